@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
+DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
+
+.PHONY: help setup demo test check fix e2e bench sync lock image
+
+help:  ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("enbloc needs Python 3.11 or newer; set PYTHON=python3.x")'
+	$(PYTHON) -m venv .venv
+
+$(RUN): | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(DEV): | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@ $(RUN)
+
+setup: $(DEV)  ## make .venv with everything the tests and checks need
+
+demo: $(RUN)  ## two gangs that would deadlock each other, and do not (no cluster needed)
+	$(BIN)/enbloc demo $(ARGS)
+
+test: $(DEV)  ## all tests that need Python only
+	$(BIN)/python -m pytest -m "not controlplane and not kubectl" $(ARGS)
+
+check: $(DEV)  ## linters, types, import contracts, drift
+	$(BIN)/python hack/check.py
+
+fix: $(DEV)  ## format, and mend what the linter can mend
+	$(BIN)/ruff check --fix operator tests benchmarks hack
+	$(BIN)/ruff format operator tests benchmarks hack
+
+e2e: $(DEV)  ## the end-to-end suite on the sandbox and on a real kube-apiserver
+	$(BIN)/python hack/build_controlplane.py
+	$(BIN)/python -m pytest -m "controlplane or kubectl" $(ARGS)
+
+bench: $(DEV)  ## benchmarks, held against benchmarks/budgets.yaml
+	$(BIN)/python -m benchmarks
+
+sync: $(DEV)  ## render the copies of crds/ and roles in manifests/ and helm/
+	$(BIN)/python hack/sync.py
+
+lock: $(DEV)  ## pin requirements/*.txt again, a week behind the newest releases
+	$(BIN)/python hack/lock.py
+
+image: $(DEV)  ## build the container image from the wheel
+	$(BIN)/python -m hatchling build -t wheel
+	docker build -t enbloc:dev .

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pin requirements/*.txt: exact versions with hashes, no index addresses, a week behind."""
+
+import datetime
+import subprocess
+import sys
+from pathlib import Path
+
+# A week's delay gives the registry time to withdraw a poisoned release.
+DELAY = datetime.timedelta(days=7)
+ARGUMENTS = {
+    "run": ["--extra", "fast", "--extra", "sandbox", "--group", "build"],
+    "dev": ["--extra", "fast", "--extra", "sandbox", "--extra", "testing", "--group", "dev"],
+}
+
+
+def main() -> None:
+    """Compile both lock files."""
+    root = Path(__file__).resolve().parent.parent
+    newest = (datetime.datetime.now(datetime.UTC) - DELAY).date().isoformat()
+    for name, arguments in ARGUMENTS.items():
+        command = [
+            *(str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet"),
+            *("--universal", "--python-version", "3.11", "--generate-hashes"),
+            *("--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"),
+            *("--exclude-newer", newest, *arguments, "pyproject.toml"),
+            *("--output-file", f"requirements/{name}.txt"),
+        ]
+        subprocess.run(command, cwd=root, check=True)
+
+
+if __name__ == "__main__":
+    main()
