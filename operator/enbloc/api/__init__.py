@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of enbloc as pydantic models, for people's input and for output; shells import it.
+
+What may live here: one module per kind, each held to its text in `crds/` by a test. No I/O, and
+no meaning: what a field does is decided elsewhere. The core reads objects by its own codec.
+"""
+
+from enbloc.api.podgroup import (
+    Condition,
+    ObjectMeta,
+    PodGroup,
+    PodGroupSpec,
+    PodGroupStatus,
+    Role,
+    RoleStatus,
+)
+
+__all__ = [
+    "Condition",
+    "ObjectMeta",
+    "PodGroup",
+    "PodGroupSpec",
+    "PodGroupStatus",
+    "Role",
+    "RoleStatus",
+]

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroup of enbloc.dev/v1alpha1, as `crds/podgroups.enbloc.dev.yaml` says it.
+
+That text is the source of truth: `tests/api` holds every field, type, bound, default and enum
+below to it. Its rules across fields (CEL) are the API server's alone. An optional field that is
+absent is None: absent and zero may mean different things.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+
+Int32 = Annotated[int, Field(le=2**31 - 1)]
+Count = Annotated[Int32, Field(ge=0)]
+Generation = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Time = Annotated[AwareDatetime, Field(strict=False)]  # JSON has it as an RFC 3339 string
+RoleName = Annotated[str, Field(min_length=1, max_length=63)]
+Quantity = (
+    Annotated[int, Field(ge=0)]
+    | Annotated[
+        str,
+        Field(
+            max_length=64,
+            pattern=r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+            r"([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$",
+        ),
+    ]
+)
+
+
+class Strict(BaseModel):
+    """A JSON object whose keys are all known: any other is an error that names its path."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        serialize_by_alias=True,
+        strict=True,
+        validate_by_name=True,
+    )
+
+
+class ObjectMeta(Strict):
+    """The metadata that enbloc reads; what else Kubernetes keeps there is left as it is."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    generation: Generation | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Role(Strict):
+    """A role with a minimum of its own, which holds as well as the group's."""
+
+    name: Annotated[RoleName, Field(pattern=f"^{_DNS_LABEL}$")]
+    min_member: Annotated[int, Field(ge=0, le=100_000)] = 1
+
+
+class PodGroupSpec(Strict):
+    """What a group needs in order to start.
+
+    Attributes:
+        min_member: that many members start together, or none does.
+        min_resources: room for the whole group before any member starts, by resource name.
+        schedule_timeout_seconds: bounds every wait that holds room; 0 = the configured default.
+        roles: at most 16, each with a minimum of its own.
+        priority_class_name: may lower the group's priority.
+    """
+
+    min_member: Annotated[int, Field(ge=1, le=100_000)] = 1
+    min_resources: Annotated[dict[str, Quantity], Field(max_length=64)] | None = None
+    schedule_timeout_seconds: Annotated[int, Field(ge=0, le=86_400)] | None = None
+    roles: Annotated[list[Role], Field(max_length=16)] | None = None
+    priority_class_name: (
+        Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")] | None
+    ) = None
+
+
+class RoleStatus(Strict):
+    """The counts of one role."""
+
+    name: RoleName
+    members: Count | None = None
+    scheduled: Count | None = None
+    ready: Count | None = None
+    succeeded: Count | None = None
+
+
+class Condition(Strict):
+    """One aspect of a group's state; all six fields, always."""
+
+    type: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=316,
+            pattern=rf"^({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+        ),
+    ]
+    status: Literal["True", "False", "Unknown"]
+    observed_generation: Generation
+    last_transition_time: Time
+    reason: Annotated[
+        str,
+        Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
+    ]
+    message: Annotated[str, Field(max_length=1024)]
+
+
+class PodGroupStatus(Strict):
+    """What enbloc observed and decided.
+
+    Attributes:
+        incarnation: identity of the members' life that the counts are of.
+        started_time: when the minimum first ran together, in this incarnation.
+        succeeded: never goes back within an incarnation.
+        next_attempt_time: absent when only an event can help.
+    """
+
+    observed_generation: Generation | None = None
+    incarnation: Annotated[str, Field(max_length=253)] | None = None
+    started_time: Time | None = None
+    members: Count | None = None
+    scheduled: Count | None = None
+    ready: Count | None = None
+    succeeded: Count | None = None
+    failed: Count | None = None
+    roles: Annotated[list[RoleStatus], Field(max_length=16)] | None = None
+    attempts: Count | None = None
+    last_attempt_time: Time | None = None
+    next_attempt_time: Time | None = None
+    conditions: Annotated[list[Condition], Field(max_length=16)] | None = None
+
+
+class PodGroup(Strict):
+    """A group of pods that start together, or not at all."""
+
+    api_version: Literal["enbloc.dev/v1alpha1"] = "enbloc.dev/v1alpha1"
+    kind: Literal["PodGroup"] = "PodGroup"
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec
+    status: PodGroupStatus | None = None
