@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Server processes that a test starts, and that never outlive it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# Asks the kernel to kill this process when its parent dies, then becomes the server. A wrapper
+# and not a `preexec_fn`, which may deadlock when the parent has threads.
+DIE_WITH_PARENT = """
+import ctypes, os, sys
+parent, *command = sys.argv[1:]
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+if os.getppid() == int(parent):
+    os.execv(command[0], command)
+"""
+
+
+# How long a server may take to end well.
+STOP_SECONDS = 10.0
+
+
+class ProcessError(Exception):
+    """A server died, or did not become ready; the message ends with its log."""
+
+
+class Process:
+    """One server, its log file, and its end."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._starter: ThreadPoolExecutor | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id while it runs, else 0."""
+        return 0 if self._popen is None else self._popen.pid
+
+    def start(self) -> None:
+        """Start it; readiness is for the caller to wait for."""
+        # The kernel counts the end of the *thread* that started a process as its parent's death.
+        # This thread lives until `stop`; the caller's may be a worker of a short-lived pool.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix=self.name)
+        self._popen = self._starter.submit(self._start).result()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        wrapper = [sys.executable, "-I", "-S", "-c", DIE_WITH_PARENT, str(os.getpid())]
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*wrapper, *self._command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Nothing of the developer's: etcd reads ETCD_*, Go reads proxies and GODEBUG.
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                # Ctrl-C in a terminal goes to the test, which then stops its servers in order.
+                process_group=0,
+            )
+
+    def check(self) -> None:
+        """Raise if it was started and has ended by itself."""
+        if self._popen is not None and (code := self._popen.poll()) is not None:
+            raise ProcessError(f"{self.name} ended by itself with code {code}\n{self.tail()}")
+
+    def terminate(self) -> None:
+        """Ask it to end, without waiting."""
+        if self._popen is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._popen.send_signal(signal.SIGTERM)
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """End it: asked first, and killed after so many seconds (0: killed without asking)."""
+        if self._popen is not None:
+            if seconds > 0:
+                self.terminate()
+            try:
+                self._popen.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait()
+            self._popen = None
+        if self._starter is not None:
+            self._starter.shutdown()
+            self._starter = None
+
+    def tail(self, lines: int = 25) -> str:
+        """The end of its log, under a heading."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "\n".join([f"--- the end of {self.name}'s log:", *text.splitlines()[-lines:]])
+
+
+def wait_until(
+    what: str, probe: Callable[[], bool], processes: Sequence[Process], seconds: float = 90.0
+) -> None:
+    """Wait until the probe holds; an error at once if one of the processes dies meanwhile."""
+    deadline = time.monotonic() + seconds
+    while not probe():
+        for process in processes:
+            process.check()
+        if time.monotonic() > deadline:
+            logs = "\n".join(process.tail() for process in processes)
+            raise ProcessError(f"{what}: not within {seconds:g} s\n{logs}")
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A free port of 127.0.0.1, below those that the kernel gives to outgoing connections."""
+    # From the kernel's own range a client could be given the port of a server that is down for
+    # a restart (it may even connect to itself), and the server could not come back.
+    for port in random.sample(range(20000, 32000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise ProcessError("no free port between 20000 and 32000")

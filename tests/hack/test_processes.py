@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that a test starts end with it, in every way a test can end."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.hack.processes import Process, ProcessError, free_port, wait_until
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+time.sleep(60)
+"""
+PARENT = """
+import sys, time
+from pathlib import Path
+from tests.hack.processes import Process
+process = Process("sleep", {command!r}, Path({log!r}))
+process.start()
+print(process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def runs(pid: int) -> bool:
+    """Whether the process is there and not merely waiting to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except OSError:
+        return False
+
+
+def test_a_stopped_process_is_gone(tmp_path: Path) -> None:
+    process = Process("sleep", SLEEP, tmp_path / "log")
+    process.start()
+    pid = process.pid
+    assert runs(pid)
+    process.stop()
+    assert not runs(pid)
+    assert process.pid == 0
+
+
+def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
+    process = Process("stubborn", [sys.executable, "-c", STUBBORN], tmp_path / "log")
+    process.start()
+    pid = process.pid
+    wait_until("it ignores SIGTERM", lambda: "up" in process.tail(), [process])
+    process.stop(0.2)
+    assert not runs(pid)
+
+
+def test_stopping_twice_is_harmless(tmp_path: Path) -> None:
+    process = Process("sleep", SLEEP, tmp_path / "log")
+    process.stop()
+    process.start()
+    process.stop()
+    process.stop()
+
+
+def test_an_early_death_shows_the_end_of_the_log(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print('bad flag'); raise SystemExit(3)"]
+    process = Process("server", command, tmp_path / "log")
+    process.start()
+    with pytest.raises(ProcessError, match=r"server ended by itself with code 3\n.*\nbad flag"):
+        wait_until("it is ready", lambda: False, [process])
+    process.stop()
+
+
+def test_a_wait_that_takes_too_long_shows_the_logs(tmp_path: Path) -> None:
+    process = Process("sleep", SLEEP, tmp_path / "log")
+    process.start()
+    with pytest.raises(ProcessError, match=r"it is ready: not within 0.1 s\n.*sleep's log"):
+        wait_until("it is ready", lambda: False, [process], seconds=0.1)
+    process.stop()
+
+
+def test_a_process_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    script = PARENT.format(command=SLEEP, log=str(tmp_path / "log"))
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert runs(pid)
+        parent.kill()
+    wait_until("it is gone", lambda: not runs(pid), [], seconds=10)
+
+
+def test_a_process_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
+    process = Process("sleep", SLEEP, tmp_path / "log")
+    thread = threading.Thread(target=process.start)
+    thread.start()
+    thread.join()
+    time.sleep(0.3)
+    process.check()
+    assert runs(process.pid)
+    process.stop()
+
+
+def test_nothing_of_the_environment_but_the_path_reaches_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ETCD_DATA_DIR", "/elsewhere")
+    command = [sys.executable, "-c", "import os; print(*os.environ)"]
+    process = Process("env", command, tmp_path / "log")
+    process.start()
+    wait_until("it has spoken", lambda: "PATH" in process.tail(), [])
+    process.stop()
+    assert "ETCD_DATA_DIR" not in process.tail()
+
+
+def test_a_free_port_can_be_bound_and_is_not_one_of_outgoing_connections() -> None:
+    port = free_port()
+    assert 20000 <= port < 32000
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", port))
