@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every server process is told at its start, whichever shell it runs."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from enbloc.model import names
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings that scheduler and controller share; one flag each.
+
+    Attributes:
+        kubeconfig: the file to use; None = `$KUBECONFIG`, the pod's service account, `~/.kube`.
+        context: the context in it; None = the current one.
+        leader_elect: act only while holding the process' own Lease.
+        lease_namespace: where the Lease is; None = the pod's own namespace, else the context's.
+        bind_address: which address the health server listens on.
+        health_port: its port; 0 = no health server.
+        strict_port: a port already in use is an error; else a warning, and no health server.
+        stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
+            it ends only when its task is cancelled.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    leader_elect: bool = True
+    lease_namespace: str | None = None
+    bind_address: str = "127.0.0.1"
+    health_port: int = names.HEALTH_PORT
+    strict_port: bool = True
+    stop: asyncio.Event | None = None
