@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller: watches PodGroups through kopf, and keeps the summary in their status.
+
+What may live here: the pure part (`reconcile`, `members`) and the shell around it. kopf stays in
+this package; pods come through `enbloc.kube`. It decides nothing about placement, and never
+writes a pod.
+"""
