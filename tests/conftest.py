@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every test may count on."""
+
+import asyncio
+
+# Else pytest-asyncio, by asking for the current loop around fixtures, makes one that nobody
+# closes, and its ResourceWarning fails a run in which every test has passed.
+asyncio.set_event_loop(None)

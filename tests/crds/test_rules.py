@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every rule of the CRD accepts what it should and refuses the rest, on a live API server."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from tests.controlplane import ControlPlane
+
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.config import Cluster, load
+from enbloc.kube.errors import Invalid
+from enbloc.kube.paths import POD_GROUPS
+
+ROLES = [{"name": "launcher", "minMember": 1}, {"name": "worker", "minMember": 7}]
+SCHEDULED = {
+    "type": "Scheduled",
+    "status": "True",
+    "observedGeneration": 1,
+    "lastTransitionTime": "2026-11-21T05:00:00Z",
+    "reason": "Scheduled",
+    "message": "",
+}
+WAITING = SCHEDULED | {"status": "False", "reason": "Unschedulable"}
+ROLE_SUM = "the minimums of the roles add up to more than minMember"
+FROZEN_CLASS = "priorityClassName is immutable while the group is scheduled"
+FROZEN_ROLES = "the names of roles are immutable while the group is scheduled"
+
+NUMBER = count()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A spec; perhaps a condition and then a change of the spec; and what the server says."""
+
+    spec: dict[str, Any]
+    condition: dict[str, Any] = field(default_factory=dict)
+    change: dict[str, Any] = field(default_factory=dict)
+    refused: str = ""
+
+
+CASES = {
+    "roles that need the minimum": Case({"minMember": 8, "roles": ROLES}),
+    "roles that need more than the minimum": Case(
+        {"minMember": 7, "roles": ROLES}, refused=ROLE_SUM
+    ),
+    "roles that need less than the minimum": Case({"minMember": 9, "roles": ROLES}),
+    "one role, and the default minimum": Case({"roles": [{"name": "worker"}]}),
+    "two roles, and the default minimum": Case(
+        {"roles": [{"name": "a"}, {"name": "b"}]}, refused=ROLE_SUM
+    ),
+    "a minimum lowered below the roles": Case(
+        {"minMember": 8, "roles": ROLES}, change={"minMember": 7}, refused=ROLE_SUM
+    ),
+    "two roles of one name": Case(
+        {"minMember": 8, "roles": [ROLES[0], ROLES[0]]}, refused="Duplicate value"
+    ),
+    "another priority class while it waits": Case(
+        {"priorityClassName": "low"}, WAITING, {"priorityClassName": "high"}
+    ),
+    "another priority class while it is scheduled": Case(
+        {"priorityClassName": "low"}, SCHEDULED, {"priorityClassName": "high"}, FROZEN_CLASS
+    ),
+    "no priority class any more while it is scheduled": Case(
+        {"priorityClassName": "low"}, SCHEDULED, {"priorityClassName": None}, FROZEN_CLASS
+    ),
+    "a first priority class while it is scheduled": Case(
+        {}, SCHEDULED, {"priorityClassName": "high"}, FROZEN_CLASS
+    ),
+    "another role while it waits": Case(
+        {"minMember": 8, "roles": ROLES}, WAITING, {"roles": [{"name": "server"}]}
+    ),
+    "another role while it is scheduled": Case(
+        {"minMember": 8, "roles": ROLES}, SCHEDULED, {"roles": [{"name": "server"}]}, FROZEN_ROLES
+    ),
+    "a renamed role while it is scheduled": Case(
+        {"minMember": 8, "roles": ROLES},
+        SCHEDULED,
+        {"roles": [ROLES[0], {"name": "server"}]},
+        FROZEN_ROLES,
+    ),
+    "no roles any more while it is scheduled": Case(
+        {"minMember": 8, "roles": ROLES}, SCHEDULED, {"roles": None}, FROZEN_ROLES
+    ),
+    "first roles while it is scheduled": Case(
+        {"minMember": 8}, SCHEDULED, {"roles": ROLES}, FROZEN_ROLES
+    ),
+    "the same roles in another order and with other minimums while it is scheduled": Case(
+        {"minMember": 8, "roles": ROLES},
+        SCHEDULED,
+        {"roles": [{"name": "worker", "minMember": 3}, {"name": "launcher", "minMember": 0}]},
+    ),
+    "another minimum, room and time limit while it is scheduled": Case(
+        {"minMember": 8},
+        SCHEDULED,
+        {"minMember": 4, "minResources": {"cpu": "4"}, "scheduleTimeoutSeconds": 5},
+    ),
+    "quantities": Case({"minResources": {"cpu": "500m", "memory": "1.5Ti", "example.com/x": 8}}),
+    "a negative number": Case({"minResources": {"cpu": -1}}, refused="minResources"),
+    "a negative quantity": Case({"minResources": {"cpu": "-1"}}, refused="minResources"),
+    "what is no quantity": Case({"minResources": {"cpu": "1 Ti"}}, refused="minResources"),
+    "a minimum of none": Case({"minMember": 0}, refused="minMember"),
+    "a time limit of a day": Case({"scheduleTimeoutSeconds": 86_400}),
+    "a time limit of more than a day": Case({"scheduleTimeoutSeconds": 86_401}, refused="Timeout"),
+}
+
+
+@pytest.fixture(scope="module")
+def controlplane() -> Iterator[ControlPlane]:
+    with ControlPlane(controller_manager=False) as running:
+        running.kubectl("apply", "-f", "crds/")
+        running.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
+        yield running
+
+
+@pytest_asyncio.fixture(params=[pytest.param("controlplane", marks=pytest.mark.controlplane)])
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    cluster: Cluster = await load(request.getfixturevalue(request.param).kubeconfig)
+    async with Client(cluster, component="tests") as client:
+        yield client
+
+
+async def play(client: Client, case: Case) -> None:
+    name = f"case-{next(NUMBER)}"
+    document = {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {"name": name},
+        "spec": case.spec,
+    }
+    await client.create(POD_GROUPS, document, "default")
+    if case.condition:
+        await client.patch(
+            POD_GROUPS,
+            name,
+            {"status": {"conditions": [case.condition]}},
+            "default",
+            kind=PatchType.MERGE,
+            subresource="status",
+        )
+    if case.change:
+        change = {"spec": case.change}
+        await client.patch(POD_GROUPS, name, change, "default", kind=PatchType.MERGE)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=i) for i, c in CASES.items() if c.refused])
+async def test_refused_with_a_reason(client: Client, case: Case) -> None:
+    with pytest.raises(Invalid) as refused:
+        await play(client, case)
+
+    assert case.refused in str(refused.value)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=i) for i, c in CASES.items() if not c.refused])
+async def test_accepted(client: Client, case: Case) -> None:
+    await play(client, case)
+
+
+async def test_the_minimum_is_one_unless_it_is_said(client: Client) -> None:
+    document = {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {"name": "plain"},
+        "spec": {"roles": [{"name": "worker"}]},
+    }
+
+    created = await client.create(POD_GROUPS, document, "default")
+
+    assert created["spec"] == {"minMember": 1, "roles": [{"name": "worker", "minMember": 1}]}

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A real API server takes the plain manifests, with no warning about pod security."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.controlplane import ControlPlane
+
+from enbloc.model.names import NAMESPACE
+
+pytestmark = pytest.mark.controlplane
+INSTALL = "manifests/install.yaml"
+
+
+@pytest.fixture(scope="module")
+def controlplane() -> Iterator[ControlPlane]:
+    with ControlPlane(controller_manager=False) as running:
+        yield running
+
+
+def test_kustomize_builds_what_install_yaml_holds(controlplane: ControlPlane) -> None:
+    built = controlplane.kubectl("kustomize", "manifests/overlays/default").stdout
+    rendered = Path(INSTALL).read_text(encoding="utf-8")
+
+    def key(document: dict[str, dict[str, str]]) -> str:
+        return f"{document['kind']}/{document['metadata']['name']}"
+
+    assert sorted(yaml.safe_load_all(built), key=key) == sorted(
+        yaml.safe_load_all(rendered), key=key
+    )
+
+
+@pytest.mark.parametrize("mode", ["--server-side=false", "--server-side=true"])
+def test_install_yaml_is_accepted_without_a_warning(controlplane: ControlPlane, mode: str) -> None:
+    # A dry run makes no namespace, and needs one for what lies in it.
+    namespace = "manifests/base/namespace/namespace.yaml"
+    controlplane.kubectl("apply", mode, "-f", namespace)
+
+    done = controlplane.kubectl("apply", mode, "--dry-run=server", "-f", INSTALL)
+
+    assert done.stderr == ""
+    assert f"namespace/{NAMESPACE}" in done.stdout
+    assert "deployment.apps/enbloc-scheduler" in done.stdout
+
+
+def test_examples_are_accepted(controlplane: ControlPlane) -> None:
+    controlplane.kubectl("apply", "-f", "crds/")
+    controlplane.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
+
+    done = controlplane.kubectl("apply", "--dry-run=server", "-f", "manifests/examples/")
+
+    assert done.stderr == ""
+    assert "podgroup.enbloc.dev/train created" in done.stdout

@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The plain manifests hold what the code needs, and no more."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from enbloc import __version__
+from enbloc.kube.permissions import ROLES
+from enbloc.model import names
+from hack import sync
+
+DOCUMENTS: list[dict[str, Any]] = list(
+    yaml.safe_load_all(Path("manifests/install.yaml").read_text(encoding="utf-8"))
+)
+EXAMPLES = sorted(Path("manifests/examples").glob("*.yaml"))
+DEPLOYMENTS = [document for document in DOCUMENTS if document["kind"] == "Deployment"]
+
+each_process = pytest.mark.parametrize("process", ROLES)
+each_deployment = pytest.mark.parametrize(
+    "deployment", DEPLOYMENTS, ids=[d["metadata"]["name"] for d in DEPLOYMENTS]
+)
+
+
+def one(kind: str, name: str) -> dict[str, Any]:
+    (found,) = [d for d in DOCUMENTS if d["kind"] == kind and d["metadata"]["name"] == name]
+    return found
+
+
+def granted(role: dict[str, Any]) -> set[tuple[str, str, str, str]]:
+    """Every (group, resource, verb, name) that a role grants."""
+    return {
+        (group, resource, verb, name)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def needed(process: str, scope: str) -> set[tuple[str, str, str, str]]:
+    """Every (group, resource, verb, name) in the table of a process."""
+    return {
+        (rule.group, resource, verb, name)
+        for rule in ROLES[process]
+        if rule.scope == scope
+        for resource in rule.resources
+        for verb in rule.verbs
+        for name in rule.names or [""]
+    }
+
+
+def container(deployment: dict[str, Any]) -> dict[str, Any]:
+    (only,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert isinstance(only, dict)
+    return only
+
+
+def test_generated_files_are_what_their_sources_say() -> None:
+    assert list(sync.drift()) == []
+
+
+@each_process
+def test_a_process_may_do_what_the_table_says_and_no_more(process: str) -> None:
+    name = f"enbloc-{process}"
+
+    assert granted(one("ClusterRole", name)) == needed(process, "cluster")
+    assert granted(one("Role", name)) == needed(process, "namespace")
+    for kind in ("ClusterRole", "Role"):
+        binding = one(f"{kind}Binding", name)
+        assert binding["roleRef"]["kind"] == kind
+        assert binding["roleRef"]["name"] == name
+        assert binding["subjects"] == [
+            {"kind": "ServiceAccount", "name": name, "namespace": names.NAMESPACE}
+        ]
+
+
+def test_no_role_has_a_wildcard_or_reads_secrets() -> None:
+    for document in DOCUMENTS:
+        if document["kind"] in {"Role", "ClusterRole"}:
+            for _, resource, verb, _ in granted(document):
+                assert "*" not in resource + verb
+                assert resource != "secrets"
+
+
+def test_users_never_write_status() -> None:
+    for name in ("enbloc-view", "enbloc-edit"):
+        for _, resource, verb, _ in granted(one("ClusterRole", name)):
+            assert not resource.endswith("/status") or verb == "get"
+
+
+def test_two_processes_are_deployed_and_one_namespace_holds_them() -> None:
+    assert {d["metadata"]["name"] for d in DEPLOYMENTS} == {f"enbloc-{p}" for p in ROLES}
+    assert {d["metadata"].get("namespace", names.NAMESPACE) for d in DOCUMENTS} == {names.NAMESPACE}
+    assert one("Namespace", names.NAMESPACE)
+
+
+@each_deployment
+def test_a_selector_selects_its_own_pods_only(deployment: dict[str, Any]) -> None:
+    selector = deployment["spec"]["selector"]["matchLabels"]
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+
+    assert selector.items() <= labels.items()
+    assert selector["app.kubernetes.io/component"] in deployment["metadata"]["name"]
+    for constraint in deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]:
+        assert constraint["labelSelector"]["matchLabels"] == selector
+
+
+@each_deployment
+def test_probes_ask_the_health_port_that_the_process_is_told(deployment: dict[str, Any]) -> None:
+    process = container(deployment)
+
+    assert f"--health-port={names.HEALTH_PORT}" in process["args"]
+    (port,) = process["ports"]
+    assert port["containerPort"] == names.HEALTH_PORT
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert process[probe]["httpGet"]["port"] == port["name"]
+
+
+@each_deployment
+def test_we_are_not_scheduled_by_ourselves(deployment: dict[str, Any]) -> None:
+    pod = deployment["spec"]["template"]["spec"]
+
+    assert pod["schedulerName"] == "default-scheduler"
+
+
+@each_deployment
+def test_the_image_has_the_version_of_the_package(deployment: dict[str, Any]) -> None:
+    version = __version__.replace(".dev", "-dev.")
+
+    assert container(deployment)["image"] == f"enbloc:{version}"
+
+
+def members(documents: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Group, count and spec of the pods in an example."""
+    for document in documents:
+        if document["kind"] == "Pod":
+            pod, number = document, 1
+        elif document["kind"] == "Job":
+            pod, number = document["spec"]["template"], document["spec"]["parallelism"]
+        else:
+            continue
+        yield pod["metadata"]["annotations"][names.POD_GROUP_KEY], number, pod["spec"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_brings_as_many_members_as_its_groups_need(path: Path) -> None:
+    documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    minimums = {
+        document["metadata"]["name"]: document["spec"]["minMember"]
+        for document in documents
+        if document["kind"] == names.POD_GROUP_KIND
+    }
+    brought = dict.fromkeys(minimums, 0)
+    for group, number, spec in members(documents):
+        brought[group] += number
+        assert spec["schedulerName"] == names.SCHEDULER_NAME
+
+    assert brought == minimums
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_says_how_it_is_applied(path: Path) -> None:
+    assert f"kubectl apply -f {path.as_posix()}\n" in path.read_text(encoding="utf-8")
