@@ -118,6 +118,16 @@ def wait_until(
         time.sleep(0.05)
 
 
+def runs(pid: int) -> bool:
+    """Whether a process is there, and not merely waiting to be reaped (Linux)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    # The state follows the name, which is in parentheses and may hold some itself.
+    return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
 def free_port() -> int:
     """A free port of 127.0.0.1, below those that the kernel gives to outgoing connections."""
     # From the kernel's own range a client could be given the port of a server that is down for

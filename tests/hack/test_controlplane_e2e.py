@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hack.build_controlplane import module_version
+from hack.build_controlplane import HACK, module_version
 from tests.controlplane import ControlPlane, KubectlError
-from tests.hack.processes import ProcessError, wait_until
+from tests.hack.processes import ProcessError, runs, wait_until
 
 pytestmark = pytest.mark.controlplane
 
-NOT_READY = "node.kubernetes.io/not-ready"
+NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
+UNREACHABLE = ("node.kubernetes.io/unreachable", "NoSchedule")
 
 
 @pytest.fixture(scope="module")
@@ -70,27 +71,28 @@ def taints(cp: ControlPlane, node: str) -> set[tuple[str, str]]:
     return {(taint["key"], taint["effect"]) for taint in found_taints}
 
 
-def report_ready(cp: ControlPlane, node: str) -> None:
-    """Do what a kubelet does: renew the Lease and report the condition."""
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    lease: dict[str, Any] = {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": node, "namespace": "kube-node-lease"},
-        "spec": {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now},
+def node(name: str, ready: str | None = None) -> dict[str, Any]:
+    """A Node as a kubelet registers it; `ready` is the status of its condition, if it has one."""
+    conditions = [] if ready is None else [{"type": "Ready", "status": ready, "reason": "Test"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"conditions": conditions},
     }
-    apply(cp, lease)
-    condition = {"type": "Ready", "status": "True", "reason": "Test"}
-    times = {"lastHeartbeatTime": now[:19] + "Z", "lastTransitionTime": now[:19] + "Z"}
-    patch = {"status": {"conditions": [condition | times]}}
-    cp.kubectl("patch", "node", node, "--subresource=status", f"--patch={json.dumps(patch)}")
 
 
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
-    except OSError:
-        return False
+def renew_lease(cp: ControlPlane, name: str) -> None:
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now}
+    metadata = {"name": name, "namespace": "kube-node-lease"}
+    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    apply(cp, kind | {"metadata": metadata, "spec": spec})
+
+
+def patch_status(cp: ControlPlane, name: str, status: dict[str, Any]) -> None:
+    patch = json.dumps({"status": status})
+    cp.kubectl("patch", "node", name, "--subresource=status", f"--patch={patch}")
 
 
 def test_the_server_says_the_version_that_was_built(cp: ControlPlane) -> None:
@@ -118,15 +120,31 @@ def test_everything_listens_on_the_loopback_address_only(cp: ControlPlane) -> No
     assert {found.split(":")[0] for some in addresses.values() for found in some} == {"0100007F"}
 
 
-def test_a_new_node_is_tainted_until_it_reports_ready_and_again_when_it_falls_silent(
+def test_a_node_is_tainted_until_it_reports_ready_and_again_when_its_lease_is_stale(
     cp: ControlPlane,
 ) -> None:
-    apply(cp, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
-    assert (NOT_READY, "NoSchedule") in taints(cp, "n1")
-    report_ready(cp, "n1")
-    eventually(lambda: not taints(cp, "n1"))
-    unreachable = ("node.kubernetes.io/unreachable", "NoSchedule")
-    eventually(lambda: unreachable in taints(cp, "n1"))
+    cp.kubectl("create", "-f", "-", stdin=json.dumps(node("n1", ready="False")))
+    # Longer than the grace for which the controllers wait for a node that does not heartbeat.
+    for _ in range(7):
+        renew_lease(cp, "n1")
+        time.sleep(1)
+        assert taints(cp, "n1") == {NOT_READY}
+    patch_status(cp, "n1", node("n1", ready="True")["status"])
+    for _ in range(7):
+        renew_lease(cp, "n1")
+        time.sleep(1)
+        assert taints(cp, "n1") == set()
+    eventually(lambda: UNREACHABLE in taints(cp, "n1"))
+
+
+def test_a_node_without_a_ready_condition_loses_its_taint_at_once(cp: ControlPlane) -> None:
+    created = cp.kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(node("bare")))
+    assert json.loads(created.stdout)["spec"]["taints"] == [
+        {"key": NOT_READY[0], "effect": NOT_READY[1]}
+    ]
+    eventually(lambda: taints(cp, "bare") == set(), 3)
+    # It counts as silent from the start, so the grace ends in the other taint.
+    eventually(lambda: UNREACHABLE in taints(cp, "bare"))
 
 
 def test_a_pod_is_bound_by_the_binding_subresource_once(cp: ControlPlane, namespace: str) -> None:
@@ -233,11 +251,9 @@ def test_a_stopped_api_server_answers_nobody(cp: ControlPlane) -> None:
 
 def test_kube_scheduler_binds_pods_without_a_controller_manager() -> None:
     with ControlPlane(controller_manager=False, scheduler=True) as cp:
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
-        apply(cp, node)
-        capacity = json.dumps({"status": {"allocatable": {"cpu": "1", "pods": "9"}}})
-        cp.kubectl("patch", "node", "n1", "--subresource=status", f"--patch={capacity}")
-        cp.kubectl("taint", "node", "n1", f"{NOT_READY}-")
+        apply(cp, node("n1"))
+        patch_status(cp, "n1", {"allocatable": {"cpu": "1", "pods": "9"}})
+        cp.kubectl("taint", "node", "n1", f"{NOT_READY[0]}-")
         wanted = pod("p")
         del wanted["spec"]["schedulerName"]
         apply(cp, wanted)
@@ -277,6 +293,7 @@ def test_nothing_outlives_the_foreground_mode_when_that_is(
     with subprocess.Popen(
         [*command, f"--kubeconfig={kubeconfig}"],
         stdout=subprocess.PIPE,
+        cwd=HACK.parent,
         env=os.environ | {"TMPDIR": str(tmp_path)},
     ) as foreground:
         assert foreground.stdout is not None

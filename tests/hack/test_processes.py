@@ -9,10 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.hack.processes import Process, ProcessError, free_port, wait_until
+from hack.build_controlplane import HACK
+from tests.hack.processes import Process, ProcessError, free_port, runs, wait_until
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 STUBBORN = """
@@ -32,16 +34,22 @@ time.sleep(60)
 """
 
 
-def runs(pid: int) -> bool:
-    """Whether the process is there and not merely waiting to be reaped."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
-    except OSError:
-        return False
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    """Make a process that is stopped at the end, whatever the test came to."""
+    made: list[Process] = []
+
+    def _make(name: str, command: list[str]) -> Process:
+        made.append(Process(name, command, tmp_path / name))
+        return made[-1]
+
+    yield _make
+    for process in made:
+        process.stop()
 
 
-def test_a_stopped_process_is_gone(tmp_path: Path) -> None:
-    process = Process("sleep", SLEEP, tmp_path / "log")
+def test_a_stopped_process_is_gone(make: Callable[..., Process]) -> None:
+    process = make("sleep", SLEEP)
     process.start()
     pid = process.pid
     assert runs(pid)
@@ -50,8 +58,8 @@ def test_a_stopped_process_is_gone(tmp_path: Path) -> None:
     assert process.pid == 0
 
 
-def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
-    process = Process("stubborn", [sys.executable, "-c", STUBBORN], tmp_path / "log")
+def test_a_process_that_ignores_the_request_is_killed(make: Callable[..., Process]) -> None:
+    process = make("stubborn", [sys.executable, "-c", STUBBORN])
     process.start()
     pid = process.pid
     wait_until("it ignores SIGTERM", lambda: "up" in process.tail(), [process])
@@ -59,34 +67,34 @@ def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     assert not runs(pid)
 
 
-def test_stopping_twice_is_harmless(tmp_path: Path) -> None:
-    process = Process("sleep", SLEEP, tmp_path / "log")
+def test_stopping_twice_is_harmless(make: Callable[..., Process]) -> None:
+    process = make("sleep", SLEEP)
     process.stop()
     process.start()
     process.stop()
     process.stop()
 
 
-def test_an_early_death_shows_the_end_of_the_log(tmp_path: Path) -> None:
+def test_an_early_death_shows_the_end_of_the_log(make: Callable[..., Process]) -> None:
     command = [sys.executable, "-c", "print('bad flag'); raise SystemExit(3)"]
-    process = Process("server", command, tmp_path / "log")
+    process = make("server", command)
     process.start()
     with pytest.raises(ProcessError, match=r"server ended by itself with code 3\n.*\nbad flag"):
         wait_until("it is ready", lambda: False, [process])
-    process.stop()
 
 
-def test_a_wait_that_takes_too_long_shows_the_logs(tmp_path: Path) -> None:
-    process = Process("sleep", SLEEP, tmp_path / "log")
+def test_a_wait_that_takes_too_long_shows_the_logs(make: Callable[..., Process]) -> None:
+    process = make("sleep", SLEEP)
     process.start()
     with pytest.raises(ProcessError, match=r"it is ready: not within 0.1 s\n.*sleep's log"):
         wait_until("it is ready", lambda: False, [process], seconds=0.1)
-    process.stop()
 
 
 def test_a_process_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     script = PARENT.format(command=SLEEP, log=str(tmp_path / "log"))
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=HACK.parent
+    ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         assert runs(pid)
@@ -94,23 +102,22 @@ def test_a_process_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     wait_until("it is gone", lambda: not runs(pid), [], seconds=10)
 
 
-def test_a_process_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
-    process = Process("sleep", SLEEP, tmp_path / "log")
+def test_a_process_outlives_the_thread_that_started_it(make: Callable[..., Process]) -> None:
+    process = make("sleep", SLEEP)
     thread = threading.Thread(target=process.start)
     thread.start()
     thread.join()
     time.sleep(0.3)
     process.check()
     assert runs(process.pid)
-    process.stop()
 
 
 def test_nothing_of_the_environment_but_the_path_reaches_a_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ETCD_DATA_DIR", "/elsewhere")
     command = [sys.executable, "-c", "import os; print(*os.environ)"]
-    process = Process("env", command, tmp_path / "log")
+    process = make("env", command)
     process.start()
     wait_until("it has spoken", lambda: "PATH" in process.tail(), [])
     process.stop()
