@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Binding a pod to a node, until the outcome is certain.
+
+::
+
+    bind ──201──► Bound
+      │ ───4xx──► Refused(cause)               401 and 429 are no outcomes: the same is sent again
+      └─timeout, reset, 5xx──► Unknown ──settle──► the same Binding again and again, until
+                                                   201, or a 4xx that a GET of the pod explains
+"""
+
+import asyncio
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.client import Client
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    Fenced,
+    Forbidden,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from enbloc.kube.paths import PODS
+
+
+class Cause(enum.StrEnum):
+    """Whom a refusal blames."""
+
+    MEMBER_CHANGED = "MemberChanged"  # the pod is gone, another one, bound, gated or deleting
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
+    SCHEDULER_ERROR = "SchedulerError"  # RBAC, validation, a webhook: no other node helps
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One pod and its node.
+
+    Attributes:
+        namespace: of the pod.
+        name: of the pod.
+        uid: of the pod; another pod of that name is not bound.
+        node: the node's name.
+        annotations: what the server merges into the pod in the same write.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The pod is bound to this node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The pod is not bound by this Binding, and will not be."""
+
+    cause: Cause
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The pod may be bound: ``settle`` finds out."""
+
+    message: str
+
+
+Outcome = Bound | Refused | Unknown
+
+
+async def bind(client: Client, binding: Binding) -> Outcome:
+    """Send a Binding; after 401 and 429 again, for those were not processed.
+
+    Raises:
+        Fenced: not sent, because the client may no longer write.
+    """
+    error = await _send(client, binding)
+    if error is None:
+        return Bound()
+    if _is_unknown(error):
+        return Unknown(str(error))
+    return Refused(cause(error), str(error))
+
+
+async def settle(client: Client, binding: Binding) -> Bound | Refused:
+    """Send a Binding whose outcome was unknown until it is certain; ends only so, or cancelled.
+
+    Raises:
+        Fenced: not sent, because the client may no longer write.
+    """
+    backoff = Backoff()
+    while True:
+        error = await _send(client, binding)
+        if error is None:
+            return Bound()
+        if not _is_unknown(error):
+            # An earlier send may have bound the pod, which this answer does not tell.
+            settled = await _look(client, binding, error)
+            if settled is not None:
+                return settled
+        await asyncio.sleep(backoff.next())
+
+
+async def _send(client: Client, binding: Binding) -> APIError | None:
+    """POST the Binding until the answer is neither 401 nor 429; None if the pod is bound."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": binding.name,
+            "namespace": binding.namespace,
+            "uid": binding.uid,
+            "annotations": dict(binding.annotations),
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
+    }
+    backoff = Backoff()
+    while True:
+        try:
+            await client.create(
+                PODS, body, binding.namespace, name=binding.name, subresource="binding", tries=1
+            )
+        except TooManyRequests as error:
+            await asyncio.sleep(error.retry_after)
+        except Unauthorized:
+            await asyncio.sleep(backoff.next())
+        except Fenced:
+            raise
+        except APIError as error:
+            return error
+        else:
+            return None
+
+
+async def _look(client: Client, binding: Binding, error: APIError) -> Bound | Refused | None:
+    """Settle by what the pod is now; None if it cannot be read."""
+    try:
+        pod = await client.get(PODS, binding.name, binding.namespace)
+    except NotFound as missing:
+        return Refused(Cause.MEMBER_CHANGED, str(missing))
+    except APIError:
+        return None
+    if pod["metadata"]["uid"] != binding.uid:
+        return Refused(Cause.MEMBER_CHANGED, f"another pod has the name {binding.name}")
+    node = pod["spec"].get("nodeName")
+    if node == binding.node:
+        return Bound()
+    if node:
+        return Refused(Cause.MEMBER_CHANGED, f"the pod is bound to {node}")
+    return Refused(cause(error), str(error))
+
+
+def _is_unknown(error: APIError) -> bool:
+    """Whether the pod may be bound in spite of this answer, or nothing was learnt."""
+    if isinstance(error, ServerError):
+        return "failed calling webhook" not in error.message
+    return isinstance(error, Unreachable)
+
+
+def cause(error: APIError) -> Cause:
+    """Whom a refusal blames."""
+    if isinstance(error, NotFound | Conflict):
+        return Cause.MEMBER_CHANGED
+    if isinstance(error, Forbidden) and error.has_cause("NamespaceTerminating"):
+        return Cause.NAMESPACE_TERMINATING
+    return Cause.SCHEDULER_ERROR

@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of the Kubernetes API, with JSON bodies and typed errors.
+
+A 429 is waited out here (it was not processed); nothing else is sent twice, because only the
+caller knows what may be.
+"""
+
+import asyncio
+import copy
+import enum
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+
+from enbloc.kube.config import Cluster
+from enbloc.kube.errors import Fenced, TooManyRequests
+from enbloc.kube.paths import Resource
+from enbloc.kube.permissions import Rule, allowed
+from enbloc.kube.transport import (
+    CONNECT_SECONDS,
+    READ_TIMEOUT,
+    WRITE_SECONDS,
+    WRITE_TIMEOUT,
+    Call,
+    Stream,
+    Transport,
+)
+
+PAGE_SIZE: Final = 500
+#: How often a request is sent when the answer is 429, and the longest single wait (seconds).
+THROTTLED_TRIES: Final = 5
+LONGEST_WAIT: Final = 30.0
+_READS: Final = frozenset({"get", "list", "watch"})
+
+Query = Mapping[str, str | int]
+
+
+class PatchType(enum.StrEnum):
+    """The content types of a PATCH."""
+
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class Client:
+    """One API server; an async context manager. Every verb raises APIError.
+
+    Args:
+        cluster: where, as whom.
+        component: the process, for the user agent ("scheduler").
+        rules: when given, a request that they do not allow fails with AssertionError, unsent.
+        connections: the most connections at once, watches included.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        component: str,
+        rules: Sequence[Rule] | None = None,
+        connections: int = 256,
+    ) -> None:
+        self.cluster = cluster
+        self._rules = rules
+        self._may_write: Callable[[], bool] = lambda: True
+        self._transport = Transport(cluster, component, connections)
+
+    async def __aenter__(self) -> Self:
+        await self._transport.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._transport.close()
+
+    def fenced(self, may_write: Callable[[], bool]) -> "Client":
+        """The same client, except that no write is sent while ``may_write()`` is false."""
+        view = copy.copy(self)
+        view._may_write = may_write  # noqa: SLF001  # a copy of our own
+        return view
+
+    @property
+    def server_offset(self) -> float | None:
+        """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s."""
+        return self._transport.server_offset
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Any:
+        """The object."""
+        return msgspec.json.decode(await self.request("get", resource, name, namespace))
+
+    async def page(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        query: Query | None = None,
+        limit: int = PAGE_SIZE,
+    ) -> bytes:
+        """One page of a list, undecoded; ``query`` may hold selectors and ``continue``."""
+        asked = {**(query or {}), **({"limit": limit} if limit else {})}
+        return await self.request("list", resource, namespace=namespace, query=asked)
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, query: Query | None = None
+    ) -> AsyncIterator[Any]:
+        """All objects, page by page."""
+        more: dict[str, str] = {}
+        while True:
+            raw = await self.page(resource, namespace, query={**(query or {}), **more})
+            page = msgspec.json.decode(raw)
+            for item in page.get("items") or ():
+                yield item
+            token = page["metadata"].get("continue")
+            if not token:
+                return
+            more = {"continue": token}
+
+    def watch(
+        self, resource: Resource, namespace: str | None = None, *, query: Query, silence: float
+    ) -> AbstractAsyncContextManager[Stream]:
+        """A watch's stream of lines, which ends with Unreachable after ``silence`` seconds."""
+        path = resource.path(namespace) + "?" + urlencode({**query, "watch": "true"})
+        self._check("watch", resource, "", "")
+        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=silence)
+        return self._transport.stream(Call("watch", resource.label(), path, timeout=timeout))
+
+    async def create(
+        self,
+        resource: Resource,
+        body: Any,
+        namespace: str | None = None,
+        *,
+        name: str = "",
+        subresource: str = "",
+        tries: int = THROTTLED_TRIES,
+    ) -> Any:
+        """POST a body to a collection, or to a subresource of ``name``."""
+        raw = await self.request(
+            "create", resource, name, namespace, body=body, subresource=subresource, tries=tries
+        )
+        return msgspec.json.decode(raw)
+
+    async def replace(
+        self, resource: Resource, name: str, body: Any, namespace: str | None = None
+    ) -> Any:
+        """PUT the object; its resourceVersion, if it has one, is a precondition."""
+        return msgspec.json.decode(
+            await self.request("update", resource, name, namespace, body=body)
+        )
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Any,
+        namespace: str | None = None,
+        *,
+        kind: PatchType,
+        subresource: str = "",
+        query: Query | None = None,
+    ) -> Any:
+        """PATCH the object; ``query`` holds fieldManager and, for APPLY, force."""
+        raw = await self.request(
+            "patch",
+            resource,
+            name,
+            namespace,
+            body=body,
+            subresource=subresource,
+            query=query,
+            content_type=kind,
+        )
+        return msgspec.json.decode(raw)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> Any:
+        """DELETE the object if it still has this UID and resourceVersion (else Conflict)."""
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {key: value for key, value in wanted.items() if value}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        return msgspec.json.decode(
+            await self.request("delete", resource, name, namespace, body=body)
+        )
+
+    async def request(  # noqa: PLR0913  # an HTTP request has this many parts
+        self,
+        verb: str,
+        resource: Resource,
+        name: str = "",
+        namespace: str | None = None,
+        *,
+        subresource: str = "",
+        query: Query | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        tries: int = THROTTLED_TRIES,
+    ) -> bytes:
+        """Any request, answered with the undecoded body.
+
+        Args:
+            verb: get, list, create, update, patch or delete.
+            resource: the resource.
+            name: the object; "" for the collection.
+            namespace: the namespace; None for cluster-scoped resources and all namespaces.
+            subresource: "status", "binding", ….
+            query: the query string's values.
+            body: what to encode as JSON.
+            content_type: of the body.
+            tries: how often to send in all while the answer is 429.
+
+        Raises:
+            APIError: the request did not succeed.
+        """
+        self._check(verb, resource, subresource, name)
+        asked = dict(query or {})
+        if verb not in _READS:
+            asked["timeout"] = f"{WRITE_SECONDS:.0f}s"
+        call = Call(
+            verb,
+            resource.label(subresource),
+            resource.path(namespace, name, subresource) + ("?" + urlencode(asked) if asked else ""),
+            None if body is None else msgspec.json.encode(body),
+            content_type,
+            READ_TIMEOUT if verb in _READS else WRITE_TIMEOUT,
+        )
+        while True:
+            if verb not in _READS and not self._may_write():
+                raise Fenced(verb, call.resource, "not sent: the Lease is no longer surely ours")
+            try:
+                return await self._transport.exchange(call)
+            except TooManyRequests as error:
+                tries -= 1
+                if tries <= 0:
+                    raise
+                await asyncio.sleep(min(error.retry_after, LONGEST_WAIT))
+
+    def _check(self, verb: str, resource: Resource, subresource: str, name: str) -> None:
+        if self._rules is not None:
+            asked = f"{resource.plural}/{subresource}" if subresource else resource.plural
+            ok = allowed(self._rules, resource.group, asked, verb, name)
+            assert ok, f"{verb} {resource.label(subresource)} is not in kube/permissions.py"

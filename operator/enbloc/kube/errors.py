@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: N818  # these are named as Kubernetes names its reasons
+"""What the API server, or the way to it, may answer instead of success.
+
+::
+
+    APIError
+    ├── NotFound            404
+    ├── Conflict            409: precondition, resourceVersion, field manager
+    │   └── AlreadyExists   409 with reason AlreadyExists
+    ├── Forbidden           403
+    ├── Unauthorized        401
+    ├── Invalid             400, 415, 422
+    ├── TooManyRequests     429
+    ├── Gone                410
+    ├── ServerError         5xx                                        outcome unknown
+    ├── Unreachable         refused, reset, timed out                  outcome unknown if sent
+    └── Fenced              not sent: this process may no longer write
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from enbloc.errors import EnblocError
+
+
+class APIError(EnblocError):
+    """A request to the API server did not succeed.
+
+    Attributes:
+        verb: the API verb ("get", "create", "watch", …).
+        resource: what was asked for, as RBAC spells it ("pods/binding", "podgroups.enbloc.dev").
+        message: the server's message, or what went wrong on the way.
+        code: the HTTP status; 0 when no answer came.
+        reason: the Status' reason ("NotFound", "AlreadyExists", …), maybe empty.
+        details: the Status' details (causes, retryAfterSeconds, …), maybe empty.
+    """
+
+    #: The request may have taken effect although it did not succeed.
+    outcome_unknown: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        verb: str,
+        resource: str,
+        message: str,
+        *,
+        code: int = 0,
+        reason: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.verb = verb
+        self.resource = resource
+        self.message = message
+        self.code = code
+        self.reason = reason
+        self.details: Mapping[str, Any] = details or {}
+
+    def __str__(self) -> str:
+        status = " ".join(filter(None, (str(self.code or ""), self.reason)))
+        return f"cannot {self.verb} {self.resource}: " + ": ".join(
+            filter(None, (status, self.message))
+        )
+
+    def has_cause(self, reason: str) -> bool:
+        """Whether the Status names this cause, as in details.causes[].reason."""
+        causes = self.details.get("causes") or ()
+        return any(cause.get("reason") == reason for cause in causes)
+
+
+class NotFound(APIError):
+    """404: the object, its namespace or the whole resource is not there."""
+
+    @property
+    def resource_missing(self) -> bool:
+        """Whether the server does not serve the resource at all (no CustomResourceDefinition)."""
+        return not self.details.get("name") and not self.details.get("kind")
+
+
+class Conflict(APIError):
+    """409: the object is not what the request assumed."""
+
+
+class AlreadyExists(Conflict):
+    """409 with reason AlreadyExists: an object of that name is there."""
+
+
+class Forbidden(APIError):
+    """403: the role of this process lacks the verb, or admission refused."""
+
+
+class Unauthorized(APIError):
+    """401: the credentials were not accepted."""
+
+
+class Invalid(APIError):
+    """400, 415 or 422: the request itself is wrong."""
+
+
+class TooManyRequests(APIError):
+    """429: come back later.
+
+    Attributes:
+        retry_after: seconds that the server asks for.
+    """
+
+    def __init__(self, *args: Any, retry_after: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.retry_after = retry_after
+
+
+class Gone(APIError):
+    """410: the resourceVersion or the continue token is too old."""
+
+
+class ServerError(APIError):
+    """5xx: the server failed; whether the request took effect is not known."""
+
+    outcome_unknown = True
+
+
+class Unreachable(APIError):
+    """No answer: refused, reset or timed out.
+
+    Attributes:
+        sent: whether the request may have reached the server.
+    """
+
+    def __init__(self, verb: str, resource: str, message: str, *, sent: bool) -> None:
+        super().__init__(verb, resource, message)
+        self.sent = sent
+
+    @property
+    def outcome_unknown(self) -> bool:  # type: ignore[override]  # depends on the instance here
+        """Whether the request may have taken effect."""
+        return self.sent
+
+
+class Fenced(APIError):
+    """The write was not sent, because this process no longer surely holds its Lease."""
+
+
+_BY_CODE: Final[Mapping[int, type[APIError]]] = {
+    400: Invalid,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    415: Invalid,
+    422: Invalid,
+}
+
+
+def from_status(
+    verb: str, resource: str, code: int, status: Mapping[str, Any], retry_after: float | None = None
+) -> APIError:
+    """The error for an HTTP code and a decoded Status (empty if the body was none).
+
+    Args:
+        verb: the API verb.
+        resource: the resource as RBAC spells it.
+        code: the HTTP status, or the Status' code in a watch's ERROR event.
+        status: the Status object.
+        retry_after: seconds from the Retry-After header, if there was one.
+    """
+    message = str(status.get("message") or "")
+    reason = str(status.get("reason") or "")
+    details = status.get("details") or {}
+    if code == 429:
+        wait = retry_after if retry_after is not None else details.get("retryAfterSeconds") or 1
+        return TooManyRequests(
+            verb,
+            resource,
+            message,
+            code=code,
+            reason=reason,
+            details=details,
+            retry_after=float(wait),
+        )
+    kind = ServerError if code >= 500 else _BY_CODE.get(code, APIError)
+    if kind is Conflict and reason == "AlreadyExists":
+        kind = AlreadyExists
+    return kind(verb, resource, message, code=code, reason=reason, details=details)

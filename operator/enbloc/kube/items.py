@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a reflector reads off the wire, and the items that it emits."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+
+class Meta(msgspec.Struct, rename="camel", gc=False):
+    """The part of metadata that identifies an object and its state."""
+
+    uid: str = ""
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion as a number; 0 if it is none."""
+        return int(self.resource_version) if self.resource_version.isdecimal() else 0
+
+
+class MetaLike(Protocol):
+    """What must be readable in the metadata of a watched type."""
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace; "" for cluster-scoped objects."""
+        ...
+
+    @property
+    def resource_version(self) -> str:
+        """metadata.resourceVersion."""
+        ...
+
+
+class HasMeta(Protocol):
+    """A msgspec Struct of a Kubernetes object."""
+
+    @property
+    def metadata(self) -> MetaLike:
+        """The object's metadata."""
+        ...
+
+
+T = TypeVar("T", bound=HasMeta)
+
+
+@dataclass(frozen=True, slots=True)
+class Added(Generic[T]):
+    """An object that was not known."""
+
+    meta: Meta
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Modified(Generic[T]):
+    """A newer state of a known object."""
+
+    meta: Meta
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted(Generic[T]):
+    """A known object is gone.
+
+    Attributes:
+        meta: which one.
+        object: its last state; None when it vanished while no watch was open.
+    """
+
+    meta: Meta
+    object: T | None
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A state of an object that cannot be decoded; the stream goes on.
+
+    Attributes:
+        meta: which one.
+        problem: what is wrong, with its JSON path.
+    """
+
+    meta: Meta
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A list is complete: all that it differed by was emitted."""
+
+
+Item = Added[T] | Modified[T] | Deleted[T] | Malformed | Synced
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a reflector waits (seconds).
+
+    Attributes:
+        watch: least and most length of a watch; each is drawn anew.
+        grace: silence allowed beyond a watch's length before it counts as stalled.
+        retry: first and longest wait after an error.
+        refused: first and longest wait after 403, or 404 of the whole resource.
+    """
+
+    watch: tuple[float, float] = (300.0, 600.0)
+    grace: float = 15.0
+    retry: tuple[float, float] = (0.5, 30.0)
+    refused: tuple[float, float] = (5.0, 30.0)
+
+
+@dataclass(slots=True)
+class Row:
+    """What is kept of an object: UID and resourceVersion."""
+
+    uid: str
+    version: int
+
+    def meta(self, namespace: str, name: str) -> Meta:
+        """The identity, for an item."""
+        return Meta(self.uid, name, namespace, str(self.version))
+
+
+class _Identified(msgspec.Struct):
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+
+class _Event(msgspec.Struct, Generic[T]):
+    type: str
+    object: T
+
+
+class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "more": "continue"}):
+    """metadata of a list."""
+
+    resource_version: str
+    more: str = ""
+
+
+class Page(msgspec.Struct):
+    """One page of a list, its objects undecoded."""
+
+    metadata: ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class Wire(Generic[T]):
+    """Decoders for one type: an object is decoded in one pass, and identified when it cannot be."""
+
+    def __init__(self, shape: type[T]) -> None:
+        events: Any = _Event[shape]  # type: ignore[valid-type]  # known at run time only
+        self._event = msgspec.json.Decoder(events)
+        self._object = msgspec.json.Decoder(shape)
+        self._identified_event = msgspec.json.Decoder(_Event[_Identified])
+        self._identified = msgspec.json.Decoder(_Identified)
+        self.page = msgspec.json.Decoder(Page).decode
+
+    def line(self, line: bytes) -> tuple[str, Meta, T | None, str]:
+        """(event type, identity, object, problem) of one line of a watch.
+
+        Raises:
+            msgspec.DecodeError: the line is no watch event at all.
+        """
+        try:
+            event = self._event.decode(line)
+        except msgspec.ValidationError as error:
+            bare = self._identified_event.decode(line)
+            return bare.type, bare.object.metadata, None, str(error)
+        return event.type, _meta(event.object), event.object, ""
+
+    def object(self, raw: msgspec.Raw) -> tuple[Meta, T | None, str]:
+        """(identity, object, problem) of one item of a list."""
+        try:
+            found = self._object.decode(raw)
+        except msgspec.ValidationError as error:
+            return self._identified.decode(raw).metadata, None, str(error)
+        return _meta(found), found, ""
+
+
+def _meta(found: HasMeta) -> Meta:
+    metadata = found.metadata
+    return Meta(metadata.uid, metadata.name, metadata.namespace, metadata.resource_version)

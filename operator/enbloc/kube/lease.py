@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Leader election on a Lease, with a fence that does not trust anybody's wall clock.
+
+::
+
+    STANDBY ──lease free, released, or unchanged for its duration by our clock──► LEADING
+       ▲                                                                            │
+       └── run() has ended: released, or LeaseLost  ◄── work done, or not renewed ──┘
+                                                        within renew_deadline
+
+``holds()`` is true until renew_deadline after the last successful renewal *was sent*: every write
+is checked against it, and a write takes at most duration − renew_deadline.
+"""
+
+import asyncio
+import math
+import random
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from enbloc.errors import ConfigError, EnblocError
+from enbloc.kube.client import Client
+from enbloc.kube.errors import APIError, Conflict, NotFound
+from enbloc.kube.paths import LEASES
+from enbloc.kube.transport import WRITE_SECONDS
+from enbloc.telemetry import metrics
+
+
+class LeaseLost(EnblocError):  # noqa: N818  # what happened, not a fault
+    """Leadership ended before the work did."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTiming:
+    """How long each part of an election takes (seconds); duration > renew_deadline > 1.2 × retry.
+
+    Attributes:
+        duration: others may take a lease that was not renewed for this long.
+        renew_deadline: a leader that could not renew for this long stops.
+        retry: between two tries, jittered up to 1.2 times.
+    """
+
+    duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.duration > self.renew_deadline > 1.2 * self.retry > 0:
+            raise ConfigError(
+                "leaderElection: leaseDuration must be above renewDeadline, and that above "
+                f"1.2 × retryPeriod; are {self.duration}, {self.renew_deadline}, {self.retry} s"
+            )
+
+
+def boot_clock() -> float:
+    """Seconds on a clock that no one sets and that goes on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; elsewhere monotonic goes on asleep
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+def identity(pod_name: str) -> str:
+    """A holder's name: who it is, and unlike every earlier one of that name."""
+    return f"{pod_name}_{uuid.uuid4()}"
+
+
+class Elector:
+    """One candidate for one Lease.
+
+    Args:
+        client: the API, not fenced.
+        namespace: of the Lease; must exist.
+        name: of the Lease.
+        identity: ours.
+        timing: see LeaseTiming.
+        clock: monotonic seconds.
+        report: called with the problem when there is a new one, and with None when it is over.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        timing: LeaseTiming | None = None,
+        clock: Callable[[], float] = boot_clock,
+        report: Callable[[str | None], None] = lambda _: None,
+    ) -> None:
+        #: Until when writes may be sent, on ``clock``.
+        self.valid_until: float = float("-inf")
+        #: leaseTransitions of the lease we hold: one number per reign.
+        self.epoch = 0
+        #: Who holds it, as last seen.
+        self.holder = ""
+        #: Why the last try failed; None while tries succeed.
+        self.last_error: APIError | None = None
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._timing = timing or LeaseTiming()
+        self._clock = clock
+        self._report = report
+        self._lease: dict[str, Any] | None = None
+        self._seen: tuple[Any, float] = (None, float("-inf"))
+
+    def holds(self) -> bool:
+        """Whether a write sent now lands before anybody else may lead."""
+        return self._clock() < self.valid_until
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Wait for the Lease, do the work while holding it, release it.
+
+        Cancelling ``run`` cancels the work and releases the Lease.
+
+        Raises:
+            LeaseLost: the Lease could not be renewed in time, or is another's; the work was
+                cancelled.
+            ConfigError: the namespace of the Lease does not exist.
+        """
+        leading = metrics.LEADER.labels(self._name)
+        leading.set(0)
+        while not await self._try():
+            await self._pause()
+        leading.set(1)
+        task = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._renew())
+        stop_within: float | None = None
+        try:
+            await asyncio.wait({task, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                stop_within = self._timing.duration - self._timing.renew_deadline
+                renewing.result()
+                raise LeaseLost(f"lost the Lease {self._namespace}/{self._name}: {self._why()}")
+            task.result()
+        finally:
+            await _cancelled(task, stop_within)  # a graceful stop may take its time: we renew
+            await _cancelled(renewing, None)
+            leading.set(0)
+            if stop_within is None:
+                await self._release()
+
+    def _why(self) -> str:
+        if self.holder != self._identity:
+            return f"{self.holder} holds it"
+        return f"not renewed for {self._timing.renew_deadline} s ({self.last_error})"
+
+    async def _pause(self) -> None:
+        jitter = random.uniform(0.8, 1.2)  # noqa: S311  # spreading load is no secret
+        await asyncio.sleep(self._timing.retry * jitter)
+
+    async def _renew(self) -> None:
+        """Renew until that fails for too long, or another holds the Lease."""
+        while self.holds() and self.holder == self._identity:
+            await self._pause()
+            left = self.valid_until - self._clock()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(left, WRITE_SECONDS))):
+                    await self._try()
+
+    async def _try(self) -> bool:
+        """Take or renew the Lease once; false if that did not succeed."""
+        lease, self._lease = self._lease, None  # anything but success makes us read it again
+        try:
+            if lease is None:
+                lease = await self._read()
+            if not self._may_take(lease.get("spec") or {}):
+                return False
+            sent = self._clock()
+            self._lease = await self._write(lease, self._claim(lease.get("spec") or {}))
+        except APIError as error:
+            self._note(error)
+            return False
+        self._note(None)
+        self.holder = self._identity
+        self.epoch = self._lease["spec"]["leaseTransitions"]
+        self.valid_until = sent + self._timing.renew_deadline
+        return True
+
+    async def _read(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = await self._client.get(LEASES, self._name, self._namespace)
+        except NotFound:
+            metadata = {"name": self._name, "namespace": self._namespace}
+            return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata}
+        return found
+
+    async def _write(self, lease: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+        """Create or replace the Lease, if it is still as we read it."""
+        body = {**lease, "spec": spec}
+        written: dict[str, Any]
+        if "resourceVersion" in lease["metadata"]:
+            written = await self._client.replace(LEASES, self._name, body, self._namespace)
+            return written
+        try:
+            written = await self._client.create(LEASES, body, self._namespace)
+        except NotFound as error:
+            raise ConfigError(
+                f'the namespace "{self._namespace}" of the Lease {self._name} does not exist: '
+                "create it, or name another with --lease-namespace"
+            ) from error
+        return written
+
+    def _may_take(self, spec: dict[str, Any]) -> bool:
+        """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
+        self.holder = spec.get("holderIdentity") or ""
+        if self.holder in {"", self._identity}:
+            return True
+        state, now = (self.holder, spec.get("renewTime")), self._clock()
+        if state != self._seen[0]:
+            self._seen = (state, now)
+        duration = spec.get("leaseDurationSeconds") or self._timing.duration
+        return now - self._seen[1] >= duration
+
+    def _claim(self, old: dict[str, Any]) -> dict[str, Any]:
+        now = _micro_time()
+        ours = old.get("holderIdentity") == self._identity
+        transitions = old.get("leaseTransitions")
+        return {
+            **old,
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": math.ceil(self._timing.duration),
+            "acquireTime": old.get("acquireTime", now) if ours else now,
+            "renewTime": now,
+            "leaseTransitions": 0 if transitions is None else transitions + (not ours),
+        }
+
+    async def _release(self) -> None:
+        """Give the Lease back, so that a standby need not wait for its end."""
+        self.valid_until = float("-inf")
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        spec = {
+            **lease["spec"],
+            "holderIdentity": "",
+            "leaseDurationSeconds": 1,
+            "renewTime": _micro_time(),
+        }
+        try:
+            await self._write(lease, spec)
+        except APIError as error:
+            self._note(error)  # it ends by itself
+
+    def _note(self, error: APIError | None) -> None:
+        # Losing a race for the Lease is no problem to tell of.
+        before, self.last_error = self.last_error, error
+        if str(error) != str(before) and not isinstance(error, Conflict):
+            self._report(str(error) if error is not None else None)
+
+
+def _micro_time() -> str:
+    """Now as metav1.MicroTime: UTC, six decimals."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def _cancelled(task: asyncio.Future[Any], timeout: float | None) -> None:
+    """Cancel a task and wait for its end, at most so long; its outcome is its reader's."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=timeout)
+    if task.done() and not task.cancelled():
+        task.exception()  # seen: run() raises what matters

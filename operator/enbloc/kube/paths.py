@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where each resource lives on the API server."""
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from enbloc.model import names
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource type.
+
+    Attributes:
+        group: the API group; "" for the core group.
+        version: the version ("v1").
+        plural: the name in URLs ("pods").
+        kind: the kind of its objects ("Pod").
+        namespaced: whether its objects live in namespaces.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """The apiVersion of its objects ("v1", "enbloc.dev/v1alpha1")."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def label(self, subresource: str = "") -> str:
+        """The resource as RBAC and messages spell it ("pods/binding", "podgroups.enbloc.dev")."""
+        name = f"{self.plural}.{self.group}" if self.group else self.plural
+        return f"{name}/{subresource}" if subresource else name
+
+    def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, an object or a subresource, percent-encoded."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        if name:
+            parts.append(quote(name, safe=""))
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+PODS: Final = Resource("", "v1", "pods", "Pod")
+NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+PRIORITY_CLASSES: Final = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
+JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+CRDS: Final = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+POD_GROUPS: Final = Resource(
+    names.API_GROUP, names.API_VERSION, names.POD_GROUP_PLURAL, names.POD_GROUP_KIND
+)

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each process may do: the table behind its RBAC roles.
+
+Manifests and chart are rendered from ``ROLES``; a client made with ``rules=`` refuses, before
+sending, what its role does not hold, so that a test finds a missing rule.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from enbloc.model import names
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One RBAC rule.
+
+    Attributes:
+        group: the API group; "" for the core group.
+        resources: resources and subresources ("pods", "pods/binding").
+        verbs: RBAC verbs.
+        names: object names that the rule is limited to; empty for all.
+        scope: "cluster" for a ClusterRole, "namespace" for a Role in the release namespace.
+        why: what needs it.
+    """
+
+    group: str
+    resources: Sequence[str]
+    verbs: Sequence[str]
+    names: Sequence[str] = ()
+    scope: Literal["cluster", "namespace"] = "cluster"
+    why: str = ""
+
+    def allows(self, group: str, resource: str, verb: str, name: str) -> bool:
+        """Whether this rule covers a request (``name`` is "" for collections and create)."""
+        return (
+            group == self.group
+            and resource in self.resources
+            and verb in self.verbs
+            and (not self.names or name in self.names)
+        )
+
+
+def _lease(name: str) -> tuple[Rule, ...]:
+    group = "coordination.k8s.io"
+    return (
+        # RBAC cannot limit create by name: the name is in the body.
+        Rule(group, ["leases"], ["create"], scope="namespace", why="the first leader election"),
+        Rule(
+            group, ["leases"], ["get", "update"], names=[name], scope="namespace", why="leadership"
+        ),
+    )
+
+
+_EVENTS: Final = Rule("events.k8s.io", ["events"], ["create", "patch"], why="events, their series")
+
+ROLES: Final[Mapping[str, Sequence[Rule]]] = {
+    "scheduler": (
+        Rule("", ["pods"], ["list", "watch"], why="what is to be placed, and what is"),
+        Rule("", ["pods"], ["get"], why="settling a Binding whose outcome is unknown"),
+        Rule("", ["pods/binding"], ["create"], why="binding"),
+        Rule("", ["pods/status"], ["patch"], why="the condition PodScheduled"),
+        Rule("", ["nodes"], ["list", "watch"], why="where there is room"),
+        Rule(
+            "scheduling.k8s.io",
+            ["priorityclasses"],
+            ["list", "watch"],
+            why="the priority that a group asks for",
+        ),
+        Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
+        Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="what was decided"),
+        _EVENTS,
+        *_lease(names.SCHEDULER_LEASE),
+    ),
+    "controller": (
+        Rule("", ["pods"], ["list", "watch"], why="the members of each group"),
+        Rule("", ["namespaces"], ["list", "watch"], why="kopf looks for namespaces to serve"),
+        Rule(
+            "apiextensions.k8s.io",
+            ["customresourcedefinitions"],
+            ["list", "watch"],
+            why="kopf notices when our kinds appear",
+        ),
+        Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
+        Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="counters and summary"),
+        _EVENTS,
+        *_lease(names.CONTROLLER_LEASE),
+    ),
+}
+
+
+def allowed(rules: Sequence[Rule], group: str, resource: str, verb: str, name: str = "") -> bool:
+    """Whether any of the rules covers the request."""
+    return any(rule.allows(group, resource, verb, name) for rule in rules)

@@ -1,0 +1,322 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""One resource, listed and watched: a stream of what changed, without loss and without doubling.
+
+::
+
+              ┌───────────────── 410: resourceVersion too old ────────────────┐
+              ▼                                                               │
+    ──► LIST, paged ──► WATCH ──► ended, broken or stalled: WATCH again from the last version
+          ▲  │            ▲  │
+          └──┘            └──┘  error: wait (jittered, growing), then the same step again
+
+A list is compared with the rows seen before, and the difference is emitted. A row holds UID and
+resourceVersion only: who needs the objects keeps them.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from typing import Final, Generic
+
+import msgspec
+
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.client import PAGE_SIZE, Client, Query
+from enbloc.kube.errors import (
+    APIError,
+    Forbidden,
+    Gone,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+    from_status,
+)
+from enbloc.kube.items import (
+    Added,
+    Deleted,
+    Item,
+    Malformed,
+    Meta,
+    Modified,
+    Page,
+    Row,
+    Synced,
+    T,
+    Timing,
+    Wire,
+)
+from enbloc.kube.paths import Resource
+from enbloc.kube.transport import Stream
+from enbloc.telemetry import metrics
+
+#: A watch that is to confirm is this short: the server sends a bookmark before it ends (seconds).
+CONFIRM_SECONDS: Final = 3.0
+
+
+class Reflector(Generic[T]):
+    """List + watch of one resource; iterate ``stream()`` in one task.
+
+    Args:
+        client: the API.
+        resource: what to watch.
+        shape: the msgspec type of the objects; its ``metadata`` is a Meta or alike.
+        namespace: None for all.
+        query: label and field selectors.
+        timing: how long to wait for what.
+        report: called with the problem when there is a new one, and with None when it is over.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        shape: type[T],
+        *,
+        namespace: str | None = None,
+        query: Query | None = None,
+        timing: Timing | None = None,
+        report: Callable[[str | None], None] = lambda _: None,
+    ) -> None:
+        self.resource = resource
+        #: Whether a list has completed since the start.
+        self.synced = False
+        #: Everything up to this resourceVersion was emitted and taken; 0 before the first list.
+        self.version = 0
+        #: What the last attempt died of; None while all is well.
+        self.last_error: APIError | None = None
+        self._client = client
+        self._namespace = namespace
+        self._query = dict(query or {})
+        self._timing = timing or Timing()
+        self._report = report
+        self._wire = Wire(shape)
+        self._rows: dict[tuple[str, str], Row] = {}
+        self._list_from = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._open: Stream | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last attempt succeeded."""
+        return self.last_error is None
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong, for people; None while all is well."""
+        error = self.last_error
+        if isinstance(error, NotFound):
+            return (
+                f"cannot {error.verb} {error.resource}: the server does not serve "
+                f"{self.resource.api_version}; is its CustomResourceDefinition applied?"
+            )
+        if isinstance(error, Forbidden):
+            return f'{error} (grant the verb "{error.verb}" on {error.resource})'
+        return str(error) if error is not None else None
+
+    async def stream(self) -> AsyncGenerator[Item[T], None]:
+        """What changes, for ever; every error is retried and seen in ``last_error``.
+
+        An item counts as taken when the next one is asked for.
+        """
+        retry, refused = Backoff(*self._timing.retry), Backoff(*self._timing.refused)
+        listed = False
+        while True:
+            before, began = self.version, time.monotonic()
+            wait = 0.0
+            try:
+                if listed:
+                    async with aclosing(self._watch()) as changes:
+                        async for change in changes:
+                            yield change
+                else:
+                    async with aclosing(self._list()) as differences:
+                        async for difference in differences:
+                            yield difference
+                    listed = True
+                    continue
+            except APIError as error:
+                listed = listed and not isinstance(error, Gone)
+                self._failed(error)
+                lacking = isinstance(error, Forbidden | NotFound)
+                wait = (refused if lacking else retry).next()
+                if isinstance(error, TooManyRequests):
+                    wait = max(wait, error.retry_after)
+            if self.version > before or time.monotonic() - began > 1:  # it worked for a while
+                retry.reset()
+                refused.reset()
+            elif not wait:  # a server that hangs up at once is not to be hammered
+                wait = retry.next()
+            await asyncio.sleep(wait)
+
+    async def confirm(self) -> None:
+        """Return once the stream has passed a consistent read made now.
+
+        The stream is told to hurry: it watches again for CONFIRM_SECONDS, because the server sends
+        a bookmark before a watch ends, and on a quiet stream once a minute otherwise.
+
+        Raises:
+            APIError: the read failed.
+        """
+        raw = await self._client.page(self.resource, self._namespace, query=self._query, limit=1)
+        wanted = int(self._wire.page(raw).metadata.resource_version)
+        if self.synced and self.version >= wanted:
+            return
+        passed = asyncio.get_running_loop().create_future()
+        self._waiting.append((wanted, passed))
+        if self._open is not None:
+            self._open.close()
+        try:
+            await passed
+        finally:
+            self._waiting.remove((wanted, passed))
+
+    # ── the two steps ────────────────────────────────────────────────────────────────────────
+    async def _list(self) -> AsyncGenerator[Item[T], None]:
+        seen: set[tuple[str, str]] = set()
+        version = 0
+        async with aclosing(self._pages()) as pages:
+            async for first, page in pages:
+                if first:
+                    seen.clear()
+                version = int(page.metadata.resource_version)
+                if version < self.version:
+                    self._went_back()
+                for raw in page.items or ():
+                    meta, found, problem = self._wire.object(raw)
+                    seen.add((meta.namespace, meta.name))
+                    for difference in self._differences("MODIFIED", meta, found, problem):
+                        yield difference
+        for key in self._rows.keys() - seen:
+            yield Deleted(self._rows.pop(key).meta(*key), None)
+        self._worked()
+        self.synced = True
+        yield Synced()
+        self._passed(version)
+
+    async def _pages(self) -> AsyncGenerator[tuple[bool, Page], None]:
+        """The pages of one list, and whether it begins with this page.
+
+        The first list is a consistent read, later ones are as new as what was seen. One that
+        outlives its snapshot begins again, with all of it in one page.
+        """
+        limit = PAGE_SIZE
+        query: dict[str, str | int] = dict(self._query)
+        if self._list_from:
+            query |= {"resourceVersion": self._list_from, "resourceVersionMatch": "NotOlderThan"}
+        while True:
+            try:
+                raw = await self._client.page(
+                    self.resource, self._namespace, query=query, limit=limit
+                )
+            except Gone:
+                if "continue" not in query:
+                    raise
+                limit, query = 0, dict(self._query)
+                continue
+            except ServerError as error:
+                if error.has_cause("ResourceVersionTooLarge"):
+                    self._list_from = 0  # the server is behind what we saw: ask what it has
+                raise
+            page = self._wire.page(raw)
+            yield "continue" not in query, page
+            if not page.metadata.more:
+                return
+            query = {**self._query, "continue": page.metadata.more}
+
+    async def _watch(self) -> AsyncGenerator[Item[T], None]:
+        seconds = CONFIRM_SECONDS if self._waiting else random.uniform(*self._timing.watch)  # noqa: S311
+        query: Query = {
+            **self._query,
+            "resourceVersion": self.version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": max(1, round(seconds)),
+        }
+        silence = seconds + self._timing.grace
+        hurried = bool(self._waiting)
+        async with self._client.watch(
+            self.resource, self._namespace, query=query, silence=silence
+        ) as stream:
+            self._worked()
+            self._open = stream
+            if self._waiting and not hurried:  # asked to hurry while this watch was opening
+                return
+            rest = b""
+            try:
+                async for chunk in stream:
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        for item in self._changes(line):
+                            yield item
+            except Unreachable:
+                if not self._waiting or hurried:
+                    raise
+            finally:
+                self._open = None
+
+    def _changes(self, line: bytes) -> Iterator[Item[T]]:
+        try:
+            kind, meta, found, problem = self._wire.line(line)
+        except msgspec.DecodeError as error:
+            label = self.resource.label()
+            raise Unreachable("watch", label, f"broken line: {error}", sent=True) from error
+        if kind == "ERROR":
+            status = msgspec.json.decode(line)["object"]
+            code = int(status.get("code") or 500)
+            raise from_status("watch", self.resource.label(), code, status)
+        if kind != "BOOKMARK":
+            yield from self._differences(kind, meta, found, problem)
+        self._passed(meta.version)
+
+    # ── rows ─────────────────────────────────────────────────────────────────────────────────
+    def _differences(
+        self, kind: str, meta: Meta, found: T | None, problem: str
+    ) -> Iterator[Item[T]]:
+        """What a state of an object means, given what was seen of it."""
+        key = (meta.namespace, meta.name)
+        row = self._rows.get(key)
+        if row is not None and meta.version <= row.version:
+            return  # older than what was emitted
+        if kind == "DELETED":
+            if row is not None:
+                del self._rows[key]
+                yield Deleted(row.meta(*key), found)
+            return
+        known = row is not None and row.uid == meta.uid
+        if row is not None and not known:  # deleted and created again, unseen
+            yield Deleted(row.meta(*key), None)
+        self._rows[key] = Row(meta.uid, meta.version)
+        if found is None:
+            yield Malformed(meta, problem)
+        else:
+            yield Modified(meta, found) if known else Added(meta, found)
+
+    def _went_back(self) -> None:
+        """The server is older than what was seen (restored from a backup): believe it."""
+        for row in self._rows.values():
+            row.version = 0
+        self.version = 0
+        self._failed(
+            ServerError("list", self.resource.label(), "the resourceVersion went back in time")
+        )
+
+    def _passed(self, version: int) -> None:
+        self.version = self._list_from = max(self.version, version)
+        for wanted, passed in self._waiting:
+            if version >= wanted and not passed.done():
+                passed.set_result(None)
+
+    # ── status ───────────────────────────────────────────────────────────────────────────────
+    def _failed(self, error: APIError) -> None:
+        metrics.WATCH_RESTARTS.labels(self.resource.plural).inc()
+        before, self.last_error = self.problem, error
+        if self.problem != before:
+            self._report(self.problem)
+
+    def _worked(self) -> None:
+        if self.last_error is not None:
+            self.last_error = None
+            self._report(None)

@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""One HTTP exchange with the API server: connection, credentials, timeout, typed errors."""
+
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+import enbloc
+from enbloc.errors import ConfigError
+from enbloc.kube.config import Cluster
+from enbloc.kube.errors import APIError, Unauthorized, Unreachable, from_status
+
+#: Reads get this long in all (seconds).
+READ_SECONDS: Final = 30.0
+#: Writes get this long, on both sides: the server is told by ``?timeout=``. Not above
+#: leaseDuration − renewDeadline, so that nothing of a deposed leader lands after a successor.
+WRITE_SECONDS: Final = 5.0
+CONNECT_SECONDS: Final = 5.0
+_METHODS: Final = {
+    "get": "GET",
+    "list": "GET",
+    "watch": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+}
+#: Built once: a timeout object per call is measurable.
+READ_TIMEOUT: Final = aiohttp.ClientTimeout(total=READ_SECONDS, sock_connect=CONNECT_SECONDS)
+WRITE_TIMEOUT: Final = aiohttp.ClientTimeout(total=WRITE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request.
+
+    Attributes:
+        verb: the API verb, which decides the method.
+        resource: the resource as RBAC spells it, for messages.
+        path: path and query, percent-encoded.
+        body: the encoded body.
+        content_type: of the body.
+        timeout: limits on this exchange.
+    """
+
+    verb: str
+    resource: str
+    path: str
+    body: bytes | None = None
+    content_type: str = "application/json"
+    timeout: aiohttp.ClientTimeout = READ_TIMEOUT
+
+
+class Stream:
+    """The body of a watch, as it comes; ``close()`` from another task ends it."""
+
+    def __init__(self, call: Call, response: aiohttp.ClientResponse) -> None:
+        self._call = call
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Chunks of any size, until the server ends the body.
+
+        Raises:
+            Unreachable: the connection broke, was closed or was silent for too long.
+        """
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _unreachable(self._call, error) from error
+
+    def close(self) -> None:
+        """Close the connection; who reads gets Unreachable."""
+        self._response.close()
+
+
+class Transport:
+    """A pool of keep-alive connections to one API server.
+
+    Args:
+        cluster: where, as whom.
+        component: the process, for the user agent ("scheduler").
+        connections: the most connections at once, watches included.
+    """
+
+    def __init__(self, cluster: Cluster, component: str, connections: int) -> None:
+        self._cluster = cluster
+        self._agent = f"enbloc-{component}/{enbloc.__version__}"
+        self._connections = connections
+        self._tls: ssl.SSLContext | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._dated: tuple[str, float] | None = None
+
+    async def open(self) -> None:
+        """Make the pool; needs a running loop.
+
+        Raises:
+            ConfigError: a certificate file cannot be used.
+        """
+        self._tls = self._cluster.ssl_context()
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                ssl=self._tls or True, limit=self._connections, socket_factory=_socket
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=2**21,  # an object may reach 1.5 MiB, on one line
+            headers={"User-Agent": self._agent, "Accept": "application/json"},
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def server_offset(self) -> float | None:
+        """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s."""
+        if self._dated is None:
+            return None
+        date, received = self._dated
+        return parsedate_to_datetime(date).timestamp() - received
+
+    async def exchange(self, call: Call) -> bytes:
+        """Send a request once (twice after a 401, with new credentials) and read the answer.
+
+        Raises:
+            APIError: the answer was no success, or there was none.
+        """
+        async with self._respond(call) as response:
+            return await response.read()
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncIterator[Stream]:
+        """Send a request whose answer does not end.
+
+        Raises:
+            APIError: the answer was no success, or there was none.
+        """
+        async with self._respond(call) as response:
+            yield Stream(call, response)
+
+    @asynccontextmanager
+    async def _respond(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            header = await self._credentials(call)
+            response = await self._send(call, header)
+            if response.status == 401:  # refused before it was processed: safe to send again
+                self._cluster.auth.rejected(header)
+                response.release()
+                response = await self._send(call, await self._credentials(call))
+            async with response:
+                date = response.headers.get("Date")
+                if date is not None:
+                    self._dated = (date, time.monotonic())
+                if response.status >= 300:
+                    raise _refused(call, response, await response.read())
+                yield response
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _unreachable(call, error) from error
+
+    async def _credentials(self, call: Call) -> str | None:
+        try:
+            return await self._cluster.auth.header(self._tls)
+        except ConfigError as error:
+            raise Unauthorized(call.verb, call.resource, str(error)) from error
+
+    async def _send(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:
+        assert self._session is not None, "the client is not open"
+        headers = {} if call.body is None else {"Content-Type": call.content_type}
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        return await self._session.request(
+            _METHODS[call.verb],
+            URL(self._cluster.server + call.path, encoded=True),
+            data=call.body,
+            headers=headers,
+            timeout=call.timeout,
+            allow_redirects=False,
+            proxy=self._cluster.proxy,
+            server_hostname=self._cluster.server_name,
+        )
+
+
+def _socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices a peer that is gone within 30 s, for watches have nothing to send."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # not on every system
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made
+
+
+def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIError:
+    try:
+        status = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):  # a proxy's page, the text of a router
+        status = {"message": body[:200].decode(errors="replace").strip()}
+    retry_after = response.headers.get("Retry-After", "")
+    wait = float(retry_after) if retry_after.isdecimal() else None
+    return from_status(call.verb, call.resource, response.status, status, wait)
+
+
+def _unreachable(call: Call, error: Exception) -> Unreachable:
+    unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+    text = str(error) or "timed out"
+    return Unreachable(call.verb, call.resource, text, sent=not isinstance(error, unsent))

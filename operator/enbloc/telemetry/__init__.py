@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What operators see: metrics, logs, health. Nothing here knows what is measured or checked."""

@@ -1,0 +1,311 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A reflector loses nothing and doubles nothing, whatever the server does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+from aiohttp import web
+from tests.kube.fake import (
+    Handler,
+    Pod,
+    bookmark,
+    event,
+    hangs,
+    pod,
+    pods,
+    refusal,
+    says,
+    stream,
+    talking_to,
+)
+
+from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
+from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.kube.reflector import Reflector
+
+QUICK = Timing(watch=(60, 60), grace=1, retry=(0.001, 0.01), refused=(0.001, 0.01))
+
+
+class Server:
+    """Answers lists and watches by two scripts; the last watch hangs."""
+
+    def __init__(self, lists: list[Handler], watches: list[Handler]) -> None:
+        self.lists = lists
+        self.watches = watches
+        self.queries: list[dict[str, str]] = []
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        query = dict(request.query)
+        self.queries.append(query)
+        script = self.watches if "watch" in query else self.lists
+        return await (script.pop(0) if script else hangs)(request)
+
+
+def lists(*objects: object, version: int, more: str = "") -> Handler:
+    return says(lambda: pods(version, *objects, more=more))
+
+
+def watches(*lines: bytes, then: str = "end") -> Handler:
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        return await stream(request, lines, then)
+
+    return handler
+
+
+def told(item: Item[Pod]) -> str:
+    """An item as a word: +added ~modified -deleted ?malformed, with name and version."""
+    match item:
+        case Synced():
+            return "synced"
+        case Malformed():
+            sign = "?"
+        case Added():
+            sign = "+"
+        case Modified():
+            sign = "~"
+        case Deleted():
+            sign = "-"
+    return f"{sign}{item.meta.name}{item.meta.resource_version}"
+
+
+async def take(items: AsyncIterator[Item[Pod]], count: int) -> list[str]:
+    async with asyncio.timeout(5):
+        return [told(await anext(items)) for _ in range(count)]
+
+
+@asynccontextmanager
+async def reflecting(
+    server: Handler, timing: Timing = QUICK
+) -> AsyncIterator[tuple[Reflector[Pod], AsyncIterator[Item[Pod]]]]:
+    async with talking_to(server) as client:
+        reflector = Reflector(client, PODS, Pod, timing=timing)
+        async with aclosing(reflector.stream()) as items:
+            yield reflector, items
+
+
+async def test_the_first_list_is_a_consistent_read_in_pages() -> None:
+    server = Server([lists(pod("a", 1), version=9, more="next"), lists(pod("b", 2), version=9)], [])
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 3) == ["+a1", "+b2", "synced"]
+        assert reflector.synced
+    assert server.queries[:2] == [{"limit": "500"}, {"limit": "500", "continue": "next"}]
+
+
+async def test_a_watch_that_ends_goes_on_where_it_was() -> None:
+    server = Server(
+        [lists(version=4)],
+        [
+            watches(event("ADDED", pod("a", 5)), b'{"type":"ADDED","obj'),
+            watches(bookmark(20)),
+            watches(event("ADDED", pod("b", 21)), then="reset"),
+            watches(event("MODIFIED", pod("a", 22))),
+        ],
+    )
+    async with reflecting(server) as (_, items):
+        assert await take(items, 4) == ["synced", "+a5", "+b21", "~a22"]
+    versions = [query["resourceVersion"] for query in server.queries if "watch" in query]
+    assert versions[:4] == ["4", "5", "20", "21"]
+
+
+async def test_what_is_sent_twice_is_emitted_once() -> None:
+    server = Server(
+        [lists(pod("a", 3), version=4)],
+        [
+            watches(event("ADDED", pod("a", 3)), event("MODIFIED", pod("a", 7))),
+            watches(event("MODIFIED", pod("a", 6)), event("DELETED", pod("a", 8))),
+            watches(event("DELETED", pod("a", 8)), event("ADDED", pod("a", 9, uid="second"))),
+        ],
+    )
+    async with reflecting(server) as (_, items):
+        assert await take(items, 5) == ["+a3", "synced", "~a7", "-a7", "+a9"]
+
+
+async def test_after_an_expired_watch_the_difference_to_a_new_list_is_emitted() -> None:
+    expired = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+    server = Server(
+        [
+            lists(pod("same", 1), pod("changed", 2), pod("gone", 3), pod("again", 4), version=5),
+            lists(
+                pod("same", 1), pod("changed", 8), pod("again", 9, uid="new"), pod("new", 9),
+                version=10,
+            ),
+        ],
+        [watches(event("ERROR", expired)), watches(event("MODIFIED", pod("new", 11)))],
+    )  # fmt: skip
+    async with reflecting(server) as (_, items):
+        await take(items, 5)
+        difference = ["~changed8", "-again4", "+again9", "+new9", "-gone3", "synced", "~new11"]
+        assert await take(items, 7) == difference
+    relist = [query for query in server.queries if "watch" not in query][1]
+    assert relist["resourceVersion"] == "5"
+    assert relist["resourceVersionMatch"] == "NotOlderThan"
+
+
+async def test_a_watch_refused_with_410_lists_again() -> None:
+    server = Server(
+        [lists(version=5), lists(pod("a", 6), version=7)],
+        [says(lambda: refusal(410, "Expired"))],
+    )
+    async with reflecting(server) as (_, items):
+        assert await take(items, 3) == ["synced", "+a6", "synced"]
+
+
+async def test_a_list_that_outlives_its_snapshot_starts_over_in_one_page() -> None:
+    server = Server(
+        [
+            lists(pod("a", 1), pod("gone", 1), version=5, more="next"),
+            says(lambda: refusal(410, "Expired")),
+            lists(pod("a", 1), pod("b", 6), version=7),
+        ],
+        [],
+    )
+    async with reflecting(server) as (_, items):
+        assert await take(items, 5) == ["+a1", "+gone1", "+b6", "-gone1", "synced"]
+    assert server.queries[2] == {}
+
+
+async def test_a_server_restored_from_a_backup_is_believed() -> None:
+    behind = {"causes": [{"reason": "ResourceVersionTooLarge"}]}
+    server = Server(
+        [
+            lists(pod("a", 90), pod("b", 91), version=100),
+            says(lambda: refusal(504, "Timeout", "Too large resource version", **behind)),
+            lists(pod("a", 40), version=50),
+        ],
+        [says(lambda: refusal(410, "Expired")), watches(event("MODIFIED", pod("a", 51)))],
+    )
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 3) == ["+a90", "+b91", "synced"]
+        assert await take(items, 4) == ["~a40", "-b0", "synced", "~a51"]
+        assert reflector.version == 50
+    assert server.queries[3] == {"limit": "500"}
+
+
+async def test_an_object_that_cannot_be_decoded_does_not_stop_the_stream() -> None:
+    broken = {**pod("bad", 2), "spec": 3}
+    server = Server(
+        [lists(broken, pod("a", 1), version=4)],
+        [watches(event("ADDED", {**pod("worse", 5), "spec": "no"}), event("ADDED", pod("b", 6)))],
+    )
+    async with reflecting(server) as (_, items):
+        async with asyncio.timeout(5):
+            first = await anext(items)
+        assert isinstance(first, Malformed)
+        assert "$.spec" in first.problem
+        assert await take(items, 4) == ["+a1", "synced", "?worse5", "+b6"]
+
+
+async def test_a_line_that_is_no_json_restarts_the_watch() -> None:
+    server = Server(
+        [lists(version=4)],
+        [watches(b"<html>\n"), watches(event("ADDED", pod("a", 5)))],
+    )
+    async with reflecting(server) as (_, items):
+        assert await take(items, 2) == ["synced", "+a5"]
+
+
+async def test_a_silent_watch_counts_as_stalled() -> None:
+    timing = Timing(watch=(0.1, 0.1), grace=0.1, retry=(0.001, 0.01))
+    server = Server(
+        [lists(version=4)],
+        [watches(bookmark(6), then="hang"), watches(event("ADDED", pod("a", 7)))],
+    )
+    async with reflecting(server, timing) as (_, items):
+        assert await take(items, 2) == ["synced", "+a7"]
+    assert server.queries[2]["resourceVersion"] == "6"
+
+
+async def test_trouble_is_reported_once_and_forgotten_when_over() -> None:
+    def forbidden() -> web.StreamResponse:
+        return refusal(403, "Forbidden", "pods is forbidden")
+
+    server = Server(
+        [says(forbidden), says(forbidden), says(lambda: refusal(500, "")), lists(version=4)],
+        [],
+    )
+    problems: list[str | None] = []
+    async with talking_to(server) as client:
+        reflector = Reflector(client, PODS, Pod, timing=QUICK, report=problems.append)
+        async with aclosing(reflector.stream()) as items:
+            assert await take(items, 1) == ["synced"]
+        assert reflector.healthy
+    assert len(problems) == 3
+    assert problems[0] is not None
+    assert 'grant the verb "list" on pods' in problems[0]
+    assert problems[2] is None
+
+
+async def test_a_missing_resource_is_awaited() -> None:
+    def missing() -> web.StreamResponse:
+        return web.Response(status=404, text="404 page not found\n")
+
+    server = Server([says(missing), says(missing), lists(version=4)], [])
+    problems: list[str | None] = []
+    async with talking_to(server) as client:
+        reflector = Reflector(client, POD_GROUPS, Pod, timing=QUICK, report=problems.append)
+        async with aclosing(reflector.stream()) as items:
+            assert await take(items, 1) == ["synced"]
+    assert problems[0] is not None
+    assert "is its CustomResourceDefinition applied?" in problems[0]
+
+
+async def test_a_server_that_asks_for_patience_gets_it() -> None:
+    server = Server(
+        [lists(version=4)],
+        [
+            says(lambda: refusal(429, "TooManyRequests", retryAfterSeconds=0.05)),
+            watches(event("ERROR", {"code": 500, "message": "etcd is sad"})),
+            watches(event("ADDED", pod("a", 5))),
+        ],
+    )
+    async with reflecting(server) as (_, items):
+        assert await take(items, 2) == ["synced", "+a5"]
+
+
+async def test_confirm_waits_until_the_stream_has_passed_a_consistent_read() -> None:
+    server = Server(
+        [lists(version=4), lists(version=9), lists(version=9)],
+        [watches(then="hang"), watches(event("ADDED", pod("a", 7)), bookmark(9), then="hang")],
+    )
+    async with reflecting(server) as (reflector, items):
+        taken: list[str] = []
+        listed = asyncio.Event()
+
+        async def consume() -> None:
+            async for item in items:
+                taken.append(told(item))
+                listed.set()
+
+        consumer = asyncio.create_task(consume())
+        async with asyncio.timeout(5):
+            await listed.wait()
+            await reflector.confirm()
+            assert taken == ["synced", "+a7"]
+            await reflector.confirm()  # nothing has happened since: at once
+        consumer.cancel()
+        await asyncio.wait({consumer})
+    short = [query for query in server.queries if query.get("timeoutSeconds") == "3"]
+    assert [query["resourceVersion"] for query in short] == ["4"]
+    assert server.queries.count({"limit": "1"}) == 2
+
+
+async def test_a_burst_cut_at_any_byte_arrives_whole() -> None:
+    count = 200
+    whole = b"".join(event("ADDED", pod(f"p{index}", 10 + index)) for index in range(count))
+    cuts = iter(range(7, len(whole), 4321))
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(9)
+        since = int(request.query["resourceVersion"])
+        rest = b"".join(whole.splitlines(keepends=True)[max(0, since - 9) :])
+        cut = next(cuts, None)
+        if cut is None:
+            return await stream(request, [rest], "hang")
+        return await stream(request, [rest[: cut % 9000]], "reset" if cut % 2 else "end")
+
+    async with reflecting(handler) as (_, items):
+        names = [word.split("p")[1] for word in (await take(items, count + 1))[1:]]
+    assert names == [f"{index}{10 + index}" for index in range(count)]
