@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes objects to model facts; total: what cannot be read becomes a problem, not an error.
+
+A problem names the field and the fix. The part that it concerns counts as absent.
+"""
+
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+from enbloc.model.codec_specs import Problems, pod_class, quantities
+from enbloc.model.dialects import membership
+from enbloc.model.groups import Group, GroupKey, Memory, Role
+from enbloc.model.names import JOBSET_RESTART_KEY, JOBSET_UID_KEY, PLAN_KEY
+from enbloc.model.node_columns import Node
+from enbloc.model.objects import (
+    ConditionObject,
+    Metadata,
+    NodeObject,
+    PodGroupObject,
+    PodGroupSpecObject,
+    PodGroupStatusObject,
+    PodObject,
+    PodSpecObject,
+    PodStatusObject,
+    TaintObject,
+    Texts,
+)
+from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.receipts import Receipt, read_receipt, receipt
+from enbloc.model.resources import AMOUNT_LIMIT
+from enbloc.model.taints import Effect, Taint
+
+__all__ = [
+    "NodeObject",
+    "PodGroupObject",
+    "PodObject",
+    "Receipt",
+    "group",
+    "node",
+    "pod",
+    "read_receipt",
+    "receipt",
+]
+
+_EMPTY: Final[Texts] = {}
+_NO_SPEC: Final = PodSpecObject()
+_NO_STATUS: Final = PodStatusObject()
+_PHASES: Final = {str(phase): phase for phase in Phase}
+_MOST_GROUPS: Final = 65536
+
+
+def pod(obj: PodObject) -> Pod:
+    """A Pod; its class is shared with all pods alike."""
+    metadata, spec, status = obj.metadata, obj.spec or _NO_SPEC, obj.status or _NO_STATUS
+    labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
+    problems = Problems()
+    pod_spec, problem = pod_class(obj)
+    if problem:
+        problems.append(problem)
+    member = membership(labels, annotations)
+    if member.problem:
+        problems.append(member.problem)
+    namespace = _shared(metadata.namespace or "")
+    scheduled = _condition(status.conditions, "PodScheduled")
+    return Pod(
+        key=PodKey(namespace, metadata.name),
+        uid=PodUID(metadata.uid),
+        spec=pod_spec,
+        scheduler=_shared(spec.scheduler_name or ""),
+        node=_shared(spec.node_name or ""),
+        phase=_PHASES.get(status.phase or Phase.PENDING, Phase.UNKNOWN),
+        deleting=metadata.deletion_timestamp is not None,
+        gated=bool(spec.scheduling_gates),
+        group=_group_key(namespace, member.group) if member.group else None,
+        role=_shared(member.role),
+        group_conflict=member.conflict,
+        priority=spec.priority or 0,
+        created=_time(metadata, problems),
+        scheduled_at=_since(scheduled, "True"),
+        owner=_owner(metadata),
+        receipt=annotations.get(PLAN_KEY, ""),
+        unschedulable=_refused(scheduled),
+        resource_version=_version(metadata, problems),
+        restart=_restart(labels),
+        problem=problems.text(),
+        annotations_size=_size(annotations),
+    )
+
+
+def node(obj: NodeObject) -> Node:
+    """A Node; amounts above 64 PiB are held at that."""
+    metadata, problems = obj.metadata, Problems()
+    allocatable = quantities(
+        obj.status.allocatable if obj.status else None, "status.allocatable", problems
+    )
+    ready = _condition(obj.status.conditions if obj.status else None, "Ready")
+    return Node(
+        name=metadata.name,
+        uid=metadata.uid,
+        labels=tuple(sorted((metadata.labels or _EMPTY).items())),
+        taints=_taints((obj.spec.taints if obj.spec else None) or (), problems),
+        unschedulable=bool(obj.spec and obj.spec.unschedulable),
+        allocatable=tuple(
+            (name, min(allocatable[name], AMOUNT_LIMIT)) for name in sorted(allocatable)
+        ),
+        ready=ready is not None and ready.status == "True",
+        resource_version=_version(metadata, problems),
+        problem=problems.text(),
+    )
+
+
+def group(obj: PodGroupObject) -> Group:
+    """A PodGroup of ours, with what its status remembers."""
+    metadata, spec, problems = obj.metadata, obj.spec or PodGroupSpecObject(), Problems()
+    minimum = 1 if spec.min_member is None else spec.min_member
+    if minimum < 1:
+        problems.append(f"spec.minMember: {minimum} is below 1; leave it out for 1")
+        minimum = 1
+    roles = _roles(spec, minimum, problems)
+    timeout = spec.schedule_timeout_seconds or 0
+    if timeout < 0:
+        problems.append(
+            f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default"
+        )
+        timeout = 0
+    resources = quantities(spec.min_resources, "spec.minResources", problems)
+    created, version = _time(metadata, problems), _version(metadata, problems)
+    return Group(
+        key=_group_key(metadata.namespace or "", metadata.name),
+        uid=metadata.uid,
+        min_member=minimum,
+        roles=roles,
+        min_resources=tuple(sorted(resources.items())),
+        timeout=timeout,
+        priority_class=spec.priority_class_name or "",
+        generation=metadata.generation or 0,
+        resource_version=version,
+        created=created,
+        memory=_memory(obj.status or PodGroupStatusObject()),
+        problem=problems.text(),
+    )
+
+
+# ── parts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _roles(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> tuple[Role, ...]:
+    roles: dict[str, Role] = {}
+    for position, given in enumerate(spec.roles or ()):
+        path = f"spec.roles[{position}]"
+        if not given.name or given.name in roles:
+            problems.append(f'{path}.name: "{given.name}" is empty or taken; give each its own')
+        elif (given.min_member or 0) < 0:
+            problems.append(f"{path}.minMember: {given.min_member} is negative; use 0 or more")
+        else:
+            roles[given.name] = Role(given.name, given.min_member or 0)
+    total = sum(role.min_member for role in roles.values())
+    if total > minimum:
+        problems.append(
+            f"spec.roles: their minimums add up to {total}; raise spec.minMember from {minimum}"
+        )
+    return tuple(roles.values())
+
+
+def _memory(status: PodGroupStatusObject) -> Memory:
+    return Memory(
+        incarnation=status.incarnation or "",
+        started=_seconds(status.started_time) if status.started_time else None,
+        succeeded=status.succeeded or 0,
+        roles=tuple((role.name, role.succeeded or 0) for role in status.roles or ()),
+        attempts=status.attempts or 0,
+    )
+
+
+def _taints(given: tuple[TaintObject, ...], problems: Problems) -> tuple[Taint, ...]:
+    taints: list[Taint] = []
+    for position, each in enumerate(given):
+        try:
+            taints.append(Taint(each.key, each.value or "", Effect(each.effect)))
+        except ValueError as error:
+            problems.append(f"spec.taints[{position}].effect: {error}; use {', '.join(Effect)}")
+    return tuple(taints)
+
+
+def _owner(metadata: Metadata) -> Owner | None:
+    for reference in metadata.owner_references or ():
+        if reference.controller:
+            return _shared_owner(reference.kind, reference.name, reference.uid)
+    return None
+
+
+def _restart(labels: Texts) -> str:
+    """The identity that JobSet gives one life of its pods."""
+    jobset = labels.get(JOBSET_UID_KEY)
+    return _shared(f"{jobset}/{labels.get(JOBSET_RESTART_KEY, '0')}") if jobset else ""
+
+
+def _condition(conditions: tuple[ConditionObject, ...] | None, kind: str) -> ConditionObject | None:
+    for condition in conditions or ():
+        if condition.type == kind:
+            return condition
+    return None
+
+
+def _since(condition: ConditionObject | None, status: str) -> float | None:
+    if condition is None or condition.status != status or not condition.last_transition_time:
+        return None
+    return _seconds(condition.last_transition_time)
+
+
+def _refused(condition: ConditionObject | None) -> bool:
+    if condition is None:
+        return False
+    return condition.status == "False" and condition.reason == "Unschedulable"
+
+
+def _time(metadata: Metadata, problems: Problems) -> float:
+    text = metadata.creation_timestamp
+    if not text:
+        return 0.0
+    seconds = _seconds(text)
+    if seconds is None:
+        problems.append(f'metadata.creationTimestamp: "{text}" is no RFC 3339 time')
+    return seconds or 0.0
+
+
+@lru_cache(maxsize=16384)
+def _seconds(text: str) -> float | None:
+    """Seconds since the epoch of an RFC 3339 time; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo else None
+
+
+def _version(metadata: Metadata, problems: Problems) -> int:
+    text = metadata.resource_version or "0"
+    try:
+        return int(text)
+    except ValueError:
+        problems.append(
+            f'metadata.resourceVersion: "{text}" is no integer; every server writes one'
+        )
+        return 0
+
+
+def _size(annotations: Texts) -> int:
+    """Bytes that the API server counts against its limit for annotations."""
+    return sum(
+        len(text) if text.isascii() else len(text.encode())
+        for pair in annotations.items()
+        for text in pair
+    )
+
+
+# ── one object for equal values: many pods share them ────────────────────────────────────────
+
+
+@lru_cache(maxsize=_MOST_GROUPS)
+def _shared(text: str) -> str:
+    return text
+
+
+@lru_cache(maxsize=_MOST_GROUPS)
+def _group_key(namespace: str, name: str) -> GroupKey:
+    return GroupKey(namespace, name)
+
+
+@lru_cache(maxsize=_MOST_GROUPS)
+def _shared_owner(kind: str, name: str, uid: str) -> Owner:
+    return Owner(kind, name, uid)

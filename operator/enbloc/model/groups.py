@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pod groups: the scheduling unit, its minimums, and what a PodGroup's status remembers."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class GroupKey(NamedTuple):
+    """The namespace and name of a group; `str` gives `namespace/name`."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role of a group, with a minimum of its own."""
+
+    name: str
+    min_member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What status keeps of a group's present incarnation, read back at start (gangs.md §2.2).
+
+    Attributes:
+        incarnation: identity of the members' present life; "" = none known.
+        started: server time at which the floor was first Running together, seconds since the
+            epoch; None = not yet.
+        succeeded: members that succeeded in this incarnation, monotonic within it.
+        roles: the same per role, `(role, count)`.
+        attempts: how often a plan was tried.
+        initially_scheduled: condition InitiallyScheduled stands at True.
+    """
+
+    incarnation: str = ""
+    started: float | None = None
+    succeeded: int = 0
+    roles: tuple[tuple[str, int], ...] = ()
+    attempts: int = 0
+    initially_scheduled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A PodGroup object, as far as scheduling reads it.
+
+    Attributes:
+        min_member: the group's own minimum.
+        roles: roles with minimums of their own; every one holds as well as the group's.
+        min_resources: room the whole group needs before any member starts, `(name, amount)` in
+            name order; CPU in milli, everything else in whole units.
+        timeout: seconds that bound every wait which holds room; 0 = the configured default.
+        priority_class: may lower the group's priority; "" = none.
+        generation: metadata.generation, for observedGeneration.
+    """
+
+    key: GroupKey
+    uid: str = ""
+    min_member: int = 1
+    roles: tuple[Role, ...] = ()
+    min_resources: tuple[tuple[str, int], ...] = ()
+    timeout: int = 0
+    priority_class: str = ""
+    generation: int = 0
+    resource_version: int = 0
+    created: float = 0.0
+    memory: Memory = Memory()
+    problem: str = ""
+
+    def minimums(self) -> tuple[tuple[str, int], ...]:
+        """Every role's minimum, `(role, minimum)`."""
+        return tuple((role.name, role.min_member) for role in self.roles)

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fixed names of enbloc: API group, keys, process names, ports, condition types, reasons."""
+
+from enum import StrEnum
+from typing import Final
+
+# ── identity ─────────────────────────────────────────────────────────────────────────────────
+API_GROUP: Final = "enbloc.dev"
+API_VERSION: Final = "v1alpha1"
+POD_GROUP_KIND: Final = "PodGroup"
+POD_GROUP_PLURAL: Final = "podgroups"
+SCHEDULER_NAME: Final = "enbloc"
+NAMESPACE: Final = "enbloc-system"
+
+# ── labels and annotations ───────────────────────────────────────────────────────────────────
+POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
+ROLE_KEY: Final = "enbloc.dev/role"
+PLAN_KEY: Final = "enbloc.dev/plan"
+RANK_KEY: Final = "enbloc.dev/rank"
+SIZE_KEY: Final = "enbloc.dev/size"
+RUN_SECONDS_KEY: Final = "sandbox.enbloc.dev/run-seconds"
+EXIT_CODE_KEY: Final = "sandbox.enbloc.dev/exit-code"
+
+# ── processes ────────────────────────────────────────────────────────────────────────────────
+SCHEDULER_MANAGER: Final = "enbloc-scheduler"
+CONTROLLER_MANAGER: Final = "enbloc-controller"
+CLI_MANAGER: Final = "enbloc-cli"
+SCHEDULER_LEASE: Final = "enbloc-scheduler"
+CONTROLLER_LEASE: Final = "enbloc-controller"
+SCHEDULER_REPORTER: Final = "enbloc.dev/scheduler"
+CONTROLLER_REPORTER: Final = "enbloc.dev/controller"
+HEALTH_PORT: Final = 8081
+
+# ── taints that Kubernetes itself sets ───────────────────────────────────────────────────────
+TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
+TAINT_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+
+# ── incarnation labels of JobSet ─────────────────────────────────────────────────────────────
+JOBSET_UID_KEY: Final = "jobset.sigs.k8s.io/jobset-uid"
+JOBSET_RESTART_KEY: Final = "jobset.sigs.k8s.io/restart-attempt"
+
+#: How long a group may hold room in any wait, unless it says otherwise.
+DEFAULT_SCHEDULE_TIMEOUT_SECONDS: Final = 60
+
+
+class Condition(StrEnum):
+    """Condition types on a PodGroup."""
+
+    READY = "Ready"
+    SCHEDULED = "Scheduled"
+    INITIALLY_SCHEDULED = "InitiallyScheduled"
+    SATISFIED = "Satisfied"
+    DISRUPTION_TARGET = "DisruptionTarget"
+    FINISHED = "Finished"
+
+
+class Reason(StrEnum):
+    """Reasons of conditions; the summary condition Ready shows one of them as the state."""
+
+    PENDING = "Pending"
+    WAITING_FOR_MEMBERS = "WaitingForMembers"
+    WAITING_ON_PERMIT = "WaitingOnPermit"
+    UNSCHEDULABLE = "Unschedulable"
+    INFEASIBLE = "Infeasible"
+    SCHEDULER_ERROR = "SchedulerError"
+    INVALID_SPEC = "InvalidSpec"
+    BINDING = "Binding"
+    SCHEDULED = "Scheduled"
+    STARTING = "Starting"
+    RUNNING = "Running"
+    BELOW_MINIMUM = "BelowMinimum"
+    SATISFIED = "Satisfied"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class EventReason(StrEnum):
+    """Reasons of the events that enbloc writes."""
+
+    SCHEDULED = "Scheduled"
+    FAILED_SCHEDULING = "FailedScheduling"
+    GANG_SCHEDULED = "GangScheduled"
+    GANG_UNSCHEDULABLE = "GangUnschedulable"
+    GANG_INFEASIBLE = "GangInfeasible"
+    GANG_BIND_FAILED = "GangBindFailed"
+    GANG_BELOW_MINIMUM = "GangBelowMinimum"
+    POD_GROUP_DELETED = "PodGroupDeleted"
+    POD_GROUP_NOT_FOUND = "PodGroupNotFound"
+    POD_GROUP_AMBIGUOUS = "PodGroupAmbiguous"
+    POD_GROUP_FINISHED = "PodGroupFinished"
+    MALFORMED_OBJECT = "MalformedObject"
+    INVALID_SPEC = "InvalidSpec"

@@ -1,0 +1,271 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fields of Kubernetes objects that scheduling reads, as typed Structs to decode into.
+
+Unknown fields are skipped without being built. A field that a server may send as `null` is
+optional here, so decoding fails only on a value of the wrong type. `gc=False`: none of these can
+form a cycle.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+Quantities: TypeAlias = dict[str, str | int | float]
+Texts: TypeAlias = dict[str, str]
+
+
+class _Struct(msgspec.Struct, gc=False, rename="camel"):
+    """The base of all: camelCase names, outside the garbage collector."""
+
+
+class Present(_Struct):
+    """An object of which only its presence matters."""
+
+
+class OwnerReference(_Struct):
+    """`metadata.ownerReferences[]`."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class Metadata(_Struct):
+    """`metadata`."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str = ""
+    resource_version: str | None = None
+    generation: int | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: Texts | None = None
+    annotations: Texts | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class ConditionObject(_Struct):
+    """`status.conditions[]`."""
+
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    last_transition_time: str | None = None
+
+
+# ── pods ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class ResourceRequirements(_Struct, omit_defaults=True):
+    """`resources` of a container or a pod."""
+
+    requests: Quantities | None = None
+
+
+class ContainerPort(_Struct, omit_defaults=True):
+    """`ports[]` of a container."""
+
+    host_port: int | None = None
+
+
+class Container(_Struct, omit_defaults=True):
+    """`spec.containers[]` and `spec.initContainers[]`."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    ports: tuple[ContainerPort, ...] | None = None
+    restart_policy: str | None = None
+
+
+class Expression(_Struct, omit_defaults=True):
+    """One requirement of a node selector term."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class SelectorTerm(_Struct, omit_defaults=True):
+    """`nodeSelectorTerms[]`."""
+
+    match_expressions: tuple[Expression, ...] | None = None
+    match_fields: tuple[Expression, ...] | None = None
+
+
+class NodeSelector(_Struct, omit_defaults=True):
+    """Required node affinity."""
+
+    node_selector_terms: tuple[SelectorTerm, ...] | None = None
+
+
+class NodeAffinityObject(_Struct, omit_defaults=True):
+    """`spec.affinity.nodeAffinity`."""
+
+    required: NodeSelector | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinityObject(_Struct, omit_defaults=True):
+    """`spec.affinity.podAffinity` and `podAntiAffinity`."""
+
+    required: tuple[Present, ...] | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(_Struct, omit_defaults=True):
+    """`spec.affinity`."""
+
+    node_affinity: NodeAffinityObject | None = None
+    pod_affinity: PodAffinityObject | None = None
+    pod_anti_affinity: PodAffinityObject | None = None
+
+
+class TolerationObject(_Struct, omit_defaults=True):
+    """`spec.tolerations[]`."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class SpreadConstraint(_Struct, omit_defaults=True):
+    """`spec.topologySpreadConstraints[]`."""
+
+    when_unsatisfiable: str | None = None
+
+
+class Volume(_Struct, omit_defaults=True):
+    """`spec.volumes[]`."""
+
+    persistent_volume_claim: Present | None = None
+    ephemeral: Present | None = None
+
+
+class PodSpecObject(_Struct):
+    """`spec` of a pod."""
+
+    containers: tuple[Container, ...] | None = None
+    init_containers: tuple[Container, ...] | None = None
+    resources: ResourceRequirements | None = None
+    overhead: Quantities | None = None
+    node_selector: Texts | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[TolerationObject, ...] | None = None
+    topology_spread_constraints: tuple[SpreadConstraint, ...] | None = None
+    volumes: tuple[Volume, ...] | None = None
+    resource_claims: tuple[Present, ...] | None = None
+    scheduling_gates: tuple[Present, ...] | None = None
+    scheduler_name: str | None = None
+    node_name: str | None = None
+    priority: int | None = None
+
+
+class ContainerStatus(_Struct, omit_defaults=True):
+    """`status.containerStatuses[]`: what an in-place resize has really given."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities | None = None
+
+
+class PodStatusObject(_Struct):
+    """`status` of a pod."""
+
+    phase: str | None = None
+    conditions: tuple[ConditionObject, ...] | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities | None = None
+
+
+class PodObject(_Struct):
+    """A Pod as the API server sends it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodSpecObject | None = None
+    status: PodStatusObject | None = None
+
+
+# ── nodes ────────────────────────────────────────────────────────────────────────────────────
+
+
+class TaintObject(_Struct):
+    """`spec.taints[]`."""
+
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+
+
+class NodeSpecObject(_Struct):
+    """`spec` of a node."""
+
+    unschedulable: bool | None = None
+    taints: tuple[TaintObject, ...] | None = None
+
+
+class NodeStatusObject(_Struct):
+    """`status` of a node."""
+
+    allocatable: Quantities | None = None
+    conditions: tuple[ConditionObject, ...] | None = None
+
+
+class NodeObject(_Struct):
+    """A Node as the API server sends it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: NodeSpecObject | None = None
+    status: NodeStatusObject | None = None
+
+
+# ── pod groups ───────────────────────────────────────────────────────────────────────────────
+
+
+class RoleObject(_Struct):
+    """`spec.roles[]` of a PodGroup."""
+
+    name: str = ""
+    min_member: int | None = None
+
+
+class PodGroupSpecObject(_Struct):
+    """`spec` of a PodGroup."""
+
+    min_member: int | None = None
+    min_resources: Quantities | None = None
+    schedule_timeout_seconds: int | None = None
+    roles: tuple[RoleObject, ...] | None = None
+    priority_class_name: str | None = None
+
+
+class RoleStatusObject(_Struct):
+    """`status.roles[]` of a PodGroup."""
+
+    name: str = ""
+    succeeded: int | None = None
+
+
+class PodGroupStatusObject(_Struct):
+    """`status` of a PodGroup: what the scheduler must read back at start."""
+
+    incarnation: str | None = None
+    started_time: str | None = None
+    succeeded: int | None = None
+    attempts: int | None = None
+    roles: tuple[RoleStatusObject, ...] | None = None
+
+
+class PodGroupObject(_Struct):
+    """A PodGroup of ours as the API server sends it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodGroupSpecObject | None = None
+    status: PodGroupStatusObject | None = None

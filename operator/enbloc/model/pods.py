@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pods, as far as scheduling reads them."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, NewType
+
+from enbloc.model.groups import GroupKey
+from enbloc.model.labels import Requirement
+from enbloc.model.taints import Toleration
+
+PodUID = NewType("PodUID", str)
+
+
+class PodKey(NamedTuple):
+    """The namespace and name of a pod; `str` gives `namespace/name`."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Phase(StrEnum):
+    """`status.phase` of a pod."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorTerm:
+    """One term of required node affinity: all expressions and all fields hold.
+
+    A term with neither matches no node (upstream's rule).
+    """
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec:
+    """What makes two pods alike to every plugin: the class of a pod.
+
+    Interned by the codec, so pods made from one template share one object and a plugin is asked
+    once per class.
+
+    Attributes:
+        requests: what the pod asks for, `(resource name, amount)` in name order, zeros left out;
+            CPU in milli, everything else in whole units; always holds `("pods", 1)`.
+        nonzero_cpu: CPU for scoring, in milli, with 100m for each container that names none.
+        nonzero_memory: memory for scoring, in bytes, with 200 MiB for each that names none.
+        node_selector: all of these labels must be on the node, `(key, value)` in key order.
+        node_affinity: required terms, any of which suffices; None = no constraint.
+        tolerations: in the pod's order.
+        node_name: the node that the pod demanded before any scheduling; "" = none.
+        unhonoured: paths of scheduling constraints that enbloc does not support yet; a pod that
+            has any is refused with their names, never placed against its will.
+    """
+
+    requests: tuple[tuple[str, int], ...] = (("pods", 1),)
+    nonzero_cpu: int = 100
+    nonzero_memory: int = 200 * 1024 * 1024
+    node_selector: tuple[tuple[str, str], ...] = ()
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    node_name: str = ""
+    unhonoured: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controller owner reference of a pod."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod.
+
+    Attributes:
+        spec: its class; everything that plugins compare.
+        node: where it is bound; "" = not bound.
+        deleting: it has a deletionTimestamp.
+        gated: it has scheduling gates.
+        priority: `spec.priority`; 0 when unset.
+        created: creationTimestamp, seconds of server time since the epoch.
+        scheduled_at: transition time of condition PodScheduled=True, same unit; None = no such.
+        running: phase is Running (kept apart from phase for reading ease).
+        receipt: annotation `enbloc.dev/plan` as found; "" = none.
+        unschedulable: PodScheduled=False with reason Unschedulable stands on the pod.
+        resource_version: of the object this was read from, as an integer; 0 = unknown.
+        restart: JobSet's uid and restart attempt, when the pod carries them.
+        group_conflict: the group that its label names while its annotation names another, which
+            wins; "" = they agree.
+        problem: why the pod cannot be scheduled as written; "" = none.
+    """
+
+    key: PodKey
+    uid: PodUID
+    spec: PodSpec
+    scheduler: str = ""
+    node: str = ""
+    phase: Phase = Phase.PENDING
+    deleting: bool = False
+    gated: bool = False
+    group: GroupKey | None = None
+    role: str = ""
+    priority: int = 0
+    created: float = 0.0
+    scheduled_at: float | None = None
+    owner: Owner | None = None
+    receipt: str = ""
+    unschedulable: bool = False
+    resource_version: int = 0
+    restart: str = ""
+    problem: str = ""
+    group_conflict: str = ""
+    annotations_size: int = field(default=0, compare=False)
+
+    @property
+    def finished(self) -> bool:
+        """It succeeded or failed, and so holds no room."""
+        return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
+
+    @property
+    def live(self) -> bool:
+        """It is neither finished nor terminating."""
+        return not self.finished and not self.deleting
+
+    @property
+    def bound(self) -> bool:
+        """It is live and has a node."""
+        return self.live and self.node != ""
+
+    @property
+    def running(self) -> bool:
+        """Its phase is Running."""
+        return self.phase is Phase.RUNNING
+
+    @property
+    def incarnation(self) -> str:
+        """The identity of the life this pod belongs to (gangs.md §1).
+
+        JobSet's labels, else its controller's UID, else "" (a bare pod: any new one belongs to
+        the present life).
+        """
+        if self.restart:
+            return self.restart
+        return self.owner.uid if self.owner else ""

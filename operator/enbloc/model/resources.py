@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Resources: their names as columns of the node table, what a pod requests of each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+
+#: The largest amount that the tables hold, 64 PiB: a hundred times as much fits in int64, so no
+#: score overflows.
+AMOUNT_LIMIT: Final = 2**56 - 1
+
+#: What a container that does not mention the resource counts for in scores (upstream's defaults).
+DEFAULT_MILLI_CPU: Final = 100
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+
+
+class ResourceSpace:
+    """Resource names ↔ columns, append-only: a column once given never means anything else."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self) -> None:
+        self._columns = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2, PODS: 3}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name, in column order."""
+        return tuple(self._columns)
+
+    def column(self, name: str) -> int:
+        """The column of a name, which is added when it is new."""
+        return self._columns.setdefault(name, len(self._columns))
+
+    def find(self, name: str) -> int | None:
+        """The column of a name; None = no node and no pod has named it yet."""
+        return self._columns.get(name)
+
+
+class ContainerDemand(NamedTuple):
+    """What one container asks for.
+
+    Attributes:
+        requests: its requests, CPU in milli; a name that is present with 0 was mentioned.
+        sidecar: it is an init container with `restartPolicy: Always`.
+    """
+
+    requests: Mapping[str, int]
+    sidecar: bool = False
+
+
+class PodDemand(NamedTuple):
+    """What a pod asks for: really, and for scores."""
+
+    requests: tuple[tuple[str, int], ...]
+    nonzero_cpu: int
+    nonzero_memory: int
+
+
+def pod_demand(
+    containers: Sequence[ContainerDemand],
+    init_containers: Sequence[ContainerDemand] = (),
+    pod_level: Mapping[str, int] | None = None,
+    overhead: Mapping[str, int] | None = None,
+) -> PodDemand:
+    """A pod's requests in name order without zeros, with `("pods", 1)`; upstream's PodRequests.
+
+    `pod_level` (`spec.resources.requests`) replaces the containers' total of cpu, memory and huge
+    pages, name by name; `overhead` is added to everything. For scores, a container that does not
+    mention cpu (memory) counts 100m (200 MiB); where pod-level requests are set, only if nothing
+    else names it.
+    """
+    level = {name: value for name, value in (pod_level or {}).items() if _settable(name)}
+    extra = overhead or {}
+    total = _finished(_aggregate(containers, init_containers), level, extra)
+    defaults = {CPU: DEFAULT_MILLI_CPU, MEMORY: DEFAULT_MEMORY}
+    if level:
+        defaults = {name: value for name, value in defaults.items() if name not in total}
+    scored = _finished(
+        _aggregate(_with(containers, defaults), _with(init_containers, defaults)), level, extra
+    )
+    total[PODS] = 1
+    requests = tuple((name, min(total[name], AMOUNT_LIMIT)) for name in sorted(total))
+    return PodDemand(
+        requests=tuple((name, value) for name, value in requests if value),
+        nonzero_cpu=min(scored.get(CPU, 0), AMOUNT_LIMIT),
+        nonzero_memory=min(scored.get(MEMORY, 0), AMOUNT_LIMIT),
+    )
+
+
+def _aggregate(
+    containers: Iterable[ContainerDemand], init_containers: Iterable[ContainerDemand]
+) -> dict[str, int]:
+    """Per resource, what the containers need at their peak.
+
+    An ordinary init container runs beside the sidecars before it, the containers beside all.
+    """
+    main: dict[str, int] = {}
+    for container in containers:
+        _add(main, container.requests)
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in init_containers:
+        if container.sidecar:
+            _add(main, container.requests)
+            _add(sidecars, container.requests)
+            running = sidecars
+        else:
+            running = dict(container.requests)
+            _add(running, sidecars)
+        for name, value in running.items():
+            peak[name] = max(peak.get(name, 0), value)
+    for name, value in peak.items():
+        main[name] = max(main.get(name, 0), value)
+    return main
+
+
+def _finished(
+    total: dict[str, int], level: Mapping[str, int], overhead: Mapping[str, int]
+) -> dict[str, int]:
+    total.update(level)
+    _add(total, overhead)
+    return total
+
+
+def _with(
+    containers: Iterable[ContainerDemand], defaults: Mapping[str, int]
+) -> list[ContainerDemand]:
+    return [ContainerDemand({**defaults, **c.requests}, c.sidecar) for c in containers]
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0) + value
+
+
+def _settable(name: str) -> bool:
+    """Whether upstream honours this name in pod-level requests."""
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
