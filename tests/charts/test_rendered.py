@@ -106,6 +106,7 @@ SENTINELS = {
     "image.digest": "sha256:" + "0" * 64,
     "image.pullPolicy": "Always",
     "logging.format": "text",
+    "logging.level": "debug",
     "crds.enabled": False,
     "crds.keep": False,
     "crds.annotations": {"example.com/a": "b"},

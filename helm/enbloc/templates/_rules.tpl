@@ -20,6 +20,10 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
+# the priority that a group asks for
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [list, watch]
 # the gangs
 - apiGroups: [enbloc.dev]
   resources: [podgroups]

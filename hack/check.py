@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run every check of the repository in order, one line each, and fail at the end if one failed.
+
+python hack/check.py               # all of them
+python hack/check.py mypy drift    # these only; the hooks of pre-commit name one each
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
+    sys.path.insert(0, str(ROOT))
+
+from hack.build_controlplane import cache_root, given_assets  # noqa: E402  # needs the path
+
+from hack import sync  # noqa: E402  # as above
+
+BIN: Final = Path(sys.executable).parent
+CODE: Final = ("operator", "tests", "benchmarks", "hack")
+LONGEST_MODULE: Final = 500
+SECONDS: Final = 900
+SPDX: Final = sync.SPDX.splitlines()
+WITH_HEADER: Final = {".py", ".pyi", ".sh", ".toml", ".yaml", ".yml"}
+WITH_HEADER_TOO: Final = {"Makefile", "Dockerfile", ".dockerignore", ".ci/run"}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a check ended.
+
+    Attributes:
+        state: "absent" when the tool that it needs is not there, which fails nothing.
+        text: what it has to say: the findings, or what is missing.
+    """
+
+    state: Literal["ok", "FAILED", "absent"]
+    text: str = ""
+
+
+def findings(lines: Iterable[str]) -> Result:
+    """Failed, with these findings; ok without any."""
+    text = "\n".join(lines)
+    return Result("FAILED" if text else "ok", text)
+
+
+def tool(name: str, *arguments: str) -> Callable[[], Result]:
+    """A check that runs a tool of the virtual environment."""
+    return lambda: command(str(BIN / name), *arguments)
+
+
+def command(*arguments: str) -> Result:
+    """Run a command at the root; its output counts only when it fails."""
+    # Modules lie in operator/ and at the root, as for pytest.
+    path = f"{ROOT / 'operator'}{os.pathsep}{ROOT}"
+    env = os.environ | {"PYTHONPATH": path, "NO_COLOR": "1"}
+    try:
+        done = subprocess.run(
+            arguments,
+            cwd=ROOT,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+    except FileNotFoundError:
+        return Result("FAILED", f"{arguments[0]}: not installed; `make setup` does it")
+    except subprocess.TimeoutExpired:
+        return Result("FAILED", f"{' '.join(arguments)}: not done after {SECONDS} seconds")
+    return Result("ok") if done.returncode == 0 else Result("FAILED", done.stdout.rstrip())
+
+
+def files() -> list[Path]:
+    """Every file that is, or may become, part of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    paths = (Path(name) for name in sorted(set(listed.stdout.split("\0"))) if name)
+    return [path for path in paths if (ROOT / path).is_file()]
+
+
+# ── checks of our own ────────────────────────────────────────────────────────────────────────
+def headers() -> Result:
+    """Sources, YAML and scripts begin with the two lines of their licence."""
+    lacking: list[str] = []
+    for path in files():
+        if path.suffix not in WITH_HEADER and path.as_posix() not in WITH_HEADER_TOO:
+            continue
+        if "templates" in path.parts:  # what a template renders belongs to the user
+            continue
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        first = 1 if lines and lines[0].startswith("#!") else 0
+        if lines[first : first + 2] != SPDX and lines:
+            lacking.append(f"{path}: does not begin with the two SPDX lines")
+    return findings(lacking)
+
+
+def lengths() -> Result:
+    """No module is longer than a reader's patience."""
+    return findings(
+        f"{path}: {count} lines; split it, {LONGEST_MODULE} is the most"
+        for path in files()
+        if path.suffix == ".py"
+        and (count := len((ROOT / path).read_text(encoding="utf-8").splitlines())) > LONGEST_MODULE
+    )
+
+
+def source_root() -> Result:
+    """`operator/` is a folder and no package, or it would hide the standard library's."""
+    bad = Path("operator/__init__.py")
+    return findings([f"{bad}: must not exist"] if (ROOT / bad).exists() else [])
+
+
+def drift() -> Result:
+    """What is rendered from crds/ and the permissions is up to date."""
+    return findings(f"{path}: stale; run `make sync`" for path in sync.drift())
+
+
+def helm() -> Path | None:
+    """The helm that was given, or built for the end-to-end tests, or is on PATH."""
+    built = sorted(cache_root(os.environ).glob("*/helm"), key=lambda path: path.stat().st_mtime)
+    on_path = shutil.which("helm")
+    found = [given_assets(os.environ).get("helm"), *built[-1:], Path(on_path) if on_path else None]
+    return next((path for path in found if path), None)
+
+
+def chart() -> Result:
+    """The chart passes helm's own lint."""
+    found = helm()
+    if found is None:
+        return Result("absent", "no helm here; `make e2e` builds one, and lints the chart too")
+    return command(str(found), "lint", "--strict", "helm/enbloc")
+
+
+CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
+    "ruff": tool("ruff", "check", *CODE),
+    "format": tool("ruff", "format", "--check", *CODE),
+    "mypy": tool("mypy"),
+    "pyright": tool("pyright"),
+    "imports": tool("lint-imports", "--no-logo"),
+    "dependencies": tool("deptry", "operator/enbloc"),
+    "spelling": tool("codespell"),
+    "yaml": tool("yamllint", "--strict", "."),
+    "headers": headers,
+    "lengths": lengths,
+    "source-root": source_root,
+    "drift": drift,
+    "chart": chart,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the named checks, or all; 1 if any failed."""
+    parser = argparse.ArgumentParser(description="Run the checks of the repository.")
+    parser.add_argument("names", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
+    names: list[str] = parser.parse_args(arguments).names
+    if unknown := [name for name in names if name not in CHECKS]:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(CHECKS)}")
+    failed: list[str] = []
+    for name in names or CHECKS:
+        began = time.monotonic()
+        result = CHECKS[name]()
+        print(f"{result.state:<7} {name:<13} {time.monotonic() - began:5.1f} s", flush=True)
+        if result.text:
+            print("".join(f"        {line}\n" for line in result.text.splitlines()), flush=True)
+        if result.state == "FAILED":
+            failed.append(name)
+    total = len(names or CHECKS)
+    print(
+        f"{len(failed)} of {total} checks failed: {', '.join(failed)}" if failed else "all passed"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
