@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the commands that the end-to-end tests need, and print the directory that holds them.
 
-No package registry that we may rely on ships a kube-apiserver, but the Go module proxy ships its
-source: `hack/controlplane` and `hack/helm` are modules that hold exact versions, and this script
-builds their tools. Every binary is built once per set of versions and kept outside the
-repository. Those found in `KUBEBUILDER_ASSETS` are used as they are, and only the rest is built.
+The binaries of etcd, Kubernetes and helm are published each in its own place and shape; as Go
+modules all come alike, with checksums. `hack/controlplane` and `hack/helm` hold the versions, and
+this script builds their tools: once per set of versions, and kept outside the repository. Those
+found in `KUBEBUILDER_ASSETS` are used as they are, and only the rest is built.
 
     KUBECONFIG=… "$(python hack/build_controlplane.py --only kubectl)/kubectl" get nodes
 
