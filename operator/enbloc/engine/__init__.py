@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""How it is decided: events in, effects out; no plugin is known here by more than its contract.
+
+Everything here is pure: no I/O, no clock, no randomness, no logging.
+"""
+
+from enbloc.engine.engine import Engine
+from enbloc.engine.queue import Backoff, Place
+from enbloc.engine.settings import Settings
+
+__all__ = ["Backoff", "Engine", "Place", "Settings"]

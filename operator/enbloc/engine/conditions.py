@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions: what the scheduler says of a group, in the words of the API."""
+
+from dataclasses import dataclass
+
+from enbloc.engine.effects import ConditionValue
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.names import Condition, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Why a group is not scheduled at present: a reason of the API, and a sentence."""
+
+    reason: Reason
+    message: str
+
+
+#: Nothing was decided yet.
+PENDING = Saying(Reason.PENDING, "waiting for its turn")
+
+
+def conditions(
+    facts: GroupFacts, saying: Saying, *, binding: int, ever: bool
+) -> tuple[ConditionValue, ...]:
+    """The scheduler's conditions of a group.
+
+    Args:
+        facts: the group as it is.
+        saying: why its deficit is not placed, where it has one.
+        binding: members that a plan of ours is binding now.
+        ever: it was scheduled before in this incarnation.
+    """
+    floor = facts.total
+    if not facts.deficit and facts.group is not None and not facts.problem:
+        placed = _placed(floor.held, floor.minimum, floor.succeeded)
+        scheduled = ConditionValue(Condition.SCHEDULED, True, Reason.SCHEDULED, placed)
+        return (scheduled, _initially(placed))
+    status: bool | None = False
+    if binding:
+        saying = Saying(Reason.BINDING, f"binding {binding} members")
+    elif saying.reason is Reason.PENDING:
+        status = None
+    elif facts.started and floor.held and not facts.problem:
+        lost = f"{floor.held} of {floor.minimum} members are left"
+        saying = Saying(Reason.BELOW_MINIMUM, f"{lost}: {saying.message}")
+    scheduled = ConditionValue(Condition.SCHEDULED, status, saying.reason, saying.message)
+    if not ever:
+        return (scheduled,)
+    return (scheduled, _initially("the minimum was scheduled before in this incarnation"))
+
+
+def _placed(held: int, minimum: int, succeeded: int) -> str:
+    done = f", {succeeded} of them succeeded" if succeeded else ""
+    return f"{min(held, minimum)} of {minimum} members needed are scheduled{done}"
+
+
+def _initially(message: str) -> ConditionValue:
+    return ConditionValue(Condition.INITIALLY_SCHEDULED, True, Reason.SCHEDULED, message)

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to do: everything the engine can ask of its shell."""
+
+import enum
+from dataclasses import dataclass
+
+from enbloc.framework.act import Target
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Condition, EventReason, Reason
+from enbloc.model.pods import PodKey, PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Send this Binding until it is settled; answer Bound or BindRefused, then SlotsFree(1)."""
+
+    profile: str
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class PreBind:
+    """Run the PreBind plugins for this member; answer PreBound or PreBindFailed."""
+
+    profile: str
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPlan:
+    """Drop what was not sent of this plan; members already sent are settled as before."""
+
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionValue:
+    """One condition, as it should stand; the shell adds the times and the generation."""
+
+    type: Condition
+    status: bool | None
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSucceeded:
+    """How many members of a role succeeded in this incarnation."""
+
+    name: str
+    succeeded: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetGroupStatus:
+    """Write the scheduler's part of a PodGroup's status; a later one replaces an unsent one.
+
+    Times are seconds of server time since the epoch, as is the engine's clock; None = absent.
+
+    Attributes:
+        generation: which generation of the spec this answers.
+    """
+
+    group: GroupKey
+    uid: str
+    generation: int
+    incarnation: str
+    started: float | None
+    succeeded: int
+    roles: tuple[RoleSucceeded, ...]
+    attempts: int
+    last_attempt: float | None
+    next_attempt: float | None
+    conditions: tuple[ConditionValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetPodCondition:
+    """Write PodScheduled=False on a member."""
+
+    pod: PodKey
+    uid: PodUID
+    reason: Reason
+    message: str
+
+
+class EventType(enum.StrEnum):
+    """The two types that Kubernetes knows."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Write an event about a pod or a PodGroup.
+
+    Attributes:
+        pod: the pod it is about, or None.
+        group: the PodGroup it is about, or None; exactly one of the two is set.
+        reporter: who says so: the profile's name on pods, our own name on groups.
+    """
+
+    type: EventType
+    reason: EventReason
+    action: str
+    note: str
+    reporter: str
+    uid: str
+    pod: PodKey | None = None
+    group: GroupKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision, for the log and the metrics; nothing depends on it.
+
+    Attributes:
+        result: "scheduled", "unschedulable", "error" or "waiting".
+        placed: members that got a node in this plan.
+    """
+
+    group: GroupKey
+    profile: str
+    attempts: int
+    result: str
+    placed: int
+    message: str
+    plan: str = ""
+
+
+Effect = Bind | PreBind | CancelPlan | SetGroupStatus | SetPodCondition | Emit | Decided

@@ -1,0 +1,489 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Engine: events in, decisions out; the only stateful object of the core.
+
+::
+
+    apply(event)   the tables and the groups take note            O(changed row)
+    step(now)      review what changed · wake whom it helps · hand out Binds · decide one group
+    wakeup()       when to call step again if nothing happens
+
+The clock is server time in seconds since the epoch, advanced by the shell's monotonic clock.
+The same events and steps give the same effects: nothing here reads a clock or draws a number.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from enbloc.engine import events as happened
+from enbloc.engine.conditions import PENDING, Saying
+from enbloc.engine.cycle import GANG_PLUGIN, schedule_group
+from enbloc.engine.effects import Decided, Effect, EventType
+from enbloc.engine.events import Cause, Event, Stream
+from enbloc.engine.members import Members, solo_key
+from enbloc.engine.plan import Plan, Verdict
+from enbloc.engine.plans import End, Ending, Plans
+from enbloc.engine.queue import Item, Place, SchedulingQueue
+from enbloc.engine.ranking import asked
+from enbloc.engine.report import Reporter
+from enbloc.engine.settings import Settings
+from enbloc.engine.state import ClusterState
+from enbloc.errors import PluginError
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.names import EventReason, Reason
+from enbloc.model.pods import Pod, PodUID
+
+
+class Engine:
+    """Decides where groups of pods go, whole groups at a time."""
+
+    def __init__(self, profiles: Mapping[str, Profile], settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.log: deque[Event | float] = deque(maxlen=self.settings.log)
+        self._profiles = dict(profiles)
+        self._state = ClusterState()
+        self._groups: dict[GroupKey, Members] = {}
+        self._group_of: dict[PodUID, GroupKey] = {}
+        self._sayings: dict[GroupKey, Saying] = {}
+        self._classes: dict[str, int] = {}
+        self._queue = SchedulingQueue(self.settings.backoff, self.settings.longest_wait)
+        self._plans = Plans(self._state, self.settings.schedule_timeout)
+        self._reporter = Reporter()
+        self._unsynced = set(Stream)
+        self._dirty: dict[GroupKey, None] = {}
+        self._happenings: list[Happening] = []
+        self._missing: dict[GroupKey, float] = {}
+        self._decided: list[Effect] = []
+        self._plan_count = 0
+
+    @property
+    def synced(self) -> bool:
+        """Every stream has delivered its first list; before, nothing is decided."""
+        return not self._unsynced
+
+    def queue_counts(self) -> dict[Place, int]:
+        """How many groups are in each place of the queue, for the metrics."""
+        return self._queue.counts()
+
+    # ── events ───────────────────────────────────────────────────────────────────────────────
+
+    def apply(self, event: Event) -> None:  # noqa: C901 - one line for each kind of event
+        """Take note of what happened; nothing is decided here."""
+        self.log.append(event)
+        match event:
+            case happened.PodSeen(pod):
+                self._pod_seen(pod)
+            case happened.PodGone(_, uid):
+                self._pod_gone(uid)
+            case happened.NodeSeen(node):
+                self._happenings += self._state.node_seen(node)
+            case happened.NodeGone(name):
+                self._happenings += self._state.node_gone(name)
+            case happened.GroupSeen(group):
+                self._group_seen(group)
+            case happened.GroupGone(key, uid):
+                self._group_gone(key, uid)
+            case happened.PriorityClassSeen(name, value):
+                self._class_changed(name, value)
+            case happened.PriorityClassGone(name):
+                self._class_changed(name, None)
+            case happened.Synced(stream):
+                self._synced(stream)
+            case happened.SlotsFree(count):
+                self._plans.slots += count
+            case (
+                happened.Bound()
+                | happened.BindRefused()
+                | happened.PreBound()
+                | happened.PreBindFailed()
+            ):
+                self._answered(event)
+            case happened.BindUnknown():
+                # The member stays SENT and its room taken; the executor is sending it again.
+                pass
+            case _:
+                assert_never(event)
+
+    def _synced(self, stream: Stream) -> None:
+        self._unsynced.discard(stream)
+        if not self._unsynced:
+            for members in self._groups.values():
+                members.settle()
+                self._dirty[members.key] = None
+
+    def _members(self, key: GroupKey, *, solo: bool) -> Members:
+        members = self._groups.get(key)
+        if members is None:
+            members = self._groups[key] = Members(key, solo=solo)
+            if self.synced:
+                members.settle()
+        return members
+
+    def _pod_seen(self, pod: Pod) -> None:
+        key = pod.group or solo_key(pod)
+        before = self._group_of.get(pod.uid)
+        if before is not None and before != key:
+            self._leave(pod.uid, before)
+        self._happenings += self._state.pod_seen(pod)
+        if pod.group is None and key not in self._groups and not self._needs_us(pod):
+            return
+        self._group_of[pod.uid] = key
+        self._members(key, solo=pod.group is None).put(pod)
+        self._plans.seen(pod, key)
+        self._dirty[key] = None
+
+    def _needs_us(self, pod: Pod) -> bool:
+        """Other pods without a group take room, and that is all."""
+        return pod.scheduler in self._profiles and not pod.node and not pod.finished
+
+    def _pod_gone(self, uid: PodUID) -> None:
+        self._happenings += self._state.pod_gone(uid)
+        self._reporter.forget_pod(uid)
+        key = self._group_of.get(uid)
+        if key is not None:
+            self._leave(uid, key)
+
+    def _leave(self, uid: PodUID, key: GroupKey) -> None:
+        del self._group_of[uid]
+        self._groups[key].remove(uid)
+        self._plans.gone(uid, key)
+        self._dirty[key] = None
+
+    def _group_seen(self, group: Group) -> None:
+        members = self._members(group.key, solo=False)
+        before = members.group
+        members.take_group(group)
+        self._dirty[group.key] = None
+        if before is None:
+            self._happenings.append(Happening(Resource.POD_GROUP, Action.ADD, group=group.key))
+        elif before.min_member != group.min_member or before.roles != group.roles:
+            self._plans.withdraw(group.key)
+            self._happenings.append(
+                Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group.key)
+            )
+
+    def _group_gone(self, key: GroupKey, uid: str) -> None:
+        members = self._groups.get(key)
+        if members is None or members.group is None or members.group.uid != uid:
+            return
+        open_plan = self._plans.of(key)
+        if open_plan is not None and open_plan.started:
+            note = "the PodGroup was deleted while its members were being bound; they are completed"
+            self._reporter.group_event(
+                open_plan.facts, EventType.WARNING, EventReason.POD_GROUP_DELETED, note
+            )
+        members.take_group(None)
+        self._plans.withdraw(key)
+        self._dirty[key] = None
+
+    def _class_changed(self, name: str, value: int | None) -> None:
+        if value is None:
+            self._classes.pop(name, None)
+        else:
+            self._classes[name] = value
+        for key, members in self._groups.items():
+            if members.group is not None and members.group.priority_class == name:
+                self._dirty[key] = None
+
+    def _answered(
+        self,
+        event: happened.Bound | happened.BindRefused | happened.PreBound | happened.PreBindFailed,
+    ) -> None:
+        assignment = self._plans.answered(event)
+        if assignment is None:
+            return
+        self._dirty[self._group_of.get(event.uid) or solo_key(assignment.pod)] = None
+        if isinstance(event, happened.Bound):
+            pod = assignment.pod
+            self._reporter.bound(pod, assignment.node, pod.scheduler)
+
+    # ── decisions ────────────────────────────────────────────────────────────────────────────
+
+    def step(self, now: float) -> Sequence[Effect]:
+        """Decide at most one group, and do all that follows from what was applied.
+
+        Returns:
+            Effects in the order in which they should be started; none until every stream synced.
+        """
+        self.log.append(now)
+        if self._unsynced:
+            return ()
+        self._wake(now)
+        self._review(now)
+        for overdue in self._queue.due(now):
+            self._queue.activate(overdue)
+        self._plans.permits(now, lambda key: self.facts(self._groups[key]))
+        self._plans.windows()
+        item = self._queue.pop()
+        if item is not None:
+            self._decide(item, now)
+            self._plans.windows()
+        self._end_plans(now)
+        self._report_missing(now)
+        if self.settings.validate:
+            self._state.check()
+        return self._drain()
+
+    def wakeup(self) -> float | None:
+        """When to step again if nothing happens; a time that is past means at once.
+
+        None: only an event can make a difference.
+        """
+        if self._unsynced:
+            return None
+        if self._dirty or self._happenings or self._plans.happenings or self._plans.endings:
+            return 0.0
+        times = (
+            self._queue.wakeup(),
+            self._plans.deadline(),
+            min(self._missing.values(), default=None),
+        )
+        return min((time for time in times if time is not None and time < math.inf), default=None)
+
+    def _drain(self) -> list[Effect]:
+        effects = [*self._decided, *self._plans.effects, *self._reporter.effects]
+        self._decided.clear()
+        self._plans.effects.clear()
+        self._reporter.effects.clear()
+        return effects
+
+    def facts(self, members: Members) -> GroupFacts:
+        """What is true of a group now."""
+        return members.facts(self._profiles, self._state.assumed, self._classes)
+
+    def _profile(self, facts: GroupFacts) -> Profile:
+        name = facts.pending[0].scheduler if facts.pending else ""
+        return self._profiles.get(name) or next(iter(self._profiles.values()))
+
+    def _wake(self, now: float) -> None:
+        """Re-queue the waiting groups that what happened could help."""
+        happenings = [*self._happenings, *self._plans.happenings]
+        self._happenings.clear()
+        self._plans.happenings.clear()
+        for happening in happenings:
+            self._plans.heard(happening)
+            self._queue.wake(happening, now, self._wants)
+
+    def _wants(self, item: Item, happening: Happening) -> bool:
+        profile = item.profile
+        return profile is not None and any(
+            profile.wants(name, happening)
+            and profile.hints(name, happening, lambda: self.facts(self._groups[item.key]))
+            for name in item.rejectors
+        )
+
+    def _activate(self, item: Item, members: Members, facts: GroupFacts) -> None:
+        """Give a group its place in the order, and let it be tried."""
+        item.profile = self._profile(facts)
+        plugin = item.profile.queue_sort
+        group = members.group or Group(members.key)
+        try:
+            item.sort_key = asked(plugin.name, "QueueSort", plugin.sort_key, group, facts)
+        except PluginError as error:
+            self._sayings[item.key] = Saying(Reason.SCHEDULER_ERROR, str(error))
+            self._queue.park(item)
+        else:
+            self._queue.activate(item)
+
+    def _review(self, now: float) -> None:
+        """Look again at every group of which something changed."""
+        dirty = list(self._dirty)
+        self._dirty.clear()
+        for key in dirty:
+            members = self._groups.get(key)
+            if members is None:
+                continue
+            if members.empty or (members.at_rest and self._plans.of(key) is None):
+                self._drop(members)
+                continue
+            facts = self.facts(members)
+            if members.started is None and not facts.deficit and members.runs_whole(facts):
+                members.started = now
+            self._place(members, facts, now)
+            self._tell(members, self.facts(members))
+
+    def _drop(self, members: Members) -> None:
+        key = members.key
+        del self._groups[key]
+        for uid in members.pods:
+            del self._group_of[uid]
+        self._queue.drop(key)
+        self._sayings.pop(key, None)
+        self._missing.pop(key, None)
+        self._reporter.forget_group(key)
+
+    def _place(self, members: Members, facts: GroupFacts, now: float) -> None:
+        """Put a group where it belongs in the queue."""
+        item = self._item(members)
+        if self._plans.of(members.key) is not None:
+            return
+        saying = self._gate(members, facts)
+        if facts.group is None and facts.pending:
+            self._missing.setdefault(members.key, now + self.settings.missing_grace)
+        elif facts.group is not None:
+            self._missing.pop(members.key, None)
+        if saying is not None:
+            self._queue.park(item)
+            item.fingerprint = None
+            self._sayings[members.key] = saying
+            if facts.solo and facts.problem:
+                self._reporter.unplaced(facts, self._profile(facts).name, saying)
+            else:
+                self._reporter.gated(facts, saying)
+        elif not facts.pending:
+            self._queue.park(item)
+            item.fingerprint = None
+        elif item.fingerprint != _fingerprint(facts):
+            item.fingerprint = _fingerprint(facts)
+            self._sayings[members.key] = PENDING
+            self._activate(item, members, facts)
+
+    def _item(self, members: Members) -> Item:
+        item = self._queue.get(members.key)
+        if item is None:
+            item = self._queue.item(members.key, solo=members.solo)
+            if members.group is not None:
+                item.attempts = members.group.memory.attempts
+        return item
+
+    def _gate(self, members: Members, facts: GroupFacts) -> Saying | None:
+        """Why this group may not be tried; None if it may (gangs.md §2.3)."""
+        if facts.problem:
+            return Saying(Reason.INVALID_SPEC, facts.problem)
+        for plugin in self._profile(facts).pre_enqueue:
+            try:
+                status = asked(plugin.name, "PreEnqueue", plugin.pre_enqueue, members.group, facts)
+            except PluginError as error:
+                return Saying(Reason.SCHEDULER_ERROR, str(error))
+            if not status.ok:
+                return Saying(Reason.WAITING_FOR_MEMBERS, status.message)
+        # The quorum is the engine's own rule: no profile can switch it off.
+        return None if facts.quorum else Saying(Reason.WAITING_FOR_MEMBERS, facts.missing())
+
+    def _decide(self, item: Item, now: float) -> None:
+        members = self._groups[item.key]
+        facts = self.facts(members)
+        profile = self._profile(facts)
+        self._plan_count += 1
+        item.attempts += 1
+        item.last_attempt = now
+        plan = self._make_plan(members, facts, profile)
+        if plan.verdict is Verdict.PLACED:
+            self._queue.succeeded(item)
+            self._plans.open(plan, profile, facts, now)
+        else:
+            reason = (
+                Reason.SCHEDULER_ERROR if plan.verdict is Verdict.ERROR else Reason.UNSCHEDULABLE
+            )
+            self._refused(members, facts, item, now, Saying(reason, plan.message), plan.rejectors)
+        self._decided.append(
+            Decided(
+                group=item.key,
+                profile=profile.name,
+                attempts=item.attempts,
+                result=plan.verdict.value,
+                placed=len(plan.assignments),
+                message=plan.message,
+                plan=plan.id,
+            )
+        )
+        self._tell(members, self.facts(members))
+
+    def _make_plan(self, members: Members, facts: GroupFacts, profile: Profile) -> Plan:
+        plan_id = f"{self.settings.identity}-{self._plan_count}"
+        held = tuple(pod for pod in members.pods.values() if pod.bound)
+        try:
+            snapshot = self._state.snapshot(self._plans.ledgers(profile))
+        except PluginError as error:
+            return Plan(plan_id, facts.key, Verdict.ERROR, message=str(error))
+        return schedule_group(plan_id, facts, held, snapshot, profile)
+
+    def _refused(
+        self,
+        members: Members,
+        facts: GroupFacts,
+        item: Item,
+        now: float,
+        saying: Saying,
+        rejectors: frozenset[str],
+    ) -> None:
+        """An attempt failed; the group waits for what could help it."""
+        if saying.reason is Reason.UNSCHEDULABLE and not rejectors:
+            # A refusal without a plugin's name (no nodes at all) is the cluster's.
+            rejectors = frozenset({GANG_PLUGIN})
+        self._queue.failed(item, now, rejectors)
+        self._sayings[members.key] = saying
+        self._reporter.unplaced(facts, self._profile(facts).name, saying)
+
+    # ── the end of a plan ────────────────────────────────────────────────────────────────────
+
+    def _end_plans(self, now: float) -> None:
+        endings = list(self._plans.endings)
+        self._plans.endings.clear()
+        for ending in endings:
+            members = self._groups.get(ending.open_plan.plan.group)
+            if members is not None:
+                self._end_plan(ending, members, now)
+
+    def _end_plan(self, ending: Ending, members: Members, now: float) -> None:
+        facts = self.facts(members)
+        item = self._item(members)
+        open_plan = ending.open_plan
+        self._dirty[members.key] = None
+        item.fingerprint = None
+        if ending.end in (End.REJECTED, End.FAILED):
+            reason = Reason.UNSCHEDULABLE if ending.rejectors else Reason.SCHEDULER_ERROR
+            item.fingerprint = _fingerprint(facts)
+            saying = Saying(reason, ending.message)
+            self._refused(members, facts, item, now, saying, ending.rejectors)
+            return
+        causes = {cause for cause, _ in open_plan.refusals}
+        if Cause.NAMESPACE_TERMINATING in causes:
+            # Its pods are being deleted; nothing to tell anyone, nothing to try.
+            item.fingerprint = _fingerprint(facts)
+        elif Cause.SCHEDULER_ERROR in causes and facts.pending:
+            text = next(m for cause, m in open_plan.refusals if cause is Cause.SCHEDULER_ERROR)
+            item.fingerprint = _fingerprint(facts)
+            saying = Saying(Reason.SCHEDULER_ERROR, f"binding was refused: {text}")
+            self._refused(members, facts, item, now, saying, frozenset())
+        needed = any(assignment.needed for assignment in open_plan.plan.assignments)
+        if needed and not facts.deficit and facts.group is not None:
+            self._sayings[members.key] = PENDING
+            note = f"All {facts.total.minimum} members needed are scheduled"
+            self._reporter.transition(facts, Saying(Reason.SCHEDULED, note))
+            self._reporter.group_event(facts, EventType.NORMAL, EventReason.GANG_SCHEDULED, note)
+
+    # ── words ────────────────────────────────────────────────────────────────────────────────
+
+    def _tell(self, members: Members, facts: GroupFacts) -> None:
+        item = self._item(members)
+        saying = self._sayings.get(members.key, PENDING)
+        open_plan = self._plans.of(members.key)
+        if open_plan is not None and not open_plan.permitted:
+            names = ", ".join(sorted(open_plan.waiting_on))
+            saying = Saying(Reason.WAITING_ON_PERMIT, f"room is reserved; {names} asked to wait")
+        binding = len(open_plan.stages) if open_plan is not None and open_plan.permitted else 0
+        self._reporter.status(members, facts, item, saying, binding)
+
+    def _report_missing(self, now: float) -> None:
+        for key, deadline in list(self._missing.items()):
+            if deadline > now:
+                continue
+            self._missing[key] = math.inf  # once is enough
+            members = self._groups.get(key)
+            if members is not None:
+                facts = self.facts(members)
+                self._reporter.missing_group(facts, self._profile(facts).name)
+
+
+def _fingerprint(facts: GroupFacts) -> object:
+    """What would make another attempt worthwhile without any event from elsewhere."""
+    resources = facts.group.min_resources if facts.group else ()
+    floors = tuple((floor.role, floor.deficit) for floor in facts.floors)
+    pending = tuple((pod.uid, pod.spec) for pod in facts.pending)
+    return pending, floors, facts.priority, resources

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What happened: everything the engine can be told."""
+
+import enum
+from dataclasses import dataclass
+
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.nodes import Node
+from enbloc.model.pods import Pod, PodKey, PodUID
+
+
+class Stream(enum.StrEnum):
+    """The streams that must have synced before anything is decided."""
+
+    PODS = "pods"
+    NODES = "nodes"
+    GROUPS = "podgroups"
+    PRIORITY_CLASSES = "priorityclasses"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod was added or changed."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """A pod was deleted."""
+
+    key: PodKey
+    uid: PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """A node was added or changed."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGone:
+    """A node was deleted."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSeen:
+    """A PodGroup was added or changed."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGone:
+    """A PodGroup was deleted."""
+
+    key: GroupKey
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassSeen:
+    """A PriorityClass was added or changed."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassGone:
+    """A PriorityClass was deleted."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A stream has delivered its whole first list."""
+
+    stream: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsFree:
+    """The executor can take so many more Binds (its capacity at first, one per settled Bind)."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreBound:
+    """All PreBind plugins of a member succeeded."""
+
+    plan: str
+    uid: PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindFailed:
+    """A PreBind plugin refused or failed."""
+
+    plan: str
+    uid: PodUID
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The API server accepted the Binding; the watch has yet to confirm it."""
+
+    plan: str
+    uid: PodUID
+
+
+class Cause(enum.Enum):
+    """Why a Bind was refused, and so whom it blames (gangs.md §3.6): never the node."""
+
+    MEMBER_CHANGED = "member changed"
+    NAMESPACE_TERMINATING = "namespace terminating"
+    SCHEDULER_ERROR = "scheduler error"
+
+
+@dataclass(frozen=True, slots=True)
+class BindRefused:
+    """The Binding was refused, for certain: the member is not bound by it."""
+
+    plan: str
+    uid: PodUID
+    cause: Cause
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindUnknown:
+    """A Bind may or may not have happened; the executor is sending it again."""
+
+    plan: str
+    uid: PodUID
+
+
+Event = (
+    PodSeen
+    | PodGone
+    | NodeSeen
+    | NodeGone
+    | GroupSeen
+    | GroupGone
+    | PriorityClassSeen
+    | PriorityClassGone
+    | Synced
+    | SlotsFree
+    | PreBound
+    | PreBindFailed
+    | Bound
+    | BindRefused
+    | BindUnknown
+)

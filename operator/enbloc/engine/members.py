@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Members: who belongs to a group, in which incarnation, and what that means for its floor."""
+
+from collections import Counter
+from collections.abc import Container, Mapping
+from dataclasses import replace
+
+from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.model.groups import Group, GroupKey, Memory
+from enbloc.model.pods import Phase, Pod, PodUID
+from enbloc.model.receipts import read_receipt
+
+
+def solo_key(pod: Pod) -> GroupKey:
+    """The key of the implied group of a pod without one; no PodGroup can have such a name."""
+    return GroupKey(pod.key.namespace, "/" + pod.key.name)
+
+
+def _identity(pod: Pod) -> str:
+    return pod.incarnation or pod.uid
+
+
+class Members:
+    """The pods of one group, and the memory of its present incarnation (gangs.md §1, §2.2).
+
+    Attributes:
+        group: its PodGroup; None while it does not exist.
+        solo: the implied group of a pod without one.
+        pods: every known member, finished ones too.
+        incarnation: identity of the present life; "" before the first member.
+        succeeded_before: what status remembers of successes, per role.
+        started: when the floor first ran together in it, server seconds; None = not yet.
+        queue_time: kept for the incarnation once the quorum was there; None before.
+    """
+
+    def __init__(self, key: GroupKey, *, solo: bool) -> None:
+        self.key = key
+        self.solo = solo
+        self.group: Group | None = Group(key) if solo else None
+        self.pods: dict[PodUID, Pod] = {}
+        self.incarnation = ""
+        self.succeeded_before: Counter[str] = Counter()
+        self.started: float | None = None
+        self.queue_time: float | None = None
+        self._identities: set[str] = set()
+        self._done: dict[PodUID, Pod] = {}
+        self._live = 0
+        self._settled = False
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is known of this group any more."""
+        return not self.pods and (self.group is None or self.solo)
+
+    @property
+    def at_rest(self) -> bool:
+        """A pod without a group that is bound or finished, and so needs nothing more."""
+        return self.solo and all(pod.node or pod.finished for pod in self.pods.values())
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def put(self, pod: Pod) -> None:
+        """Add or update a member; a new life of the group begins where gangs.md §1 says."""
+        old = self.pods.get(pod.uid)
+        if self._settled and pod.live and old is None:
+            self._arrive(_identity(pod))
+        self._live += int(pod.live) - int(old is not None and old.live)
+        self.pods[pod.uid] = pod
+        if pod.phase is Phase.SUCCEEDED:
+            self._done[pod.uid] = pod
+
+    def remove(self, uid: PodUID) -> None:
+        """A member was deleted; what succeeded stays counted."""
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self._live -= int(pod.live)
+
+    def take_group(self, group: Group | None) -> None:
+        """The PodGroup was added, changed or deleted; its status may remember more than we saw."""
+        self.group = group
+        if self._settled and group is not None and group.memory.incarnation == self.incarnation:
+            self._recall(group.memory)
+
+    def settle(self) -> None:
+        """The first lists are complete: find out which life the members that we found belong to.
+
+        It is the one that status remembers, if a member or a receipt of it is still there, or if
+        no member is live; otherwise that of the oldest live member.
+        """
+        if self._settled:
+            return
+        self._settled = True
+        live = sorted(
+            (pod for pod in self.pods.values() if pod.live), key=lambda pod: (pod.created, pod.key)
+        )
+        receipts = [receipt for pod in live if (receipt := read_receipt(pod.receipt))]
+        self._identities = {_identity(pod) for pod in live}
+        known = self._identities | {receipt.incarnation for receipt in receipts}
+        memory = self.group.memory if self.group else Memory()
+        if memory.incarnation and (not live or memory.incarnation in known):
+            self.incarnation = memory.incarnation
+            self._identities.add(memory.incarnation)
+            self._recall(memory)
+        elif receipts:
+            self.incarnation = receipts[0].incarnation
+        elif live:
+            self.incarnation = _identity(live[0])
+        times = [r.queue_time for r in receipts if r.incarnation == self.incarnation]
+        self.queue_time = min(times, default=None)
+        if self.started is None and any(pod.bound and pod.running for pod in live):
+            # Without a status that remembers it, a running member is proof enough.
+            self.started = (
+                None
+                if memory.incarnation
+                else min(
+                    pod.scheduled_at or pod.created for pod in live if pod.bound and pod.running
+                )
+            )
+
+    def _arrive(self, identity: str) -> None:
+        fresh = identity not in self._identities
+        if self._live == 0 and fresh and self.incarnation:
+            self.succeeded_before = Counter()
+            self.started = None
+            self.queue_time = None
+            self._identities = set()
+            self._done = {}
+            self.incarnation = ""
+        self.incarnation = self.incarnation or identity
+        self._identities.add(identity)
+
+    def _recall(self, memory: Memory) -> None:
+        self.started = memory.started if self.started is None else self.started
+        remembered = Counter(dict(memory.roles))
+        remembered[""] = max(0, memory.succeeded - sum(remembered.values()))
+        self.succeeded_before |= remembered
+
+    @property
+    def succeeded(self) -> Counter[str]:
+        """How many members of each role succeeded in this incarnation; "" = without a role.
+
+        Never goes back within an incarnation, whichever saw more: status, or this process.
+        """
+        seen = Counter(
+            pod.role
+            for pod in self._done.values()
+            if not pod.incarnation or not self._identities or pod.incarnation in self._identities
+        )
+        return seen | self.succeeded_before
+
+    # ── what follows ─────────────────────────────────────────────────────────────────────────
+
+    def facts(
+        self,
+        ours: Container[str],
+        assumed: Container[PodUID],
+        classes: Mapping[str, int],
+    ) -> GroupFacts:
+        """What is true of this group now.
+
+        Args:
+            ours: the scheduler names that we serve.
+            assumed: pods that hold a reservation, and so are not pending.
+            classes: PriorityClass values by name.
+        """
+        group = self.group
+        live = [pod for pod in self.pods.values() if pod.live]
+        unbound = [pod for pod in live if not pod.node and pod.uid not in assumed]
+        pending = sorted(
+            (pod for pod in unbound if pod.scheduler in ours and not pod.gated),
+            key=lambda pod: (pod.created, pod.key),
+        )
+        bound = Counter(pod.role for pod in live if pod.node)
+        succeeded = self.succeeded
+        waiting = Counter(pod.role for pod in pending)
+        total = Floor(
+            role="",
+            minimum=group.min_member if group else 1,
+            pending=len(pending),
+            bound=bound.total(),
+            succeeded=succeeded.total(),
+        )
+        roles = tuple(
+            Floor(
+                role.name,
+                role.min_member,
+                waiting[role.name],
+                bound[role.name],
+                succeeded[role.name],
+            )
+            for role in (group.roles if group else ())
+            if role.min_member > 0
+        )
+        facts = GroupFacts(
+            key=self.key,
+            group=group,
+            solo=self.solo,
+            pending=tuple(pending),
+            total=total,
+            roles=roles,
+            members=len(live),
+            gated=sum(pod.gated for pod in live),
+            foreign=sum(pod.scheduler not in ours for pod in unbound),
+            running=sum(pod.running for pod in live),
+            started=self.started is not None,
+            incarnation=self.incarnation,
+            priority=self._priority(live, classes),
+            queue_time=0.0,
+            problem=self._problem(live, pending, classes, ours),
+        )
+        return replace(facts, queue_time=self._queue_time(facts, live))
+
+    def runs_whole(self, facts: GroupFacts) -> bool:
+        """Whether the floor is Running or Succeeded now, of the group and of each role."""
+        running = Counter(pod.role for pod in self.pods.values() if pod.live and pod.running)
+        return (
+            facts.group is not None
+            and running.total() + facts.total.succeeded >= facts.total.minimum
+            and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)
+        )
+
+    def _priority(self, live: list[Pod], classes: Mapping[str, int]) -> int:
+        lowest = min((pod.priority for pod in live), default=0)
+        name = self.group.priority_class if self.group else ""
+        return min(lowest, classes[name]) if name in classes else lowest
+
+    def _queue_time(self, facts: GroupFacts, live: list[Pod]) -> float:
+        """Creation time of the k-th oldest live member, k = floor − succeeded (gangs.md §2.7)."""
+        if self.queue_time is not None:
+            return self.queue_time
+        created = sorted(pod.created for pod in live)
+        if not created:
+            return self.group.created if self.group else 0.0
+        k = max(1, facts.total.minimum - facts.total.succeeded)
+        if k <= len(created) and facts.quorum:
+            self.queue_time = created[k - 1]
+        return created[min(k, len(created)) - 1]
+
+    def _problem(
+        self,
+        live: list[Pod],
+        pending: list[Pod],
+        classes: Mapping[str, int],
+        ours: Container[str],
+    ) -> str:
+        group = self.group
+        if group is not None:
+            if group.problem:
+                return group.problem
+            if group.priority_class and group.priority_class not in classes:
+                return (
+                    f'spec.priorityClassName: PriorityClass "{group.priority_class}" not found; '
+                    "create it or name another"
+                )
+        for pod in pending:
+            if pod.problem:
+                return f"pod {pod.key}: {pod.problem}"
+            if pod.spec.unhonoured:
+                return f"pod {pod.key}: {', '.join(pod.spec.unhonoured)} is not supported yet"
+        profiles = sorted({pod.scheduler for pod in live if pod.scheduler in ours})
+        if len(profiles) > 1:
+            return f"members name different schedulers of ours: {', '.join(profiles)}; choose one"
+        return ""

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plan: where the members of one group go, or why they go nowhere."""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod
+
+
+class Verdict(enum.Enum):
+    """What one decision came to."""
+
+    PLACED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One member and its node.
+
+    Attributes:
+        needed: it is part of the deficit; the others are surplus, bound after the floor is.
+    """
+
+    pod: Pod
+    node: str
+    needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The outcome of one decision about one group.
+
+    Attributes:
+        id: unique among all plans of all processes; part of each member's receipt.
+        assignments: needed members first; empty unless the verdict is PLACED.
+        wanted: how many members the floor needed from this plan.
+        fitted: how many of these had found a node when the pass failed.
+        diagnosis: of the first member that found no node.
+        unplaced: surplus members that did not fit, and went without; never a reason to fail.
+        message: the diagnosis in one sentence; "" when everything fitted.
+        rejectors: plugins whose events may help; empty = only time can (an error).
+    """
+
+    id: str
+    group: GroupKey
+    verdict: Verdict
+    assignments: tuple[Assignment, ...] = ()
+    wanted: int = 0
+    fitted: int = 0
+    diagnosis: Diagnosis = NO_DIAGNOSIS
+    unplaced: tuple[Pod, ...] = ()
+    message: str = ""
+    rejectors: frozenset[str] = frozenset()
+
+    @property
+    def nodes(self) -> Sequence[tuple[Pod, str]]:
+        """Which member goes to which node."""
+        return [(assignment.pod, assignment.node) for assignment in self.assignments]

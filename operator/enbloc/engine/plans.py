@@ -1,0 +1,325 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: every open plan, from its reservation to the last settled member (gangs.md §3)."""
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from enbloc.engine.assign import Tentative
+from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind
+from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
+from enbloc.engine.open_plan import OpenPlan, Stage
+from enbloc.engine.plan import Assignment, Plan
+from enbloc.engine.ranking import asked
+from enbloc.engine.state import ClusterState
+from enbloc.errors import PluginError
+from enbloc.framework.act import Target
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Happening
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import Code, Status
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import PLAN_KEY
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.receipts import receipt
+
+#: No Permit plugin may hold a group for longer, whatever it asks (framework.md §3.6).
+LONGEST_PERMIT_SECONDS = 15 * 60.0
+
+#: An annotation set beyond this size makes every later write of the pod fail.
+ANNOTATIONS_LIMIT = 262_144
+
+_LEAVABLE = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
+
+
+class End(enum.Enum):
+    """How a plan ended."""
+
+    CLOSED = "every member is settled"
+    LOOK = "the cluster changed before anything was sent"
+    REJECTED = "Permit refused it or its wait was over"
+    FAILED = "a plugin failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A plan that is open no more.
+
+    Attributes:
+        rejectors: whose events may help the group; empty = only time can.
+        message: why, unless everything went well.
+    """
+
+    open_plan: OpenPlan
+    end: End
+    rejectors: frozenset[str] = frozenset()
+    message: str = ""
+
+
+class Plans:
+    """The open plans, one per group at most, in the order they were made.
+
+    Attributes:
+        slots: how many more Binds the executor can take.
+        effects: what is to be done, in order; the engine drains it.
+        endings: plans that ended since the engine looked last.
+        happenings: room that was given back since then.
+    """
+
+    def __init__(self, state: ClusterState, default_timeout: float) -> None:
+        self._state = state
+        self._default_timeout = default_timeout
+        self._open: dict[str, OpenPlan] = {}
+        self._of_group: dict[GroupKey, OpenPlan] = {}
+        self.slots = 0
+        self.effects: list[Effect] = []
+        self.endings: list[Ending] = []
+        self.happenings: list[Happening] = []
+
+    def of(self, group: GroupKey) -> OpenPlan | None:
+        """The open plan of a group."""
+        return self._of_group.get(group)
+
+    def ledgers(self, profile: Profile) -> Mapping[str, object]:
+        """Each Reserve plugin's ledger over the open plans, by plugin name."""
+        ledgers: dict[str, object] = {}
+        for plugin in profile.reserve:
+            ledger: object = None
+            for open_plan in self._open.values():
+                ledger = asked(plugin.name, "Reserve", plugin.reserve, open_plan.plan, ledger)
+            ledgers[plugin.name] = ledger
+        return ledgers
+
+    # ── reserve, permit ──────────────────────────────────────────────────────────────────────
+
+    def open(self, plan: Plan, profile: Profile, facts: GroupFacts, now: float) -> None:
+        """Reserve a plan: from here on its room is taken."""
+        seen = self._state.foreign_version
+        self._state.assume(plan.id, plan.assignments)
+        open_plan = OpenPlan(plan, profile, facts, seen)
+        self._open[plan.id] = self._of_group[plan.group] = open_plan
+        self._ask_permit(open_plan, facts, now)
+
+    def _ask_permit(self, open_plan: OpenPlan, facts: GroupFacts, now: float) -> None:
+        open_plan.ask_again = False
+        waiting: dict[str, Status] = {}
+        try:
+            for plugin in open_plan.profile.permit:
+                status = asked(plugin.name, "Permit", plugin.permit, open_plan.plan, facts)
+                if status.code is Code.WAIT:
+                    waiting[plugin.name] = status
+                elif not status.ok:
+                    rejectors = frozenset({plugin.name}) if status.rejected else frozenset[str]()
+                    self._forget(open_plan, End.REJECTED, rejectors, status.message)
+                    return
+        except PluginError as error:
+            self._forget(open_plan, End.FAILED, frozenset(), str(error))
+            return
+        open_plan.waiting_on = frozenset(waiting)
+        if not waiting:
+            self._release(open_plan)
+        elif open_plan.deadline is None:
+            own = facts.group.timeout if facts.group else 0
+            longest = min(float(own or self._default_timeout), LONGEST_PERMIT_SECONDS)
+            asked_for = [status.timeout for status in waiting.values() if status.timeout > 0]
+            open_plan.waiting_since = now
+            open_plan.deadline = now + min((longest, *asked_for))
+
+    def _release(self, open_plan: OpenPlan) -> None:
+        open_plan.permitted = True
+        open_plan.deadline = None
+        prepare = bool(open_plan.profile.pre_bind)
+        for uid in open_plan.stages:
+            open_plan.stages[uid] = Stage.PREPARING if prepare else Stage.READY
+        if prepare:
+            for assignment in open_plan.unsent():
+                target = _target(open_plan, assignment)
+                self.effects.append(PreBind(open_plan.profile.name, target))
+
+    def heard(self, happening: Happening) -> None:
+        """An event: plugins that hold a group at Permit and named it are asked again."""
+        for open_plan in self._open.values():
+            wants = open_plan.profile.wants
+            if any(wants(name, happening) for name in open_plan.waiting_on):
+                open_plan.ask_again = not open_plan.permitted
+
+    def permits(self, now: float, facts_of: Callable[[GroupKey], GroupFacts]) -> None:
+        """Ask the waiting plugins again where something happened; end waits that are over."""
+        for open_plan in list(self._open.values()):
+            if open_plan.permitted:
+                continue
+            if open_plan.ask_again:
+                self._ask_permit(open_plan, facts_of(open_plan.plan.group), now)
+            if open_plan.id not in self._open or open_plan.permitted:
+                continue
+            if open_plan.deadline is not None and open_plan.deadline <= now:
+                waited = f"{now - open_plan.waiting_since:g}s"
+                names = ", ".join(sorted(open_plan.waiting_on))
+                text = f"rejected due to timeout after waiting {waited} at plugin {names}"
+                self._forget(open_plan, End.REJECTED, open_plan.waiting_on, text)
+
+    def deadline(self) -> float | None:
+        """When the next wait at Permit is over."""
+        deadlines = [p.deadline for p in self._open.values() if p.deadline is not None]
+        return min(deadlines, default=None)
+
+    # ── binding ──────────────────────────────────────────────────────────────────────────────
+
+    def windows(self) -> None:
+        """Hand out Binds while there are slots, oldest plan first."""
+        for open_plan in list(self._open.values()):
+            if self.slots <= 0:
+                return
+            ready = open_plan.sendable()
+            if ready and self._still_fits(open_plan):
+                for assignment in open_plan.sendable()[: self.slots]:
+                    open_plan.stages[assignment.pod.uid] = Stage.SENT
+                    target = _target(open_plan, assignment)
+                    self.effects.append(Bind(open_plan.profile.name, target))
+                    self.slots -= 1
+
+    def _still_fits(self, open_plan: OpenPlan) -> bool:
+        """The last look (gangs.md §3.1): Filter again on the plan's own rows.
+
+        Only where somebody else changed the cluster since; what the plan itself holds and has
+        not sent is left out of the tables.
+        """
+        if open_plan.seen == self._state.foreign_version:
+            return True
+        open_plan.seen = self._state.foreign_version
+        try:
+            failed = self._misfits(open_plan)
+        except PluginError as error:
+            self._forget(open_plan, End.FAILED, frozenset(), str(error))
+            return False
+        if failed and not open_plan.started:
+            self._forget(open_plan, End.LOOK)
+            return False
+        for assignment in failed:
+            self._lose(open_plan, assignment.pod.uid)
+        self._settle(open_plan)
+        return open_plan.id in self._open
+
+    def _misfits(self, open_plan: OpenPlan) -> list[Assignment]:
+        nodes, placed = self._state.nodes.fork(), self._state.placed.fork()
+        unsent = open_plan.unsent()
+        rows = [nodes.row(assignment.node) for assignment in unsent]
+        for assignment, row in zip(unsent, rows, strict=True):
+            if row is not None:
+                nodes.place(row, assignment.pod.spec, -1)
+                placed.drop(assignment.pod.uid)
+        snapshot = replace(
+            self._state.snapshot(),
+            nodes=nodes.snapshot(),
+            placed=placed.snapshot(),
+            ledgers=self.ledgers(open_plan.profile),
+        )
+        tentative = Tentative(open_plan.profile, snapshot)
+        failed: list[Assignment] = []
+        for assignment, row in zip(unsent, rows, strict=True):
+            if row is None or not tentative.ranking(assignment.pod).feasible(row):
+                failed.append(assignment)
+            else:
+                tentative.put(assignment.pod, row)
+        return failed
+
+    # ── what came of it ──────────────────────────────────────────────────────────────────────
+
+    def answered(self, answer: Bound | BindRefused | PreBound | PreBindFailed) -> Assignment | None:
+        """An outcome from the executor; the assignment it settles, None if it is an old story."""
+        open_plan = self._open.get(answer.plan)
+        stage = open_plan.stages.get(answer.uid) if open_plan else None
+        if open_plan is None or stage is None:
+            return None
+        match answer:
+            case Bound() if stage is Stage.SENT:
+                open_plan.stages[answer.uid] = Stage.BOUND
+            case PreBound() if stage is Stage.PREPARING:
+                open_plan.stages[answer.uid] = Stage.READY
+            case PreBindFailed() if stage is Stage.PREPARING:
+                self._forget(open_plan, End.REJECTED, frozenset(), answer.message)
+            case BindRefused() if stage is Stage.SENT:
+                open_plan.refusals.append((answer.cause, answer.message))
+                self._lose(open_plan, answer.uid)
+                self._settle(open_plan)
+            case _:
+                return None
+        return open_plan.assignment(answer.uid)
+
+    def seen(self, pod: Pod, group: GroupKey) -> None:
+        """A member as the watch shows it."""
+        open_plan = self._of_group.get(group)
+        stage = open_plan.stages.get(pod.uid) if open_plan else None
+        if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
+            return
+        assignment = open_plan.assignment(pod.uid)
+        if pod.node:
+            same = assignment is not None and assignment.node == pod.node
+            open_plan.stages[pod.uid] = Stage.CONFIRMED if same else Stage.LOST
+            self._settle(open_plan)
+        elif (not pod.live or pod.gated) and stage in _LEAVABLE:
+            self.gone(pod.uid, group)
+
+    def gone(self, uid: PodUID, group: GroupKey) -> None:
+        """A member will never be bound: deleted, finished, or gated again."""
+        open_plan = self._of_group.get(group)
+        stage = open_plan.stages.get(uid) if open_plan else None
+        if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
+            return
+        self._lose(open_plan, uid)
+        if open_plan.started:
+            self._settle(open_plan)
+        else:
+            self._forget(open_plan, End.LOOK)
+
+    def withdraw(self, group: GroupKey) -> None:
+        """The group's floor changed: a plan of which nothing was sent is made again."""
+        open_plan = self._of_group.get(group)
+        if open_plan is not None and not open_plan.started:
+            self._forget(open_plan, End.LOOK)
+
+    def _lose(self, open_plan: OpenPlan, uid: PodUID) -> None:
+        open_plan.stages[uid] = Stage.LOST
+        happening = self._state.forget(uid)
+        if happening:
+            self.happenings.append(happening)
+
+    def _settle(self, open_plan: OpenPlan) -> None:
+        """End the plan where nothing is left to send or to wait for."""
+        if open_plan.doomed or open_plan.surplus_is_void():
+            self._lose_unsent(open_plan)
+        if open_plan.closed:
+            self._remove(open_plan)
+            self.endings.append(Ending(open_plan, End.CLOSED))
+
+    def _lose_unsent(self, open_plan: OpenPlan) -> None:
+        for assignment in open_plan.unsent():
+            self._lose(open_plan, assignment.pod.uid)
+
+    def _forget(
+        self,
+        open_plan: OpenPlan,
+        end: End,
+        rejectors: Iterable[str] = (),
+        message: str = "",
+    ) -> None:
+        """Give the whole reservation back; nothing of the plan was sent."""
+        assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
+        if any(stage is Stage.PREPARING for stage in open_plan.stages.values()):
+            self.effects.append(CancelPlan(open_plan.id))
+        self._lose_unsent(open_plan)
+        self._remove(open_plan)
+        self.endings.append(Ending(open_plan, end, frozenset(rejectors), message))
+
+    def _remove(self, open_plan: OpenPlan) -> None:
+        del self._open[open_plan.id]
+        del self._of_group[open_plan.plan.group]
+
+
+def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
+    pod, facts = assignment.pod, open_plan.facts
+    text = receipt(open_plan.id, facts.incarnation, facts.total.minimum, facts.queue_time)
+    room = ANNOTATIONS_LIMIT - pod.annotations_size - len(PLAN_KEY) - len(text)
+    annotations = ((PLAN_KEY, text),) if text and room >= 0 else ()
+    return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations)

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reporter: what users are told, each thing once, when it changes."""
+
+from enbloc.engine.conditions import Saying, conditions
+from enbloc.engine.effects import (
+    Effect,
+    Emit,
+    EventType,
+    RoleSucceeded,
+    SetGroupStatus,
+    SetPodCondition,
+)
+from enbloc.engine.members import Members
+from enbloc.engine.queue import Item, Place
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import SCHEDULER_REPORTER, EventReason, Reason
+from enbloc.model.pods import Pod, PodUID
+
+_NOTE_LIMIT = 1024
+
+_GANG_EVENTS = {
+    Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
+    Reason.INFEASIBLE: EventReason.GANG_INFEASIBLE,
+    Reason.SCHEDULER_ERROR: EventReason.GANG_BIND_FAILED,
+    Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
+}
+
+
+def _cut(text: str) -> str:
+    """As kube-scheduler shortens what it says (framework.md §12.2)."""
+    return text if len(text) <= _NOTE_LIMIT else text[: _NOTE_LIMIT - 4] + " ..."
+
+
+class Reporter:
+    """Remembers what stands where, so that an unchanged verdict writes nothing."""
+
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+        self._statuses: dict[GroupKey, SetGroupStatus] = {}
+        self._pods: dict[PodUID, tuple[Reason, str]] = {}
+        self._said: dict[GroupKey, Reason] = {}
+
+    def forget_pod(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self._pods.pop(uid, None)
+
+    def forget_group(self, key: GroupKey) -> None:
+        """A group is gone."""
+        self._statuses.pop(key, None)
+        self._said.pop(key, None)
+
+    def status(
+        self, members: Members, facts: GroupFacts, item: Item, saying: Saying, binding: int
+    ) -> None:
+        """Write the scheduler's part of a PodGroup's status, if it changed."""
+        group = members.group
+        if group is None or members.solo:
+            return
+        succeeded = members.succeeded
+        last = self._statuses.get(members.key)
+        ever = group.memory.initially_scheduled and (
+            group.memory.incarnation == members.incarnation
+        )
+        if last is not None and last.incarnation == members.incarnation:
+            ever = ever or len(last.conditions) > 1
+        waits = item.place is Place.BACKOFF
+        status = SetGroupStatus(
+            group=members.key,
+            uid=group.uid,
+            generation=group.generation,
+            incarnation=members.incarnation,
+            started=members.started,
+            succeeded=succeeded.total(),
+            roles=tuple(RoleSucceeded(role.name, succeeded[role.name]) for role in group.roles),
+            attempts=item.attempts,
+            last_attempt=item.last_attempt,
+            next_attempt=item.ready_at if waits else None,
+            conditions=conditions(facts, saying, binding=binding, ever=ever),
+        )
+        if status != last:
+            self._statuses[members.key] = status
+            self.effects.append(status)
+
+    def unplaced(self, facts: GroupFacts, reporter: str, saying: Saying) -> None:
+        """A decision failed: say so on every pending member, and once on the group."""
+        for pod in facts.pending:
+            self._pod_condition(pod, saying)
+            if facts.solo and self._said.get(facts.key) is not saying.reason:
+                self._emit_pod(
+                    pod,
+                    EventType.WARNING,
+                    EventReason.FAILED_SCHEDULING,
+                    "Scheduling",
+                    saying.message,
+                    reporter,
+                )
+        self.transition(facts, saying)
+
+    def gated(self, facts: GroupFacts, saying: Saying) -> None:
+        """A group may not be tried: only a stale Unschedulable on its members is overwritten."""
+        for pod in facts.pending:
+            if pod.unschedulable or self._pods.get(pod.uid, (None,))[0] is Reason.UNSCHEDULABLE:
+                self._pod_condition(pod, saying)
+        self.transition(facts, saying)
+
+    def transition(self, facts: GroupFacts, saying: Saying) -> None:
+        """One event on the group when the reason changes to one that people should hear of."""
+        if self._said.get(facts.key) is saying.reason:
+            return
+        self._said[facts.key] = saying.reason
+        reason = _GANG_EVENTS.get(saying.reason)
+        if reason is not None:
+            self.group_event(facts, EventType.WARNING, reason, saying.message)
+
+    def bound(self, pod: Pod, node: str, reporter: str) -> None:
+        """A Binding was accepted."""
+        self._pods.pop(pod.uid, None)
+        note = f"Successfully assigned {pod.key} to {node}"
+        self._emit_pod(pod, EventType.NORMAL, EventReason.SCHEDULED, "Binding", note, reporter)
+
+    def missing_group(self, facts: GroupFacts, reporter: str) -> None:
+        """Members wait for a PodGroup that does not exist: perhaps a typo."""
+        note = (
+            f"PodGroup {facts.key} not found; create it, or mend the pod's annotation or label "
+            "enbloc.dev/pod-group"
+        )
+        for pod in facts.pending:
+            self._emit_pod(
+                pod,
+                EventType.WARNING,
+                EventReason.POD_GROUP_NOT_FOUND,
+                "Scheduling",
+                note,
+                reporter,
+            )
+
+    def group_event(
+        self, facts: GroupFacts, kind: EventType, reason: EventReason, note: str
+    ) -> None:
+        """An event on a PodGroup; a pod without one has its own events."""
+        if facts.group is None or facts.solo:
+            return
+        self.effects.append(
+            Emit(
+                type=kind,
+                reason=reason,
+                action="Scheduling",
+                note=_cut(note),
+                reporter=SCHEDULER_REPORTER,
+                uid=facts.group.uid,
+                group=facts.key,
+            )
+        )
+
+    def _pod_condition(self, pod: Pod, saying: Saying) -> None:
+        wanted = (saying.reason, _cut(saying.message))
+        if self._pods.get(pod.uid) != wanted:
+            self._pods[pod.uid] = wanted
+            self.effects.append(SetPodCondition(pod.key, pod.uid, *wanted))
+
+    def _emit_pod(
+        self,
+        pod: Pod,
+        kind: EventType,
+        reason: EventReason,
+        action: str,
+        note: str,
+        reporter: str,
+    ) -> None:
+        self.effects.append(
+            Emit(
+                type=kind,
+                reason=reason,
+                action=action,
+                note=_cut(note),
+                reporter=reporter,
+                uid=pod.uid,
+                pod=pod.key,
+            )
+        )

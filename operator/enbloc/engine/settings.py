@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings: how one engine behaves."""
+
+from dataclasses import dataclass, field
+
+from enbloc.engine.queue import Backoff
+from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one engine behaves.
+
+    Attributes:
+        identity: unlike any other process's, so that plan ids never meet.
+        backoff: pauses after failed attempts, per group.
+        schedule_timeout: seconds that bound a wait which holds room, unless a group says less.
+        longest_wait: seconds after which a waiting group is tried even without an event.
+        missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
+        log: how many events and steps are remembered for a replay.
+        validate: assert the invariants after every step.
+    """
+
+    identity: str = "0"
+    backoff: Backoff = field(default_factory=Backoff)
+    schedule_timeout: float = float(DEFAULT_SCHEDULE_TIMEOUT_SECONDS)
+    longest_wait: float = 300.0
+    missing_grace: float = 5.0
+    log: int = 10_000
+    validate: bool = False

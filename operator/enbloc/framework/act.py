@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Extension points of the binding cycle: what a plugin may do, with a narrow Api in hand.
+
+These run in the shell, one task per member, after the whole group was reserved and permitted.
+All PreBinds of a group finish before its first Bind.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from enbloc.framework.decide import Plugin
+from enbloc.framework.status import Status
+from enbloc.model.pods import PodKey, PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One member on its way to its node.
+
+    Attributes:
+        annotations: merged by the API server into the pod in the same write as the bind.
+    """
+
+    plan: str
+    pod: PodKey
+    uid: PodUID
+    node: str
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+class Api(Protocol):
+    """All that a binding plugin can do to the cluster."""
+
+    async def bind(self, target: Target) -> Status:
+        """Send the Binding until it is settled (gangs.md §3.4).
+
+        SUCCESS when it is bound to this node; otherwise a status whose message says why not.
+        An unknown outcome is sent again, and is never an answer.
+        """
+        ...
+
+
+@runtime_checkable
+class PreBind(Plugin, Protocol):
+    """Prepares the node or the pod (volumes, devices)."""
+
+    async def pre_bind(self, target: Target, api: Api) -> Status:
+        """Anything but SUCCESS or SKIP gives the whole group's reservation back."""
+        ...
+
+
+@runtime_checkable
+class Bind(Plugin, Protocol):
+    """Binds; the first plugin that does not answer SKIP decides."""
+
+    async def bind(self, target: Target, api: Api) -> Status:
+        """SUCCESS, SKIP to decline, or why it was refused."""
+        ...
+
+
+@runtime_checkable
+class PostBind(Plugin, Protocol):
+    """Is told, and cannot object."""
+
+    async def post_bind(self, target: Target, api: Api) -> None:
+        """The member is bound."""
+        ...

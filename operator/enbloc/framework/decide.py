@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Extension points of the scheduling cycle: what a plugin may decide, and when it is asked.
+
+A plugin is any object with a `name` and some of these methods; the profile discovers them once,
+at start-up. It is its own configuration: a frozen dataclass whose fields are the arguments. It
+gets no handle to anything. What it cannot see it cannot break.
+
+Order of one decision (names are kube-scheduler's, methods their snake case)::
+
+    PreEnqueue   may this group enter the queue?              first refusal ends it
+    QueueSort    which group goes first?                      exactly one plugin
+    PreFilter    once per class of alike members              first refusal ends it
+    Filter       which nodes are feasible?                    all plugins, masks joined with AND
+    PostFilter   nothing fits: may room be made?              first plugin that can
+    PreScore     once per class of alike members
+    Score        how good is each node?                       arrays, normalised, weighted, summed
+    Reserve      the plan is taken: keep your own ledger
+    Permit       may the whole group be bound now?            WAIT holds the group's reservation
+
+A pod that enters `filter` or `score` stands for its class: every pod whose `spec` is the same.
+An exception costs the group one backoff and a message that names plugin and point.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import ClusterEvent, Happening, Hint
+from enbloc.framework.reads import Reads
+from enbloc.framework.status import Diagnosis, Status
+from enbloc.model.groups import Group
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.snapshot import Snapshot
+
+Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Normalize = Callable[[Scores], Scores]
+MAX_NODE_SCORE: Final = 100
+
+
+def default_normalize(scores: Scores) -> Scores:
+    """Scale so that the highest raw score becomes 100, in integers rounded down.
+
+    All zero stays zero. Source: kube-scheduler's DefaultNormalizeScore (framework.md §10.0).
+    """
+    top = scores.max(initial=0)
+    return scores if top == 0 else scores * MAX_NODE_SCORE // top
+
+
+def default_normalize_reversed(scores: Scores) -> Scores:
+    """As `default_normalize`, then 100 minus that: the lowest raw score is best."""
+    top = scores.max(initial=0)
+    if top == 0:
+        return np.full_like(scores, MAX_NODE_SCORE)
+    return MAX_NODE_SCORE - scores * MAX_NODE_SCORE // top
+
+
+@runtime_checkable
+class Plugin(Protocol):
+    """What every plugin has: the name by which configuration and messages call it."""
+
+    name: ClassVar[str]
+
+
+@runtime_checkable
+class PreEnqueue(Plugin, Protocol):
+    """Asked each time a group would enter the queue. Must be cheap."""
+
+    def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
+        """A refusal keeps the group out until an event that the plugin names; nothing is planned.
+
+        `group` is None when members name a PodGroup that does not exist.
+        """
+        ...
+
+
+@runtime_checkable
+class QueueSort(Plugin, Protocol):
+    """Orders the groups; exactly one in all profiles."""
+
+    def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
+        """The smallest key goes first."""
+        ...
+
+
+@runtime_checkable
+class PreFilter(Plugin, Protocol):
+    """Looks at the whole snapshot once per class of alike members."""
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Filter | Status | None":
+        """Give the object that will filter this pod.
+
+        `self` where nothing needs to be computed, None to skip Filter, or a refusing Status,
+        which refuses every node with its message.
+        """
+        ...
+
+
+@runtime_checkable
+class Filter(Protocol):
+    """Says which nodes are feasible.
+
+    `reads` says when the answer goes stale; `reason` is what a refused node is counted under.
+    """
+
+    reads: ClassVar[Reads]
+    reason: ClassVar[str]
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """A new bool array of length `len(nodes)`; True = feasible."""
+        ...
+
+
+@runtime_checkable
+class Explain(Protocol):
+    """A filter with several reasons implements this too; called only when the group failed."""
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """How many of the refused rows gave each reason; a row may count under several."""
+        ...
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """An evaluator that reads CLUSTER hears of each placement on the fork."""
+
+    def placed(self, pod: Pod, row: int) -> None:
+        """A member was placed on `row`; the answer is then computed again in full."""
+        ...
+
+
+@runtime_checkable
+class PostFilter(Plugin, Protocol):
+    """Asked when nothing fits."""
+
+    def post_filter(self, facts: GroupFacts, snapshot: Snapshot, diagnosis: Diagnosis) -> Status:
+        """SUCCESS if room is being made; a refusal's message is appended to the diagnosis."""
+        ...
+
+
+@runtime_checkable
+class PreScore(Plugin, Protocol):
+    """As PreFilter, for Score."""
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> "Score | None":
+        """Give the object that will score this pod; None to skip."""
+        ...
+
+
+@runtime_checkable
+class Score(Protocol):
+    """Ranks the feasible nodes.
+
+    Without `normalize` each score must lie in [0, 100]; with it, after it.
+    """
+
+    reads: ClassVar[Reads]
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        """A new int64 or float64 array of length `len(nodes)`; higher is better."""
+        ...
+
+
+@runtime_checkable
+class NormalizeScore(Protocol):
+    """A score plugin whose raw scores need the other nodes for comparison."""
+
+    def normalize(self, scores: Scores) -> Scores:
+        """From the raw scores of the feasible nodes to [0, 100]; same length, a new array.
+
+        Usually `default_normalize` or `default_normalize_reversed`.
+        """
+        ...
+
+
+@runtime_checkable
+class Reserve(Plugin, Protocol):
+    """A plugin that keeps a ledger of its own over the plans that are reserved but not bound."""
+
+    def reserve(self, plan: "Proposal", ledger: object) -> object:
+        """A new ledger with the plan in it; the first one is given None.
+
+        There is no unreserve: when a plan is forgotten, the ledger is made again from the others.
+        """
+        ...
+
+
+@runtime_checkable
+class Permit(Plugin, Protocol):
+    """The barrier before binding, for the whole group at once."""
+
+    def permit(self, plan: "Proposal", facts: GroupFacts) -> Status:
+        """SUCCESS releases the group, WAIT holds its reservation, a refusal gives it back.
+
+        Asked again on every event that `events` names, until one of these, or the timeout.
+        """
+        ...
+
+
+@runtime_checkable
+class EnqueueExtensions(Protocol):
+    """Which events could make this plugin change its mind.
+
+    A plugin without `events` is asked again after every event.
+    """
+
+    events: ClassVar[tuple[ClusterEvent, ...]]
+
+
+@runtime_checkable
+class QueueingHint(Protocol):
+    """A second, finer look at an event that `events` named."""
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE if the event could help this group; an exception counts as QUEUE."""
+        ...
+
+
+@runtime_checkable
+class Sign(Protocol):
+    """What this plugin looks at, beyond `pod.spec`, to tell two pods apart."""
+
+    def signature(self, pod: Pod) -> object:
+        """Hashable; pods with equal signatures share their masks and scores."""
+        ...
+
+
+class Proposal(Protocol):
+    """What Reserve and Permit see of a plan."""
+
+    @property
+    def id(self) -> str:
+        """The plan's identity; it becomes part of the receipt on each member."""
+        ...
+
+    @property
+    def nodes(self) -> Sequence[tuple[Pod, str]]:
+        """Which member goes to which node."""
+        ...

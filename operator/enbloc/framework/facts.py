@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""GroupFacts: what is true of one group when a decision begins."""
+
+from dataclasses import dataclass
+
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.pods import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A minimum, of a group or of one role, and how far it is met (gangs.md §1).
+
+    Attributes:
+        role: "" for the group's own minimum.
+        minimum: the floor.
+        pending: unbound live members that are ours and not gated.
+        bound: live members with a node.
+        succeeded: members that succeeded in this incarnation.
+    """
+
+    role: str
+    minimum: int
+    pending: int
+    bound: int
+    succeeded: int
+
+    @property
+    def held(self) -> int:
+        """Members that count towards the minimum already."""
+        return self.bound + self.succeeded
+
+    @property
+    def deficit(self) -> int:
+        """What a plan must place, all of it or nothing."""
+        return max(0, self.minimum - self.held)
+
+    @property
+    def quorum(self) -> bool:
+        """Enough members exist for the minimum to be met."""
+        return self.pending + self.held >= self.minimum
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """One group at the moment of a decision.
+
+    Attributes:
+        group: its PodGroup; None when it is named by members but does not exist. A pod without
+            a group has an implied one with a minimum of 1.
+        solo: it is a pod without a group.
+        pending: unbound live members that are ours and not gated, oldest first.
+        total: the group's own floor.
+        roles: a floor for each role that has a minimum.
+        members: live members.
+        gated: live members that have scheduling gates.
+        foreign: unbound live members that name another scheduler, `namespace/name` order.
+        succeeded: per role (with "" for members without one), in this incarnation.
+        running: live members whose phase is Running.
+        started: the floor has run together in this incarnation.
+        priority: lowest priority of the live members, lowered by the group's class.
+        queue_time: creation time of the member that completed the quorum, server seconds.
+        problem: why the group cannot be scheduled as written; "" = none.
+    """
+
+    key: GroupKey
+    group: Group | None
+    solo: bool
+    pending: tuple[Pod, ...]
+    total: Floor
+    roles: tuple[Floor, ...]
+    members: int
+    gated: int
+    foreign: int
+    running: int
+    started: bool
+    incarnation: str
+    priority: int
+    queue_time: float
+    problem: str = ""
+
+    @property
+    def floors(self) -> tuple[Floor, ...]:
+        """The group's own floor, then each role's."""
+        return (self.total, *self.roles)
+
+    @property
+    def quorum(self) -> bool:
+        """May this group be tried: it exists, and every floor has enough members."""
+        return self.group is not None and all(floor.quorum for floor in self.floors)
+
+    @property
+    def deficit(self) -> bool:
+        """Some floor is not held."""
+        return any(floor.deficit for floor in self.floors)
+
+    @property
+    def held_in_part(self) -> bool:
+        """Some members are held, and the floor is not."""
+        return self.total.held > 0 and self.deficit
+
+    def missing(self) -> str:
+        """What a group without a quorum waits for, with counts: "6 of 8 members exist"."""
+        if self.group is None:
+            return f"PodGroup {self.key} not found"
+        short = next((floor for floor in self.floors if not floor.quorum), self.total)
+        role = f" of role {short.role}" if short.role else ""
+        text = f"{short.pending + short.held} of {short.minimum} members{role} exist"
+        asides: list[str] = []
+        if self.gated:
+            asides.append(f"{self.gated} more held by scheduling gates")
+        if self.foreign:
+            asides.append(f"{self.foreign} more named another schedulerName")
+        return f"{text} ({', '.join(asides)})" if asides else text

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cluster events and hints: which waiting groups could an event help?"""
+
+import enum
+from dataclasses import dataclass
+
+from enbloc.model.groups import GroupKey
+from enbloc.model.nodes import Node
+from enbloc.model.pods import Pod
+
+
+class Resource(enum.StrEnum):
+    """What kind of object an event is about; spelled as kube-scheduler does."""
+
+    POD = "Pod"
+    NODE = "Node"
+    POD_GROUP = "PodGroup"
+    ANY = "*"
+
+
+class Action(enum.IntFlag):
+    """What happened to it; several may be joined with `|`."""
+
+    ADD = enum.auto()
+    DELETE = enum.auto()
+    UPDATE_ALLOCATABLE = enum.auto()
+    UPDATE_LABEL = enum.auto()
+    UPDATE_TAINT = enum.auto()
+    UPDATE_CONDITION = enum.auto()
+    UPDATE_GATES = enum.auto()
+    UPDATE_MINIMUM = enum.auto()
+    UPDATE_OTHER = enum.auto()
+    UPDATE = (
+        UPDATE_ALLOCATABLE
+        | UPDATE_LABEL
+        | UPDATE_TAINT
+        | UPDATE_CONDITION
+        | UPDATE_GATES
+        | UPDATE_MINIMUM
+        | UPDATE_OTHER
+    )
+    ALL = ADD | DELETE | UPDATE
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """A pattern in a plugin's `events`: a resource and the actions that interest it.
+
+    A pod that frees its room (deleted, finished) is `Pod`/`DELETE`.
+    """
+
+    resource: Resource
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One event that really happened, as a hint sees it.
+
+    Attributes:
+        pod: the pod, for events of pods.
+        node: the node as it is now, for events of nodes; None when it is gone.
+        group: the group concerned, for events of groups and of members.
+    """
+
+    resource: Resource
+    action: Action
+    pod: Pod | None = None
+    node: Node | None = None
+    group: GroupKey | None = None
+
+    def matches(self, pattern: ClusterEvent) -> bool:
+        """Whether a plugin that registered `pattern` wants to hear of this."""
+        same = pattern.resource in (self.resource, Resource.ANY)
+        return same and bool(pattern.action & self.action)
+
+
+class Hint(enum.Enum):
+    """What `hint` answers: QUEUE if the event could help the group, SKIP if it cannot."""
+
+    QUEUE = "queue"
+    SKIP = "skip"

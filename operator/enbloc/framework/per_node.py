@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PerNode: write a filter or score for one node at a time, as kube-scheduler's plugins do."""
+
+from collections import Counter
+from typing import ClassVar
+
+import numpy as np
+
+from enbloc.framework.decide import Scores
+from enbloc.framework.reads import Reads
+from enbloc.framework.status import Status
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+
+
+class PerNode:
+    """Base class for porting a plugin; the slow path, and honest about it.
+
+    Override `filter_node` (and set `reason`), `score_node`, or both. Each is given a table with
+    exactly one row. At 5 000 nodes a Python call per node costs milliseconds; an array answer
+    costs microseconds.
+    """
+
+    reads: ClassVar[Reads] = Reads.NODE
+    reason: ClassVar[str] = "node(s) were refused"
+
+    def filter_node(self, pod: Pod, node: Nodes) -> Status | None:
+        """None or SUCCESS if the node will do, else why not."""
+        del pod, node
+        return None
+
+    def score_node(self, pod: Pod, node: Nodes) -> int:
+        """From 0 to 100; higher is better."""
+        del pod, node
+        return 0
+
+    def _verdicts(self, pod: Pod, nodes: Nodes) -> list[Status | None]:
+        return [self.filter_node(pod, nodes.take(slice(row, row + 1))) for row in range(len(nodes))]
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """One verdict per row; see `filter_node`."""
+        verdicts = self._verdicts(pod, nodes)
+        return np.array([status is None or status.ok for status in verdicts], dtype=bool)
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """Count the messages of the refused rows."""
+        counts: Counter[str] = Counter()
+        for status, is_refused in zip(self._verdicts(pod, nodes), refused, strict=True):
+            if is_refused:
+                counts[(status.message if status else "") or self.reason] += 1
+        return counts
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        """One score per row; see `score_node`."""
+        rows = range(len(nodes))
+        scores = [self.score_node(pod, nodes.take(slice(row, row + 1))) for row in rows]
+        return np.array(scores, dtype=np.int64)

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Status: what a plugin answers, and Diagnosis: why no node was good enough."""
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Code(enum.IntEnum):
+    """What a status means to the scheduler; numbers and names are kube-scheduler's.
+
+    SUCCESS: go on.
+    ERROR: an internal error; the cycle is aborted and the group backs off as after an error.
+    UNSCHEDULABLE: refused, though removing other pods might help; retried when an event that
+        the plugin named happens.
+    UNSCHEDULABLE_AND_UNRESOLVABLE: refused, and removing pods cannot help.
+    WAIT: Permit only; the reservation is held and the plugin asked again, until its timeout.
+    SKIP: this plugin has nothing to say about this pod (PreFilter, PreScore), or declines (Bind).
+    PENDING: refused, waiting for somebody outside; its event bypasses the backoff.
+    """
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+    PENDING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A plugin's answer.
+
+    Attributes:
+        code: what the scheduler does next.
+        message: for people; one sentence without a full stop.
+        timeout: seconds for which WAIT may hold the reservation; 0 = the group's own timeout.
+    """
+
+    code: Code = Code.SUCCESS
+    message: str = ""
+    timeout: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """The code is SUCCESS."""
+        return self.code is Code.SUCCESS
+
+    @property
+    def rejected(self) -> bool:
+        """A refusal, as opposed to an error."""
+        return self.code in (
+            Code.UNSCHEDULABLE,
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            Code.PENDING,
+        )
+
+
+SUCCESS = Status()
+
+
+def refuse(message: str) -> Status:
+    """Refused; removing other pods might help."""
+    return Status(Code.UNSCHEDULABLE, message)
+
+
+def refuse_for_good(message: str) -> Status:
+    """Refused; removing other pods cannot help."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, message)
+
+
+def wait(timeout: float = 0.0, message: str = "") -> Status:
+    """Permit: hold the reservation and ask again, for at most `timeout` seconds."""
+    return Status(Code.WAIT, message, timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a member found no node.
+
+    Attributes:
+        nodes: how many nodes were looked at.
+        reasons: how many nodes gave each reason, `(reason, nodes)`.
+        plugins: the plugins that refused at least one node; their events wake the group.
+        message: said instead of the reasons when the pod was refused as a whole.
+    """
+
+    nodes: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+    plugins: frozenset[str] = field(default_factory=frozenset)
+    message: str = ""
+
+    def text(self) -> str:
+        """The sentence that kube-scheduler writes (framework.md §12.1); reasons sort as text."""
+        head = f"0/{self.nodes} nodes are available:"
+        if self.message:
+            return f"{head} {self.message}."
+        if not self.reasons:
+            return head
+        return f"{head} {', '.join(sorted(f'{count} {why}' for why, count in self.reasons))}."
+
+
+#: Nothing was asked, so nothing is known.
+NO_DIAGNOSIS = Diagnosis()

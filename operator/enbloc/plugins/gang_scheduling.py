@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""GangScheduling: the words for a group that is not complete yet."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.status import SUCCESS, Status, refuse_for_good
+from enbloc.model.groups import Group
+
+
+@dataclass(frozen=True)
+class GangScheduling:
+    """Says what a group waits for at PreEnqueue.
+
+    Quorum, minResources and all-or-nothing are the engine's own and hold without this plugin; it
+    gives them their words, and the events after which minResources are looked at again.
+    """
+
+    name: ClassVar[str] = "GangScheduling"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.POD, Action.DELETE),
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_ALLOCATABLE),
+        ClusterEvent(Resource.POD_GROUP, Action.ADD | Action.UPDATE_MINIMUM),
+    )
+
+    def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
+        """Refuse a group that does not exist or lacks members, naming what is missing."""
+        del group
+        return SUCCESS if facts.quorum else refuse_for_good(facts.missing())

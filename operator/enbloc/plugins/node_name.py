@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""NodeName: a pod that demands a node by name goes nowhere else."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+
+
+@dataclass(frozen=True)
+class NodeName:
+    """Source: framework.md §9.2."""
+
+    name: ClassVar[str] = "NodeName"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "node(s) didn't match the requested node name"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.ADD),)
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """True on the node that the pod demands; everywhere when it demands none."""
+        if not pod.spec.node_name:
+            return np.ones(len(nodes), np.bool_)
+        return nodes.named((pod.spec.node_name,))

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""NodeUnschedulable: keep pods off cordoned nodes."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.reads import Reads
+from enbloc.model.names import TAINT_UNSCHEDULABLE
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.taints import Effect, Taint, tolerated
+
+_CORDON = Taint(TAINT_UNSCHEDULABLE, "", Effect.NO_SCHEDULE)
+
+
+@dataclass(frozen=True)
+class NodeUnschedulable:
+    """Source: framework.md §9.1."""
+
+    name: ClassVar[str] = "NodeUnschedulable"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "node(s) were unschedulable"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),
+    )
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """False on cordoned nodes, unless the pod tolerates the taint that says so."""
+        if tolerated(pod.spec.tolerations, _CORDON):
+            return np.ones(len(nodes), np.bool_)
+        return ~nodes.unschedulable

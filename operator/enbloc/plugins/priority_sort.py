@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PrioritySort: higher priority first, then groups held in part, then the older group."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import Group
+
+
+@dataclass(frozen=True)
+class PrioritySort:
+    """The order of gangs.md §2.7; without groups it is kube-scheduler's."""
+
+    name: ClassVar[str] = "PrioritySort"
+
+    def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
+        """(−priority, not held in part, queue time, key): the smallest goes first."""
+        return (-facts.priority, not facts.held_in_part, facts.queue_time, group.key)

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""TaintToleration: keep pods off taints they do not tolerate, prefer nodes without soft ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from enbloc.framework.decide import Scores, default_normalize_reversed
+from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.taints import Effect, Taint, tolerated
+
+_HARD = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
+
+
+@dataclass(frozen=True)
+class TaintToleration:
+    """Source: framework.md §9.3 and §10.3."""
+
+    name: ClassVar[str] = "TaintToleration"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "node(s) had untolerated taint(s)"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),
+    )
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """False where any NoSchedule or NoExecute taint is not tolerated."""
+        tolerations = pod.spec.tolerations
+
+        def untolerated(taint: Taint) -> bool:
+            return taint.effect in _HARD and not tolerated(tolerations, taint)
+
+        return ~nodes.taints_where(untolerated)
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        """How many PreferNoSchedule taints are not tolerated; fewer is better."""
+        soft = tuple(
+            toleration
+            for toleration in pod.spec.tolerations
+            if toleration.effect in (None, Effect.PREFER_NO_SCHEDULE)
+        )
+
+        def untolerated(taint: Taint) -> bool:
+            return taint.effect is Effect.PREFER_NO_SCHEDULE and not tolerated(soft, taint)
+
+        return nodes.count_taints(untolerated)
+
+    def normalize(self, scores: Scores) -> Scores:
+        """The node with the most untolerated taints gets 0, one without any 100."""
+        return default_normalize_reversed(scores)
