@@ -55,4 +55,4 @@ lock: $(DEV)  ## pin requirements/*.txt again, a week behind the newest releases
 
 image: $(DEV)  ## build the container image from the wheel
 	$(BIN)/python -m hatchling build -t wheel
-	docker build -t enbloc:dev .
+	docker build -t enbloc:$$(sed -n 's/^appVersion: //p' helm/enbloc/Chart.yaml) .
