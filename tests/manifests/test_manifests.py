@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
 from enbloc import __version__
+from enbloc.cli.entry import COMMANDS
+from enbloc.cli.flags import server_flags
 from enbloc.kube.permissions import ROLES
 from enbloc.model import names
 from hack import sync
@@ -120,6 +123,28 @@ def test_probes_ask_the_health_port_that_the_process_is_told(deployment: dict[st
     assert port["containerPort"] == names.HEALTH_PORT
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert process[probe]["httpGet"]["port"] == port["name"]
+
+
+@each_deployment
+def test_the_arguments_are_those_of_a_command(deployment: dict[str, Any]) -> None:
+    name, *flags = container(deployment)["args"]
+    command = click.command()(server_flags(leader_elect=False)(lambda **_: None))
+
+    told = command.make_context("enbloc", flags).params
+
+    assert name in COMMANDS
+    assert told["leader_elect"] is True
+    assert told["lease_namespace"] == "$(POD_NAMESPACE)"
+    assert [variable["name"] for variable in container(deployment)["env"]] == ["POD_NAMESPACE"]
+
+
+def test_the_image_runs_as_the_user_of_the_pods() -> None:
+    lines = Path("Dockerfile").read_text(encoding="utf-8").splitlines()
+
+    for deployment in DEPLOYMENTS:
+        user = deployment["spec"]["template"]["spec"]["securityContext"]
+        assert f"USER {user['runAsUser']}:{user['runAsGroup']}" in lines
+    assert 'ENTRYPOINT ["enbloc"]' in lines
 
 
 @each_deployment
