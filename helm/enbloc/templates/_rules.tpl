@@ -53,6 +53,10 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
+# how the owner of a group ended
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [list, watch]
 # kopf looks for namespaces to serve
 - apiGroups: [""]
   resources: [namespaces]
