@@ -3,10 +3,17 @@
 """What every server process is told at its start, whichever shell it runs."""
 
 import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from enbloc.errors import ConfigError
 from enbloc.model import names
+from enbloc.telemetry import Health, HealthServer
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,8 @@ class Options:
         bind_address: which address the health server listens on.
         health_port: its port; 0 = no health server.
         strict_port: a port already in use is an error; else a warning, and no health server.
+        health: where the shell registers its checks, when whoever runs it serves them; None = it
+            serves its own (`served_health`).
         stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
             it ends only when its task is cancelled.
     """
@@ -32,4 +41,28 @@ class Options:
     bind_address: str = "127.0.0.1"
     health_port: int = names.HEALTH_PORT
     strict_port: bool = True
+    health: Health | None = None
     stop: asyncio.Event | None = None
+
+
+@contextmanager
+def served_health(options: Options) -> Iterator[Health]:
+    """The checks of this process, served for as long as the context lasts.
+
+    Raises:
+        ConfigError: the port cannot be had, and `strict_port` is set.
+    """
+    health = options.health or Health()
+    if options.health is not None or not options.health_port:
+        yield health
+        return
+    try:
+        server = HealthServer(health, options.health_port, options.bind_address)
+    except ConfigError as error:
+        if options.strict_port:
+            raise
+        logger.warning("Health is not served: %s", error)
+        yield health
+        return
+    with server:
+        yield health
