@@ -36,12 +36,12 @@ class MetaLike(Protocol):
         ...
 
     @property
-    def namespace(self) -> str:
-        """metadata.namespace; "" for cluster-scoped objects."""
+    def namespace(self) -> str | None:
+        """metadata.namespace; absent for cluster-scoped objects."""
         ...
 
     @property
-    def resource_version(self) -> str:
+    def resource_version(self) -> str | None:
         """metadata.resourceVersion."""
         ...
 
@@ -195,4 +195,6 @@ class Wire(Generic[T]):
 
 def _meta(found: HasMeta) -> Meta:
     metadata = found.metadata
-    return Meta(metadata.uid, metadata.name, metadata.namespace, metadata.resource_version)
+    return Meta(
+        metadata.uid, metadata.name, metadata.namespace or "", metadata.resource_version or ""
+    )

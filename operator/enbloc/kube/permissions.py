@@ -76,6 +76,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     ),
     "controller": (
         Rule("", ["pods"], ["list", "watch"], why="the members of each group"),
+        Rule("batch", ["jobs"], ["list", "watch"], why="how the owner of a group ended"),
         Rule("", ["namespaces"], ["list", "watch"], why="kopf looks for namespaces to serve"),
         Rule(
             "apiextensions.k8s.io",

@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes Events (events.k8s.io/v1), repeated ones as a series, as client-go writes them.
+
+The first of its kind is created; the second turns it into a series at once; later ones are only
+counted, and the count is written every 30 minutes and when nothing came for 6.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.errors import (
+    AlreadyExists,
+    APIError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from enbloc.kube.paths import EVENTS, Resource
+from enbloc.telemetry import metrics
+
+QUEUE_LENGTH: Final = 1000
+FINISH_SECONDS: Final = 360.0
+REFRESH_SECONDS: Final = 1800.0
+SWEEP_SECONDS: Final = 60.0
+TRIES: Final = 12
+RETRY_SECONDS: Final = 10.0
+_WORD: Final = 128  # the server's limit on reason, action, instance (characters)
+_NOTE: Final = 1024  # and on the note (bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The object that an event is about.
+
+    Attributes:
+        resource: its type.
+        namespace: "" for cluster-scoped objects; their events go to "default".
+        name: its name.
+        uid: its UID.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+
+    def reference(self) -> Mapping[str, str]:
+        """The ObjectReference."""
+        wanted = {
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        return {key: value for key, value in wanted.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What an event says; two that differ in the note alone are of one series.
+
+    Attributes:
+        type: "Normal" or "Warning".
+        reason: why, in CamelCase.
+        action: what was being done, in CamelCase.
+        note: for people; cut at 1024 bytes.
+        reporter: the reportingController.
+        regarding: what it is about.
+        related: a second object, if any.
+    """
+
+    type: str
+    reason: str
+    action: str
+    note: str
+    reporter: str
+    regarding: About
+    related: About | None = None
+
+    def key(self) -> tuple[object, ...]:
+        """What a series has in common."""
+        return (
+            self.type,
+            self.reason,
+            self.action,
+            self.reporter,
+            self.regarding,
+            self.related,
+        )
+
+
+@dataclass(slots=True)
+class _Series:
+    """One event that was written, and how often it came.
+
+    Attributes:
+        body: the event as created; its name changes if it had to be created again.
+        count: how often it came.
+        last: when it last came, as MicroTime.
+        written: the count that the server has.
+        came_at: when it last came, on the loop's clock.
+        written_at: when the count was written, on the loop's clock.
+    """
+
+    body: dict[str, Any]
+    count: int
+    last: str
+    written: int
+    came_at: float
+    written_at: float
+
+
+class Recorder:
+    """Writes events in the background: ``emit`` never waits and never fails.
+
+    Args:
+        client: the API.
+        instance: the reportingInstance, our pod's name.
+    """
+
+    def __init__(self, client: Client, instance: str) -> None:
+        self._client = client
+        self._instance = instance[:_WORD]
+        self._queue: deque[Notice] = deque()
+        self._filled = asyncio.Event()
+        self._series: dict[tuple[object, ...], _Series] = {}
+
+    def emit(self, notice: Notice) -> None:
+        """Queue an event; when 1000 wait, the oldest is dropped and counted."""
+        if len(self._queue) >= QUEUE_LENGTH:
+            self._queue.popleft()
+            metrics.EVENTS_DROPPED.inc()
+        self._queue.append(notice)
+        self._filled.set()
+
+    async def run(self) -> None:
+        """Write what is queued, for ever."""
+        sweep_at = _now() + SWEEP_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout_at(sweep_at):
+                    await self._filled.wait()
+            except TimeoutError:
+                await self._sweep(finish=False)
+                sweep_at = _now() + SWEEP_SECONDS
+            await self._drain()
+
+    async def flush(self, timeout: float) -> None:
+        """Write what is queued and the counts of all series; at most so many seconds.
+
+        ``run`` must have ended.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                await self._drain()
+                await self._sweep(finish=True)
+        except TimeoutError:
+            metrics.EVENTS_DROPPED.inc(len(self._queue))
+
+    async def _drain(self) -> None:
+        while self._queue:
+            await self._record(self._queue.popleft())
+        self._filled.clear()
+
+    async def _record(self, notice: Notice) -> None:
+        series = self._series.get(notice.key())
+        if series is None:
+            now = _micro_time()
+            series = _Series(self._body(notice, now), 1, now, 0, _now(), 0.0)
+            if await self._create(series):
+                self._series[notice.key()] = series
+            return
+        series.count += 1
+        series.last = _micro_time()
+        series.came_at = _now()
+        if series.count == 2:
+            await self._update(series)
+
+    async def _sweep(self, *, finish: bool) -> None:
+        """Write the counts that are due; forget the series that have ended."""
+        for key, series in list(self._series.items()):
+            ended = finish or _now() - series.came_at >= FINISH_SECONDS
+            due = ended or _now() - series.written_at >= REFRESH_SECONDS
+            if due and series.count > series.written:
+                await self._update(series)
+            if ended:
+                del self._series[key]
+
+    async def _create(self, series: _Series) -> bool:
+        metadata = series.body["metadata"]
+        about = series.body["regarding"]["name"][:230]
+        metadata["name"] = f"{about}.{time.time_ns():x}"
+        return await self._send(series, "create")
+
+    async def _update(self, series: _Series) -> None:
+        if not await self._send(series, "patch"):
+            await self._create(series)
+
+    async def _send(self, series: _Series, verb: str) -> bool:
+        """Write a series until that succeeds or is pointless; false if it has to be created."""
+        metadata = series.body["metadata"]
+        count = {"count": series.count, "lastObservedTime": series.last}
+        for attempt in range(TRIES):
+            if attempt:
+                await asyncio.sleep(RETRY_SECONDS)
+            try:
+                if verb == "create":
+                    body = {**series.body, "series": count} if series.count > 1 else series.body
+                    await self._client.create(EVENTS, body, metadata["namespace"])
+                else:
+                    await self._client.patch(
+                        EVENTS,
+                        metadata["name"],
+                        {"series": count},
+                        metadata["namespace"],
+                        kind=PatchType.MERGE,
+                    )
+            except (Unreachable, ServerError, TooManyRequests, Unauthorized):
+                continue
+            except NotFound:
+                if verb == "patch":
+                    return False  # events live for an hour
+                break
+            except AlreadyExists:
+                pass  # an earlier try whose answer was lost
+            except APIError:
+                break  # refused: a terminating namespace, a missing permission
+            series.written, series.written_at = series.count, _now()
+            return True
+        metrics.EVENTS_DROPPED.inc()
+        return verb == "patch"
+
+    def _body(self, notice: Notice, now: str) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"namespace": notice.regarding.namespace or "default"},
+            "eventTime": now,
+            "type": notice.type,
+            "reason": notice.reason[:_WORD],
+            "action": notice.action[:_WORD],
+            "note": notice.note.encode()[:_NOTE].decode(errors="ignore"),
+            "reportingController": notice.reporter,
+            "reportingInstance": self._instance,
+            "regarding": notice.regarding.reference(),
+        }
+        if notice.related is not None:
+            body["related"] = notice.related.reference()
+        return body
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _micro_time() -> str:
+    """Now as metav1.MicroTime: UTC, six decimals."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Log lines: JSON for collectors, readable text on a terminal."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TextIO
+
+from pythonjsonlogger.json import JsonFormatter
+
+#: What every record has; the rest came by ``extra=``.
+_STANDARD: Final = frozenset(
+    {*vars(logging.LogRecord("", 0, "", 0, "", (), None)), "message", "asctime", "taskName"}
+)
+
+
+class _Json(JsonFormatter):
+    """One JSON object a line: timestamp, severity, message, logger, then what extra= gave."""
+
+    def add_fields(
+        self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
+    ) -> None:
+        """Fill the object."""
+        log_data["timestamp"] = _time(record)
+        log_data["severity"] = record.levelname.lower()
+        log_data["message"] = record.getMessage()
+        log_data["logger"] = record.name
+        log_data.update(_extra(record))
+        error = message_dict.get("exc_info")
+        if error:
+            log_data["err"] = error
+
+
+class _Text(logging.Formatter):
+    """For people: time, severity, message, then key=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, and the traceback if there is one."""
+        pairs = "".join(f"  {key}={value}" for key, value in _extra(record).items())
+        line = f"{_time(record)[11:23]} {record.levelname:<7} {record.getMessage()}{pairs}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def configure_logging(
+    form: Literal["auto", "json", "text"] = "auto",
+    level: str = "INFO",
+    stream: TextIO | None = None,
+) -> None:
+    """Send all log records to a stream.
+
+    Args:
+        form: "auto" is text on a terminal, else JSON.
+        level: the least severity that is shown.
+        stream: standard error by default.
+    """
+    target = stream or sys.stderr
+    if form == "auto":
+        form = "text" if target.isatty() else "json"
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(_Json() if form == "json" else _Text())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _time(record: logging.LogRecord) -> str:
+    """RFC 3339 in UTC, microseconds."""
+    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    """What ``extra=`` gave, without what is empty."""
+    return {
+        key: value
+        for key, value in vars(record).items()
+        if key not in _STANDARD and value not in (None, "")
+    }
