@@ -6,3 +6,7 @@ What may live here: the pure part (`reconcile`, `members`) and the shell around 
 this package; pods come through `enbloc.kube`. It decides nothing about placement, and never
 writes a pod.
 """
+
+from enbloc.controller.shell import run_controller
+
+__all__ = ["run_controller"]

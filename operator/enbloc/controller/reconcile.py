@@ -87,13 +87,13 @@ def reconcile(  # each is one source of the status
         failed_before: failures already counted in this incarnation, some of pods gone since.
     """
     view = _look(group, status, members)
-    finished = _finished(view, jobs)
-    if finished is None and Condition.FINISHED in view.conditions:
+    end = _end(view, jobs)
+    if end is None and Condition.FINISHED in view.conditions:
         # A new life has begun, and the scheduler's words are about the one before.
         view = replace(view, succeeded=Counter(), conditions={}, started=False)
-    verdicts = {Condition.READY: _ready(view, finished)}
-    if finished is not None:
-        verdicts[Condition.FINISHED] = finished
+    verdicts = {Condition.READY: _ready(view, end)}
+    if end is not None:
+        verdicts[Condition.FINISHED] = end
     failed = sum(member.phase is Phase.FAILED for member in view.life)
     wanted: StatusPatch = {
         "observedGeneration": group.generation,
@@ -110,6 +110,12 @@ def reconcile(  # each is one source of the status
             for name in sorted(role.name for role in group.roles)
         ]
     return None if wanted == _ours(status) else wanted
+
+
+def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The condition by which a status says that the group ended; None if it does not."""
+    found = (c for c in status.get("conditions") or () if c["type"] == Condition.FINISHED)
+    return next((condition for condition in found if condition["status"] == "True"), None)
 
 
 def clip(message: str, length: int = MESSAGE_LENGTH) -> str:
@@ -156,12 +162,12 @@ def _present(members: Collection[Member], incarnation: str) -> Collection[Member
 # ── the summary ──────────────────────────────────────────────────────────────────────────────
 
 
-def _ready(view: _View, finished: Verdict | None) -> Verdict:
+def _ready(view: _View, end: Verdict | None) -> Verdict:
     """The verdict of condition Ready; its reason is the state of the group in one word."""
     if view.group.problem:
         return Verdict("False", Reason.INVALID_SPEC, view.group.problem)
-    if finished is not None:
-        return replace(finished, status="False")
+    if end is not None:
+        return replace(end, status="False")
     scheduled = view.conditions.get(Condition.SCHEDULED)
     missing = _missing(view)
     if scheduled is None or scheduled.status == "Unknown":
@@ -206,7 +212,7 @@ def _starting_or_running(view: _View) -> Verdict:
 # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _finished(view: _View, jobs: Mapping[str, bool]) -> Verdict | None:
+def _end(view: _View, jobs: Mapping[str, bool]) -> Verdict | None:
     """How the group ended, or None while it has not (gangs.md §7.2).
 
     The Jobs that own members decide; for members without a controller, that all of them finished.

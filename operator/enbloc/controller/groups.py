@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroups for ever: kopf, started when they are served, and again when it gives up."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from enbloc.controller.login import Login
+from enbloc.controller.notices import Notices
+from enbloc.controller.watch import NotServedYet, Seen, Watch, WatchFailed
+from enbloc.errors import ConfigError
+from enbloc.kube import APIError, Client
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.errors import Forbidden, NotFound
+from enbloc.kube.paths import POD_GROUPS
+
+log = logging.getLogger(__name__)
+
+#: How often it is asked whether PodGroups can be listed, while they cannot (seconds).
+PROBE_SECONDS: Final = 2.0
+#: kopf has given up by then if it was going to (seconds).
+PROVEN_SECONDS: Final = 8.0
+_LISTING: Final = "listing podgroups"
+_WATCHING: Final = "watching podgroups"
+
+
+class Groups:
+    """The stream of PodGroups.
+
+    Args:
+        client: the API.
+        notices: told what stands in the way.
+        begins: called before all PodGroups are told of anew.
+        seen: told of every PodGroup.
+    """
+
+    def __init__(
+        self, client: Client, notices: Notices, begins: Callable[[], None], seen: Seen
+    ) -> None:
+        self._client = client
+        self._notices = notices
+        self._begins = begins
+        self._seen = seen
+        self._backoff = Backoff()
+        self._problem: str | None = None
+
+    async def follow(self) -> None:
+        """Tell of PodGroups until cancelled."""
+        login = Login(self._client.cluster)
+        while True:
+            await self._until_listable()
+            self._begins()
+            proven = asyncio.get_running_loop().call_later(PROVEN_SECONDS, self._proven)
+            try:
+                await Watch(login, self._seen).run()
+            except NotServedYet as error:
+                log.debug("Watching again: %s", error)
+            except (WatchFailed, ConfigError) as error:
+                self._failed(str(error))
+            finally:
+                proven.cancel()
+            await asyncio.sleep(self._backoff.next())
+
+    async def _until_listable(self) -> None:
+        """Return once PodGroups can be listed; until then it is said why they cannot."""
+        while True:
+            try:
+                await self._client.page(POD_GROUPS, limit=1)
+            except NotFound:
+                problem = (
+                    f"the server does not serve {POD_GROUPS.label()}: kubectl apply -f crds/ "
+                    "(the controller goes on by itself)"
+                )
+            except Forbidden as error:
+                problem = f'{error} (grant the verb "{error.verb}" on {error.resource})'
+            except APIError as error:
+                problem = str(error)
+            else:
+                self._notices.say(_LISTING, None)
+                return
+            self._notices.say(_LISTING, problem)
+            await asyncio.sleep(PROBE_SECONDS)
+
+    def _failed(self, problem: str) -> None:
+        # Once is nothing to tell of: a server that restarts, a kind that is applied anew.
+        if self._problem is not None:
+            self._notices.say(_WATCHING, problem)
+        else:
+            log.info("Watching again: %s", problem)
+        self._problem = problem
+
+    def _proven(self) -> None:
+        """Kopf works."""
+        self._problem = None
+        self._notices.say(_WATCHING, None)
+        self._backoff.reset()

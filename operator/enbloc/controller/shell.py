@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller process: pods and PodGroups in, status out.
+
+::
+
+    pods, Jobs ──reflectors──► Members ──┐ which groups changed
+                                         ▼
+    PodGroups ──kopf──► Desk ──────────► Pacer ──► Desk.reconcile ──► server-side apply of status
+
+A standby follows pods and Jobs; kopf runs, and anything is written, only while the Lease is held.
+"""
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+from enbloc.controller.desk import Desk
+from enbloc.controller.feeds import JobObject, follow_jobs, follow_pods
+from enbloc.controller.groups import Groups
+from enbloc.controller.members import Members
+from enbloc.controller.notices import Notices
+from enbloc.controller.pacer import Pacer
+from enbloc.errors import ConfigError
+from enbloc.kube import Client, Elector, LeaseLost, Reflector, Timing, load
+from enbloc.kube.events import Recorder
+from enbloc.kube.lease import identity
+from enbloc.kube.options import Options
+from enbloc.kube.paths import JOBS, PODS, Resource
+from enbloc.model import names
+from enbloc.model.groups import GroupKey
+from enbloc.model.objects import PodObject
+from enbloc.telemetry import Health, HealthServer
+
+log = logging.getLogger(__name__)
+
+#: A loop that did not get to its beat for so long is stuck (seconds).
+STUCK_SECONDS: Final = 30.0
+#: How long a stop waits for events to be written (seconds).
+FLUSH_SECONDS: Final = 2.0
+
+
+class Controller:
+    """Keeps the controller's part of every PodGroup's status.
+
+    Args:
+        client: the API.
+        options: what the flags say.
+        health: where its checks are registered.
+        timing: how long the reflectors wait.
+    """
+
+    def __init__(
+        self, client: Client, options: Options, health: Health, *, timing: Timing | None = None
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._notices = Notices()
+        self._members = Members()
+        self._elector = self._candidate() if options.leader_elect else None
+        writer = client.fenced(self._elector.holds) if self._elector else client
+        self._recorder = Recorder(writer, socket.gethostname())
+        self._desk = Desk(writer, self._members, self._notices, self._recorder)
+        self._pacer = Pacer(self._desk.reconcile)
+        self._pods = Reflector(client, PODS, PodObject, timing=timing, report=self._says(PODS))
+        self._jobs = Reflector(client, JOBS, JobObject, timing=timing, report=self._says(JOBS))
+        self._synced = {PODS.plural: asyncio.Event(), JOBS.plural: asyncio.Event()}
+        self._stop = options.stop or asyncio.Event()
+        self._stopping = False
+        self._beat = time.monotonic()
+        health.register("controller-loop", self._beats, "livez", "healthz")
+        health.register("controller-streams", self._ready, "readyz")
+
+    async def run(self) -> int:
+        """Run until `options.stop` is set.
+
+        Returns:
+            0 after a stop that was asked for; 1 when the Lease was lost.
+
+        Raises:
+            ConfigError: the Lease's namespace does not exist.
+        """
+        lead = self._serve() if self._elector is None else self._elector.run(self._serve)
+        members, ask, synced = self._members, self._ask, self._synced
+        works = (
+            lead,
+            follow_pods(self._pods, members, ask, synced[PODS.plural]),
+            follow_jobs(self._jobs, members, ask, synced[JOBS.plural]),
+            self._recorder.run(),
+            self._beats_on(),
+            self._stop.wait(),
+        )
+        tasks = [asyncio.ensure_future(work) for work in works]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        except LeaseLost as error:
+            log.error("Stopped at once: %s", error)  # noqa: TRY400  # said in one line
+            return 1
+        finally:
+            self._stopping = True
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await self._recorder.flush(FLUSH_SECONDS)
+        return 0
+
+    async def _serve(self) -> None:
+        """What only the holder of the Lease does."""
+        for synced in self._synced.values():
+            await synced.wait()  # or groups would seem to have no members
+        log.info("Keeping the status of PodGroups")
+        try:
+            await Groups(self._client, self._notices, self._desk.clear, self._seen).follow()
+        finally:
+            await self._pacer.close()
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def _seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        """A PodGroup was listed, added, changed or deleted."""
+        if kind != "DELETED":
+            key = self._desk.put(found)
+            if key is not None:
+                self._pacer.ask(key)
+            return
+        key = self._desk.remove(found)
+        if key is not None:
+            self._pacer.forget(key)
+
+    def _ask(self, key: GroupKey) -> None:
+        """Members of this group changed."""
+        if key in self._desk:
+            self._pacer.ask(key)
+
+    # ── health ───────────────────────────────────────────────────────────────────────────────
+
+    async def _beats_on(self) -> None:
+        while True:
+            self._beat = time.monotonic()
+            await asyncio.sleep(STUCK_SECONDS / 10)
+
+    def _beats(self) -> bool:
+        return time.monotonic() - self._beat < STUCK_SECONDS
+
+    def _ready(self) -> bool:
+        """Streams are in step and nothing stands in the way; the Lease has no part in it."""
+        listed = all(synced.is_set() for synced in self._synced.values())
+        return listed and not self._notices.standing and not self._stopping
+
+    def _says(self, resource: Resource) -> Callable[[str | None], None]:
+        return partial(self._notices.say, f"watching {resource.label()}")
+
+    def _candidate(self) -> Elector:
+        return Elector(
+            self._client,
+            namespace=self._options.lease_namespace or self._client.cluster.namespace,
+            name=names.CONTROLLER_LEASE,
+            identity=identity(socket.gethostname()),
+            report=partial(self._notices.say, "leader election"),
+        )
+
+
+async def run_controller(options: Options, *, health: Health | None = None) -> int:
+    """Run the controller until `options.stop` is set, or it loses its Lease.
+
+    Args:
+        options: what the flags say.
+        health: a server's checks, to add to; None = a server of its own.
+
+    Returns:
+        The exit code: 0 stopped, 1 the Lease was lost.
+
+    Raises:
+        ConfigError: the cluster cannot be found, the health port is taken, or the Lease's
+            namespace does not exist.
+    """
+    cluster = await load(options.kubeconfig, options.context)
+    log.info("Starting the controller", extra={"server": cluster.server, "by": cluster.source})
+    async with Client(cluster, component="controller") as client:
+        with _served(options, health) as checks:
+            return await Controller(client, options, checks).run()
+
+
+@contextmanager
+def _served(options: Options, health: Health | None) -> Iterator[Health]:
+    """The checks to add to: those of somebody's server, or of one of our own."""
+    if health is not None or not options.health_port:
+        yield health or Health()
+        return
+    own = Health()
+    try:
+        server = HealthServer(own, options.health_port, options.bind_address)
+    except ConfigError as error:
+        if options.strict_port:
+            raise
+        log.warning("No health server: %s", error)
+        yield own
+        return
+    with server:
+        yield own

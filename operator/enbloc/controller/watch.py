@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroups, watched by kopf.
+
+Only a low-level event handler is registered, on a registry of our own. For such handlers kopf
+keeps no state, so it writes no annotation and no finalizer and never patches; the names that it
+is given for its own keys (prefix enbloc.dev) are not used. Status is written elsewhere, by
+server-side apply.
+
+kopf runs in a thread with an event loop of its own, because in a loop that it shares it takes over
+SIGINT and SIGTERM, and on its way out cancels every task that was created after it started: the
+scheduler's too, in `enbloc run`. Here it ends by its stop flag alone. Its watch for new kinds is
+off, because that reads every CustomResourceDefinition of the cluster: who runs this finds out
+when ours appears, and runs it again.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import kopf
+
+from enbloc.controller.login import Connection
+from enbloc.controller.relay import Relay
+from enbloc.errors import EnblocError
+from enbloc.kube.paths import POD_GROUPS
+from enbloc.model import names
+
+#: How often kopf itself repeats a request that failed, and after how long (seconds); then it
+#: gives up and is run anew. Short, so that what is wrong is said soon.
+RETRIES: Final = (0.5, 1.0, 2.0)
+REQUEST_SECONDS: Final = 30.0
+CONNECT_SECONDS: Final = 5.0
+FINALIZER: Final = f"{names.API_GROUP}/cleanup"
+
+Seen = Callable[[str | None, Mapping[str, Any]], None]
+"""Told of a PodGroup: ADDED, MODIFIED, DELETED, or None for one that was listed; the object."""
+
+
+class WatchFailed(EnblocError):  # noqa: N818  # what happened, not a fault
+    """kopf gave up; the message says why, in one line."""
+
+
+class NotServedYet(WatchFailed):
+    """The server's discovery does not show PodGroups, though they can be listed: soon it will."""
+
+
+class Watch:
+    """One run of kopf.
+
+    Args:
+        login: gives the connection to use; called in the loop that runs `run`.
+        seen: told of every PodGroup; called in that loop as well.
+    """
+
+    def __init__(self, login: Callable[[], Awaitable[Connection]], seen: Seen) -> None:
+        self._login = login
+        self._seen = seen
+
+    async def run(self) -> None:
+        """Watch until cancelled.
+
+        Raises:
+            WatchFailed: kopf ended by itself.
+            ConfigError: there are no credentials.
+        """
+        home = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = home.create_future()
+        runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        loop, stop = runner.get_loop(), asyncio.Event()
+        problems: list[BaseException] = []
+
+        def fail(error: BaseException) -> None:
+            problems.append(error)
+            loop.call_soon_threadsafe(stop.set)
+
+        def work() -> None:
+            try:
+                with runner, Relay(lambda: fail(NotServedYet("PodGroups are not served yet"))):
+                    runner.run(self._operate(home, stop, fail))
+            except Exception as error:  # noqa: BLE001  # told to whoever waits, in their loop
+                problems.append(error)
+            home.call_soon_threadsafe(_set, ended)
+
+        thread = threading.Thread(target=work, name="kopf", daemon=True)
+        thread.start()
+        try:
+            await asyncio.shield(ended)
+        finally:
+            with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended
+                loop.call_soon_threadsafe(stop.set)
+            await ended
+            thread.join()
+        raise _explained(problems[0] if problems else None)
+
+    async def _operate(
+        self,
+        home: asyncio.AbstractEventLoop,
+        stop: asyncio.Event,
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        """Run kopf; in its thread."""
+        registry = kopf.OperatorRegistry()
+
+        @kopf.on.login(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
+        async def login(**_: Any) -> Connection:
+            async def ask() -> Connection:
+                return await self._login()
+
+            try:
+                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(ask(), home))
+            except Exception as error:
+                fail(error)  # kopf itself would wait for other credentials, for ever
+                raise
+
+        @kopf.on.event(
+            names.API_GROUP, names.API_VERSION, names.POD_GROUP_PLURAL, registry=registry
+        )
+        async def seen(event: kopf.RawEvent, **_: Any) -> None:
+            home.call_soon_threadsafe(self._seen, event["type"], event["object"])
+
+        await kopf.operator(
+            registry=registry,
+            settings=_settings(),
+            clusterwide=True,
+            standalone=True,
+            stop_flag=stop,
+        )
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.process.ultimate_exiting_timeout = None  # would end the process by SIGKILL
+    settings.networking.error_backoffs = RETRIES
+    settings.networking.request_timeout = REQUEST_SECONDS
+    settings.networking.connect_timeout = CONNECT_SECONDS
+    settings.watching.chunk_size = 500
+    settings.persistence.finalizer = FINALIZER
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=names.API_GROUP)
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=names.API_GROUP)
+    return settings
+
+
+def _set(ended: asyncio.Future[None]) -> None:
+    if not ended.done():  # who waited may have been cancelled twice
+        ended.set_result(None)
+
+
+def _explained(error: BaseException | None) -> Exception:
+    """What kopf died of, as an error whose text is one line for people."""
+    if isinstance(error, EnblocError):
+        return error
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    what = text if error else "kopf ended by itself"
+    return WatchFailed(f"cannot watch {POD_GROUPS.label()}: {what}")
