@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command `enbloc`: finds a command's module, and turns what it raises into an exit code."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+
+from enbloc.errors import ConfigError, EnblocError, UsageError
+
+#: What went wrong, as an exit code (README, docs/reference).
+OK: Final = 0
+ERROR: Final = 1
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+#: Command → where it is ("module:attribute"), and what it does in one line.
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "scheduler": (
+        "enbloc.cli.servers:scheduler",
+        "Run the scheduler: places groups of pods, whole groups at a time.",
+    ),
+    "controller": (
+        "enbloc.cli.servers:controller",
+        "Run the controller: keeps the status of PodGroups.",
+    ),
+    "run": (
+        "enbloc.cli.servers:run",
+        "Run both in one process, for development and small clusters.",
+    ),
+    "sandbox": (
+        "enbloc.cli.sandbox:sandbox",
+        "Run a local API server with fake nodes.",
+    ),
+    "demo": (
+        "enbloc.cli.demo:demo",
+        "Show two gangs that would deadlock each other, and do not.",
+    ),
+    "version": (
+        "enbloc.cli.version:version",
+        "Print the versions of enbloc and of the API server.",
+    ),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, not when they are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """The names of all commands, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import a command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def cli() -> None:
+    """A gang scheduler for Kubernetes: all pods of a job together, or none."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: without the program's name; None for those of this process.
+
+    Returns:
+        0 done, 1 error, 2 bad usage or configuration, 130 interrupted.
+    """
+    try:
+        code = cli.main(arguments, prog_name=_program_name(), standalone_mode=False)
+    except click.exceptions.Abort:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (ConfigError, UsageError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_USAGE
+    except EnblocError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ERROR
+    return code if isinstance(code, int) else OK
+
+
+def _program_name() -> str:
+    """As people typed it: a kubectl plugin is called through kubectl."""
+    name = Path(sys.argv[0]).name
+    return "kubectl enbloc" if name.startswith("kubectl-") else "enbloc"

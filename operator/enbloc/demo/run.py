@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scheduler and controller in one process, for development and small clusters."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from enbloc.controller import run_controller
+from enbloc.kube.options import Options, served_health
+from enbloc.live import run_scheduler
+
+Shell = Callable[[Options], Awaitable[int]]
+
+
+async def run_both(options: Options) -> int:
+    """Run both until told to stop; when one ends, so does the other.
+
+    Args:
+        options: for both; they share the health server.
+
+    Returns:
+        0 after a stop that was asked for; else the exit code of what failed.
+
+    Raises:
+        ConfigError: as the two do.
+    """
+    return await run_together(options, (run_scheduler, run_controller))
+
+
+async def run_together(options: Options, shells: tuple[Shell, ...]) -> int:
+    """Run shells in one process, with one health server and one stop."""
+    stop = options.stop or asyncio.Event()
+    with served_health(options) as health:
+        shared = replace(options, health=health, stop=stop)
+
+        async def run(shell: Shell) -> int:
+            try:
+                return await shell(shared)
+            finally:
+                stop.set()
+
+        outcomes = await asyncio.gather(*map(run, shells), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return max(outcome for outcome in outcomes if isinstance(outcome, int))

@@ -1,0 +1,11 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler's shell: streams to the engine's events, its effects to the API server.
+
+What may live here: all I/O of the scheduler, on one asyncio loop. No decision is taken here; the
+controller and the sandbox are other processes to this one, met in API objects alone.
+"""
+
+from enbloc.live.scheduler import run_scheduler
+
+__all__ = ["run_scheduler"]

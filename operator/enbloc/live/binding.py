@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The binding cycle of one member: PreBind, Bind and PostBind plugins, and what came of them."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import assert_never
+
+from enbloc.engine.events import (
+    BindRefused,
+    Bound,
+    Cause,
+    Event,
+    PreBindFailed,
+    PreBound,
+)
+from enbloc.framework.act import Target
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import SUCCESS, Code, Status, refuse
+from enbloc.kube import binding as kube
+from enbloc.kube.client import Client
+from enbloc.kube.errors import Fenced
+from enbloc.telemetry import metrics
+
+logger = logging.getLogger(__name__)
+
+
+class MemberApi:
+    """What the binding plugins of one member can do; remembers what became of its Binding.
+
+    Args:
+        client: may write only while this process is the leader.
+        unknown: called once when the outcome of the Binding is not known yet.
+    """
+
+    def __init__(self, client: Client, unknown: Callable[[], None]) -> None:
+        self._client = client
+        self._unknown = unknown
+        #: None while no Binding was settled.
+        self.outcome: kube.Bound | kube.Refused | None = None
+
+    async def bind(self, target: Target) -> Status:
+        """Send the Binding until it is settled."""
+        binding = kube.Binding(
+            namespace=target.pod.namespace,
+            name=target.pod.name,
+            uid=target.uid,
+            node=target.node,
+            annotations=dict(target.annotations),
+        )
+        began = time.monotonic()
+        outcome = await kube.bind(self._client, binding)
+        if isinstance(outcome, kube.Unknown):
+            metrics.BIND_DURATION.labels("unknown").observe(time.monotonic() - began)
+            logger.warning(
+                "Outcome of a Binding unknown, sending it again",
+                extra={"pod": str(target.pod), "node": target.node, "err": outcome.message},
+            )
+            self._unknown()
+            outcome = await kube.settle(self._client, binding)
+        self.outcome = outcome
+        bound = isinstance(outcome, kube.Bound)
+        metrics.BIND_DURATION.labels("bound" if bound else "refused").observe(
+            time.monotonic() - began
+        )
+        return SUCCESS if isinstance(outcome, kube.Bound) else refuse(outcome.message)
+
+
+async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
+    """Run the PreBind plugins of one member."""
+    for plugin in profile.pre_bind:
+        try:
+            status = await plugin.pre_bind(target, api)
+        except Exception as error:
+            logger.exception("Plugin %s failed at PreBind", plugin.name)
+            return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {error}")
+        if status.code not in (Code.SUCCESS, Code.SKIP):
+            return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {status.message}")
+    return PreBound(target.plan, target.uid)
+
+
+async def bind(profile: Profile, target: Target, api: MemberApi) -> Event:
+    """Run the Bind plugins of one member; the first that does not skip decides.
+
+    What the API server answered wins over what a plugin makes of it.
+
+    Raises:
+        Fenced: nothing was sent, because this process is no longer surely the leader.
+    """
+    status = Status(Code.ERROR, "every Bind plugin skipped the pod; enable DefaultBinder")
+    for plugin in profile.bind:
+        try:
+            answer = await plugin.bind(target, api)
+        except Fenced:
+            raise
+        except Exception as error:
+            logger.exception("Plugin %s failed at Bind", plugin.name)
+            answer = Status(Code.ERROR, f"{plugin.name}: {error}")
+        if answer.code is not Code.SKIP:
+            status = answer
+            break
+    match api.outcome:
+        case kube.Bound():
+            return Bound(target.plan, target.uid)
+        case kube.Refused(cause, message):
+            return BindRefused(target.plan, target.uid, Cause[cause.name], message)
+        case None if status.ok:  # a plugin that binds in its own way
+            return Bound(target.plan, target.uid)
+        case None:
+            return BindRefused(target.plan, target.uid, Cause.SCHEDULER_ERROR, status.message)
+        case _:
+            assert_never(api.outcome)
+
+
+async def after(profile: Profile, target: Target, api: MemberApi) -> None:
+    """Tell the PostBind plugins; they cannot object."""
+    for plugin in profile.post_bind:
+        try:
+            await plugin.post_bind(target, api)
+        except Exception:
+            logger.exception("Plugin %s failed at PostBind", plugin.name)

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Executor: carries out what the engine decided; outcomes come back through the inbox."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Final, assert_never
+
+from enbloc.engine.effects import (
+    Bind,
+    CancelPlan,
+    Decided,
+    Effect,
+    Emit,
+    PreBind,
+    SetGroupStatus,
+    SetPodCondition,
+)
+from enbloc.engine.events import BindUnknown, Bound, SlotsFree
+from enbloc.framework.profile import Profile
+from enbloc.kube.client import Client
+from enbloc.kube.errors import Fenced
+from enbloc.live import binding
+from enbloc.live.inbox import Inbox
+from enbloc.live.notes import Notes
+from enbloc.live.report import DecisionLog
+from enbloc.live.statuses import GroupStatuses, PodConditions
+
+SLOTS: Final = 32
+
+logger = logging.getLogger(__name__)
+
+
+class Executor:
+    """Starts each effect at once; never more Binds than it told the engine it has slots for.
+
+    Args:
+        client: may write only while this process is the leader.
+        profiles: by schedulerName, for the plugins of the binding cycle.
+        inbox: where outcomes go.
+        groups: writes the status of PodGroups.
+        pods: writes the condition of pods.
+        notes: writes events.
+        slots: the most Bindings in flight.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        profiles: Mapping[str, Profile],
+        inbox: Inbox,
+        groups: GroupStatuses,
+        pods: PodConditions,
+        notes: Notes,
+        slots: int = SLOTS,
+    ) -> None:
+        self._client = client
+        self._profiles = profiles
+        self._inbox = inbox
+        self._groups = groups
+        self._pods = pods
+        self._notes = notes
+        self._decisions = DecisionLog()
+        self._binds: set[asyncio.Task[None]] = set()
+        self._preparing: dict[asyncio.Task[None], str] = {}
+        inbox.put(SlotsFree(slots))
+
+    def start(self, effects: Sequence[Effect], seconds: float) -> None:
+        """Carry out what one step decided.
+
+        Args:
+            effects: in the order in which to start them.
+            seconds: how long the step took.
+        """
+        for effect in effects:
+            match effect:
+                case Bind():
+                    self._spawn(self._bind(effect), effect)
+                case PreBind():
+                    self._spawn(self._prepare(effect), effect)
+                case CancelPlan(plan):
+                    self._cancel(plan)
+                case SetGroupStatus():
+                    self._groups.writer.put(effect.group, effect)
+                case SetPodCondition():
+                    self._pods.writer.put(effect.uid, effect)
+                case Emit():
+                    self._notes.emit(effect)
+                case Decided():
+                    self._decisions.decided(effect, seconds)
+                case _:
+                    assert_never(effect)
+
+    async def finish(self, seconds: float) -> None:
+        """Let what is under way settle, for so long at most; then give the rest up."""
+        settled = asyncio.gather(
+            self._all_bound(), self._groups.writer.settled(), self._pods.writer.settled()
+        )
+        try:
+            await asyncio.wait_for(settled, seconds)
+        except TimeoutError:
+            logger.warning("Gave up %d Bindings whose outcome is unknown", len(self._binds))
+        self.close()
+
+    def close(self) -> None:
+        """Give up everything under way."""
+        for task in (*self._binds, *self._preparing):
+            task.cancel()
+        self._groups.writer.close()
+        self._pods.writer.close()
+
+    async def _all_bound(self) -> None:
+        while self._binds:
+            await asyncio.wait(self._binds)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], effect: Bind | PreBind) -> None:
+        task = asyncio.create_task(work, name=f"bind {effect.target.pod}")
+        if isinstance(effect, Bind):
+            self._binds.add(task)
+            task.add_done_callback(self._binds.discard)
+        else:
+            self._preparing[task] = effect.target.plan
+            task.add_done_callback(self._preparing.pop)
+
+    def _cancel(self, plan: str) -> None:
+        """Drop the PreBinds of a plan; a Bind that was handed out is sent, and gets settled."""
+        for task, of in self._preparing.items():
+            if of == plan:
+                task.cancel()
+
+    async def _prepare(self, effect: PreBind) -> None:
+        api = self._api(effect)
+        event = await binding.prepare(self._profiles[effect.profile], effect.target, api)
+        self._inbox.put(event)
+
+    async def _bind(self, effect: Bind) -> None:
+        profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
+        try:
+            event = await binding.bind(profile, target, api)
+        except Fenced:
+            logger.debug("Did not bind pod %s: no longer the leader", target.pod)
+            return
+        self._inbox.put(event)
+        self._inbox.put(SlotsFree(1))
+        if isinstance(event, Bound):
+            await binding.after(profile, target, api)
+
+    def _api(self, effect: Bind | PreBind) -> binding.MemberApi:
+        target = effect.target
+        return binding.MemberApi(
+            self._client, lambda: self._inbox.put(BindUnknown(target.plan, target.uid))
+        )

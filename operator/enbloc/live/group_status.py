@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler's part of a PodGroup's status, as the API shows it."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from enbloc.engine.effects import ConditionValue, SetGroupStatus
+from enbloc.model.names import Condition
+from enbloc.model.objects import (
+    Metadata,
+    PodGroupSpecObject,
+    PodGroupStatusObject,
+    RoleStatusObject,
+)
+
+MESSAGE_LIMIT: Final = 1024
+#: The conditions that the scheduler writes; the others are the controller's.
+OURS: Final = frozenset(
+    {
+        Condition.SCHEDULED,
+        Condition.INITIALLY_SCHEDULED,
+        Condition.SATISFIED,
+        Condition.DISRUPTION_TARGET,
+    }
+)
+
+
+class ShownCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """One condition, all six fields."""
+
+    type: str = ""
+    status: str = ""
+    observed_generation: int | None = None
+    last_transition_time: str | None = None
+    reason: str = ""
+    message: str | None = None
+
+
+class Shown(PodGroupStatusObject, omit_defaults=True):
+    """The scheduler's part of a status: what stands there, or what should.
+
+    Times are RFC 3339 in UTC, to the second.
+    """
+
+    last_attempt_time: str | None = None
+    next_attempt_time: str | None = None
+    conditions: tuple[ShownCondition, ...] | None = None
+
+    def own(self) -> "Shown":
+        """Without what others write, in a fixed order, so that two can be compared."""
+        roles = [role for role in self.roles or () if role.succeeded is not None]
+        conditions = [c for c in self.conditions or () if c.type in OURS]
+        return msgspec.structs.replace(
+            self,
+            roles=tuple(sorted(roles, key=lambda role: role.name)) or None,
+            conditions=tuple(sorted(conditions, key=lambda c: c.type)) or None,
+        )
+
+
+class GroupObject(msgspec.Struct, gc=False):
+    """A PodGroup with all of the status that the scheduler writes."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodGroupSpecObject | None = None
+    status: Shown | None = None
+
+
+NOTHING: Final = Shown()
+
+
+def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
+    """What the status should say.
+
+    Args:
+        effect: what the engine decided.
+        shown: what the object showed last; where a condition's status is the same there, its
+            lastTransitionTime is kept.
+        now: server time, seconds since the epoch.
+    """
+    before = {condition.type: condition for condition in shown.conditions or ()}
+    return Shown(
+        incarnation=effect.incarnation or None,
+        started_time=time_text(effect.started),
+        succeeded=effect.succeeded,
+        roles=tuple(RoleStatusObject(role.name, role.succeeded) for role in effect.roles) or None,
+        attempts=effect.attempts,
+        last_attempt_time=time_text(effect.last_attempt),
+        next_attempt_time=time_text(effect.next_attempt),
+        conditions=tuple(
+            _condition(value, before.get(value.type), effect.generation, now)
+            for value in effect.conditions
+        ),
+    ).own()
+
+
+def _condition(
+    value: ConditionValue, before: ShownCondition | None, generation: int, now: float
+) -> ShownCondition:
+    status = "Unknown" if value.status is None else str(value.status)
+    since = before.last_transition_time if before and before.status == status else None
+    return ShownCondition(
+        type=str(value.type),
+        status=status,
+        observed_generation=generation,
+        last_transition_time=since or time_text(now),
+        reason=str(value.reason),
+        message=cut(value.message),
+    )
+
+
+def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
+    """A message that the API accepts: cut at a word, with an ellipsis, when it is too long."""
+    if len(message) <= limit:
+        return message
+    head = message[: limit - 1]
+    return (head.rsplit(maxsplit=1)[0] if " " in head else head) + "…"
+
+
+def time_text(seconds: float | None) -> str | None:
+    """Seconds since the epoch as RFC 3339 in UTC, to the second; None stays None."""
+    if seconds is None:
+        return None
+    moment = datetime.fromtimestamp(int(seconds), UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The run loop: events to the engine, effects to the executor; one task owns the engine."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from enbloc.engine.effects import Effect
+from enbloc.engine.events import Event
+from enbloc.live.inbox import Inbox
+
+
+class Deciding(Protocol):
+    """What the loop needs of an Engine."""
+
+    def apply(self, event: Event) -> None:
+        """Take note of what happened."""
+        ...
+
+    def step(self, now: float) -> Sequence[Effect]:
+        """Decide."""
+        ...
+
+    def wakeup(self) -> float | None:
+        """When to step again if nothing happens."""
+        ...
+
+
+class Loop:
+    """Drives one engine until told to stop.
+
+    Args:
+        engine: what decides; nobody else touches it while this runs.
+        inbox: where events come from.
+        start: takes effects to be carried out, and the seconds that the decision took.
+        now: the engine's clock, asked only while stepping is allowed.
+        may_step: whether decisions may be taken now; when that becomes true, wake the inbox.
+    """
+
+    def __init__(
+        self,
+        engine: Deciding,
+        inbox: Inbox,
+        start: Callable[[Sequence[Effect], float], None],
+        now: Callable[[], float],
+        may_step: Callable[[], bool],
+    ) -> None:
+        self._engine = engine
+        self._inbox = inbox
+        self._start = start
+        self._now = now
+        self._may_step = may_step
+        self._stopping = False
+        #: Monotonic time at which the present apply or step began; None between two.
+        self.busy_since: float | None = None
+
+    def stop(self) -> None:
+        """Decide nothing more; `run` returns when the step under way is done."""
+        self._stopping = True
+        self._inbox.wake()
+
+    async def run(self) -> None:
+        """Apply and step until stopped; other tasks get their turn after every step."""
+        while True:
+            await self._inbox.wait(self._pause())
+            if self._stopping:
+                return
+            self.busy_since = time.monotonic()
+            for event in self._inbox.take():
+                self._engine.apply(event)
+            if self._may_step():
+                decided = time.monotonic()
+                effects = self._engine.step(self._now())
+                self._start(effects, time.monotonic() - decided)
+            self.busy_since = None
+            await asyncio.sleep(0)
+
+    def _pause(self) -> float | None:
+        """Seconds until the engine wants to be asked again; None for as long as it takes."""
+        when = self._engine.wakeup() if self._may_step() else None
+        return None if when is None else when - self._now()

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Notes: the events that the scheduler leaves on pods, PodGroups and nodes."""
+
+import asyncio
+import socket
+from types import TracebackType
+from typing import Final, Self
+
+from enbloc.engine.effects import Emit
+from enbloc.kube.client import Client
+from enbloc.kube.events import About, Notice, Recorder
+from enbloc.kube.items import Meta
+from enbloc.kube.paths import POD_GROUPS, PODS, Resource
+from enbloc.model.names import SCHEDULER_REPORTER, EventReason
+
+#: How long the end waits for what is not yet written (seconds).
+FLUSH_SECONDS: Final = 3.0
+
+
+class Notes:
+    """Writes events in the background while the context lasts.
+
+    Args:
+        client: may write only while this process is the leader.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._recorder = Recorder(client, instance=socket.gethostname())
+        self._writing: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._writing = asyncio.create_task(self._recorder.run(), name="events")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close(FLUSH_SECONDS)
+
+    async def close(self, seconds: float) -> None:
+        """Write what is left, in so many seconds at most; nothing is written after."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.cancel()
+            await asyncio.wait([writing])
+            await self._recorder.flush(seconds)
+
+    def emit(self, effect: Emit) -> None:
+        """Write an event that the engine asked for."""
+        if effect.pod is not None:
+            about = About(PODS, effect.pod.namespace, effect.pod.name, effect.uid)
+        else:
+            assert effect.group is not None, "an event is about a pod or a group"
+            about = About(POD_GROUPS, effect.group.namespace, effect.group.name, effect.uid)
+        self._recorder.emit(
+            Notice(
+                type=effect.type,
+                reason=effect.reason,
+                action=effect.action,
+                note=effect.note,
+                reporter=effect.reporter,
+                regarding=about,
+            )
+        )
+
+    def malformed(self, resource: Resource, meta: Meta, problem: str) -> None:
+        """Say on an object that it cannot be read, and so is ignored."""
+        self._recorder.emit(
+            Notice(
+                type="Warning",
+                reason=EventReason.MALFORMED_OBJECT,
+                action="Scheduling",
+                note=f"Ignored, because it cannot be read: {problem}",
+                reporter=SCHEDULER_REPORTER,
+                regarding=About(resource, meta.namespace, meta.name, meta.uid),
+            )
+        )

@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the streams of the API server to the engine's events."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar, assert_never
+
+import msgspec
+
+from enbloc.engine.events import (
+    Event,
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    PriorityClassGone,
+    PriorityClassSeen,
+    Stream,
+    Synced,
+)
+from enbloc.kube import items
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.client import Client
+from enbloc.kube.errors import APIError, NotFound, Unreachable
+from enbloc.kube.items import HasMeta, Meta, Timing
+from enbloc.kube.paths import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.kube.reflector import Reflector
+from enbloc.live.group_status import GroupObject
+from enbloc.live.inbox import Inbox
+from enbloc.live.notes import Notes
+from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.troubles import Troubles
+from enbloc.model import codec
+from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
+from enbloc.model.groups import GroupKey
+from enbloc.model.objects import Metadata
+from enbloc.model.pods import PodKey, PodUID
+
+T = TypeVar("T", bound=HasMeta)
+
+logger = logging.getLogger(__name__)
+
+
+class PriorityClassObject(msgspec.Struct, gc=False):
+    """A PriorityClass as the API server sends it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    value: int = 0
+
+
+class Feed(Generic[T]):
+    """One stream on its way into the inbox.
+
+    Args:
+        stream: which of the engine's streams this is.
+        reflector: where the objects come from.
+        seen: what an object means to the engine.
+        gone: what the end of an object means to the engine.
+        inbox: where the events go.
+        notes: says of an object that cannot be read that it cannot.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        reflector: Reflector[T],
+        seen: Callable[[T], Event],
+        gone: Callable[[Meta], Event],
+        inbox: Inbox,
+        notes: Notes,
+    ) -> None:
+        self.stream = stream
+        self.reflector = reflector
+        self._seen = seen
+        self._gone = gone
+        self._inbox = inbox
+        self._notes = notes
+        #: Set once the first list is in the inbox.
+        self.synced = asyncio.Event()
+
+    async def confirm(self) -> None:
+        """Return once the inbox has all that had happened when this was called."""
+        backoff = Backoff(cap=5.0)
+        while True:
+            try:
+                await self.reflector.confirm()
+            except APIError as error:
+                logger.debug("Cannot confirm the stream of %s yet: %s", self.stream, error)
+                await asyncio.sleep(backoff.next())
+            else:
+                return
+
+    async def run(self) -> None:
+        """Feed the inbox until cancelled."""
+        async for item in self.reflector.stream():
+            match item:
+                case items.Added() | items.Modified():
+                    self._inbox.put(self._seen(item.object))
+                case items.Deleted():
+                    self._inbox.put(self._gone(item.meta))
+                case items.Malformed():
+                    logger.warning(
+                        "Ignored a malformed object: %s",
+                        item.problem,
+                        extra={"object": f"{self.reflector.resource.kind} {item.meta.name}"},
+                    )
+                    self._notes.malformed(self.reflector.resource, item.meta, item.problem)
+                case items.Synced():
+                    self._inbox.put(Synced(self.stream))
+                    self.synced.set()
+                case _:
+                    assert_never(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """Makes the four feeds that the engine decides by.
+
+    Attributes:
+        client: the API.
+        inbox: where the events go.
+        notes: says of an object that cannot be read that it cannot.
+        troubles: told what keeps a stream from its work.
+        timing: how long the reflectors wait.
+    """
+
+    client: Client
+    inbox: Inbox
+    notes: Notes
+    troubles: Troubles
+    timing: Timing | None = None
+
+    def pods(self, conditions: PodConditions) -> Feed[PodObject]:
+        """All pods; `conditions` learns what they show."""
+
+        def seen(shown: PodObject) -> Event:
+            pod = codec.pod(shown)
+            conditions.seen(pod)
+            return PodSeen(pod)
+
+        def gone(meta: Meta) -> Event:
+            conditions.gone(PodUID(meta.uid))
+            return PodGone(PodKey(meta.namespace, meta.name), PodUID(meta.uid))
+
+        return self._feed(Stream.PODS, PODS, PodObject, seen, gone)
+
+    def nodes(self) -> Feed[NodeObject]:
+        """All nodes."""
+        return self._feed(
+            Stream.NODES,
+            NODES,
+            NodeObject,
+            lambda shown: NodeSeen(codec.node(shown)),
+            lambda meta: NodeGone(meta.name),
+        )
+
+    def groups(self, statuses: GroupStatuses) -> Feed[GroupObject]:
+        """All PodGroups; `statuses` learns what they show."""
+
+        def seen(shown: GroupObject) -> Event:
+            statuses.seen(shown)
+            return GroupSeen(codec.group(PodGroupObject(shown.metadata, shown.spec, shown.status)))
+
+        def gone(meta: Meta) -> Event:
+            key = GroupKey(meta.namespace, meta.name)
+            statuses.gone(key)
+            return GroupGone(key, meta.uid)
+
+        return self._feed(Stream.GROUPS, POD_GROUPS, GroupObject, seen, gone)
+
+    def priority_classes(self) -> Feed[PriorityClassObject]:
+        """All PriorityClasses."""
+        return self._feed(
+            Stream.PRIORITY_CLASSES,
+            PRIORITY_CLASSES,
+            PriorityClassObject,
+            lambda shown: PriorityClassSeen(shown.metadata.name, shown.value),
+            lambda meta: PriorityClassGone(meta.name),
+        )
+
+    def _feed(
+        self,
+        stream: Stream,
+        resource: Resource,
+        shape: type[T],
+        seen: Callable[[T], Event],
+        gone: Callable[[Meta], Event],
+    ) -> Feed[T]:
+        what = f"watching {resource.label()}"
+
+        def report(problem: str | None) -> None:
+            if problem is None:
+                self.troubles.went(what)
+            else:
+                self.troubles.came(what, _advice(resource, reflector.last_error, problem))
+
+        reflector = Reflector(self.client, resource, shape, timing=self.timing, report=report)
+        return Feed(stream, reflector, seen, gone, self.inbox, self.notes)
+
+
+def _advice(resource: Resource, error: APIError | None, problem: str) -> str:
+    """What a stream's problem means for the one who runs enbloc."""
+    if resource is POD_GROUPS and isinstance(error, NotFound):
+        return (
+            "The PodGroup CRD is missing, and nothing is scheduled without it: "
+            "kubectl apply -f crds/ (enbloc then goes on by itself)"
+        )
+    if isinstance(error, Unreachable):
+        return f"The API server cannot be reached: {error.message}; trying again"
+    return problem[:1].upper() + problem[1:]

@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler process: streams, engine and executor put together, from start to stop."""
+
+import asyncio
+import dataclasses
+import gc
+import logging
+import socket
+import uuid
+from collections.abc import Iterable
+from typing import Any, Final
+
+from enbloc.config import default_profiles
+from enbloc.engine import Engine, Settings
+from enbloc.kube import config, lease
+from enbloc.kube.client import Client
+from enbloc.kube.items import Timing
+from enbloc.kube.lease import Elector, LeaseLost
+from enbloc.kube.options import Options, served_health
+from enbloc.live.checks import Beat, reigns_rightly, step_ends
+from enbloc.live.clock import ServerClock
+from enbloc.live.executor import Executor
+from enbloc.live.inbox import Inbox
+from enbloc.live.loop import Loop
+from enbloc.live.notes import FLUSH_SECONDS, Notes
+from enbloc.live.reflect import Feed, Feeds
+from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.troubles import Troubles
+from enbloc.model import names
+from enbloc.telemetry import Health
+
+#: How long a stop waits for Bindings under way (seconds).
+GRACE: Final = 20.0
+
+logger = logging.getLogger(__name__)
+
+
+async def run_scheduler(options: Options) -> int:
+    """Run the scheduler until it is told to stop, or loses its Lease.
+
+    Args:
+        options: what the flags say.
+
+    Returns:
+        0 after a stop that was asked for; 1 when the Lease was lost or something broke.
+
+    Raises:
+        ConfigError: the kubeconfig or the Lease's namespace is wrong.
+    """
+    cluster = await config.load(options.kubeconfig, options.context)
+    logger.info("Starting the scheduler", extra={"server": cluster.server, "by": cluster.source})
+    async with Client(cluster, component="scheduler") as client:
+        return await Scheduler(client, options).run()
+
+
+class Scheduler:
+    """One scheduler on one API server.
+
+    Args:
+        client: the API.
+        options: what the flags say.
+        settings: of the engine; its identity is made unique here.
+        timing: how long the reflectors wait.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        options: Options,
+        *,
+        settings: Settings | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._options = options
+        self._client = client
+        self._troubles = Troubles()
+        self._elector = self._candidate() if options.leader_elect else None
+        self._stop = options.stop or asyncio.Event()
+        self._leading = False
+        self._stopping = False
+        fenced = client.fenced(self._elector.holds) if self._elector else client
+        profiles = default_profiles()
+        self._engine = Engine(
+            profiles,
+            dataclasses.replace(settings or Settings(), identity=uuid.uuid4().hex[:12]),
+        )
+        self._inbox = Inbox()
+        self._beat = Beat()
+        clock = ServerClock(lambda: client.server_offset)
+        self._notes = Notes(fenced)
+        statuses = GroupStatuses(fenced, clock.now, self._troubles)
+        conditions = PodConditions(fenced, clock.now, self._troubles)
+        self._executor = Executor(fenced, profiles, self._inbox, statuses, conditions, self._notes)
+        feeds = Feeds(client, self._inbox, self._notes, self._troubles, timing)
+        self._feeds: tuple[Feed[Any], ...] = (
+            feeds.pods(conditions),
+            feeds.nodes(),
+            feeds.groups(statuses),
+            feeds.priority_classes(),
+        )
+        self._loop = Loop(
+            self._engine, self._inbox, self._executor.start, clock.now, self._may_step
+        )
+
+    async def run(self) -> int:
+        """Run until stopped; the exit code."""
+        with served_health(self._options) as health:
+            self._register(health)
+            return await self._run()
+
+    async def _run(self) -> int:
+        async with self._notes:
+            working = [asyncio.create_task(feed.run()) for feed in self._feeds]
+            working += [asyncio.create_task(each.run()) for each in (self._beat, self._loop)]
+            leading = asyncio.create_task(self._lead())
+            stopping = asyncio.create_task(self._stop.wait())
+            everything = [*working, leading, stopping]
+            try:
+                await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+                if stopping.done():
+                    await self._finish(leading)
+                    return 0
+                return _why_ended(working, leading)
+            finally:
+                self._executor.close()
+                for task in everything:
+                    task.cancel()
+                await asyncio.wait(everything)
+
+    async def _lead(self) -> None:
+        """Wait for the Lease, if there is one, and decide while it is ours."""
+        if self._elector is None:
+            await self._reign()
+        else:
+            logger.info("Waiting for the Lease")
+            await self._elector.run(self._reign)
+
+    async def _reign(self) -> None:
+        """Allow decisions once everything that happened before is known; until cancelled."""
+        for feed in self._feeds:
+            await feed.synced.wait()
+        gc.freeze()  # what the first lists brought stays; the collector need not walk it
+        extra: dict[str, Any] = {}
+        if self._elector is not None:
+            await asyncio.gather(*(feed.confirm() for feed in self._feeds))
+            await self._inbox.caught_up()
+            extra["leaderEpoch"] = self._elector.epoch
+        self._leading = True
+        self._inbox.wake()
+        logger.info("Scheduling", extra=extra)
+        await asyncio.get_running_loop().create_future()
+
+    async def _finish(self, leading: asyncio.Task[None]) -> None:
+        """Decide nothing more, let what was sent settle, give the Lease back."""
+        logger.info("Stopping")
+        self._stopping = True
+        self._loop.stop()
+        if self._leading:
+            await self._executor.finish(GRACE)
+            await self._notes.close(FLUSH_SECONDS)  # while the Lease is still ours
+        leading.cancel()
+        await asyncio.wait([leading])
+
+    def _may_step(self) -> bool:
+        """Whether decisions may be taken now."""
+        return self._leading and self._engine.synced
+
+    def _register(self, health: Health) -> None:
+        """Name what must be true of a scheduler that is well (conventions.md §5)."""
+        elector = self._elector
+        health.register("event-loop", self._beat.recent, "livez", "healthz")
+        health.register("engine-step", lambda: step_ends(self._loop), "livez", "healthz")
+        if elector is not None:
+            health.register("scheduler-lease", lambda: reigns_rightly(elector), "healthz", "readyz")
+        for feed in self._feeds:
+            health.register(f"{feed.stream}-synced", feed.synced.is_set, "readyz")
+        health.register("scheduler-api", lambda: not self._troubles.text(), "readyz")
+        health.register("scheduler-running", lambda: not self._stopping, "readyz")
+
+    def _candidate(self) -> Elector:
+        def report(problem: str | None) -> None:
+            if problem is None:
+                self._troubles.went("the Lease")
+            else:
+                self._troubles.came("the Lease", f"Leader election: {problem}")
+
+        return Elector(
+            self._client,
+            namespace=self._options.lease_namespace or self._client.cluster.namespace,
+            name=names.SCHEDULER_LEASE,
+            identity=lease.identity(socket.gethostname()),
+            report=report,
+        )
+
+
+def _why_ended(working: Iterable[asyncio.Task[None]], leading: asyncio.Task[None]) -> int:
+    """Say why a scheduler that nobody stopped has ended; the exit code.
+
+    Raises:
+        ConfigError: the Lease's namespace does not exist.
+    """
+    for task in working:
+        if task.done():
+            logger.error("The scheduler broke", exc_info=task.exception())
+            return 1
+    try:
+        leading.result()
+    except LeaseLost as lost:
+        logger.error("Stopped at once: %s", lost)  # noqa: TRY400  # expected, no traceback
+    return 1

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the scheduler writes into the status of PodGroups and of pods."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from enbloc.engine.effects import SetGroupStatus, SetPodCondition
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.live.group_status import NOTHING, GroupObject, Shown, cut, time_text, wanted
+from enbloc.live.latest import LatestWriter
+from enbloc.live.troubles import Troubles
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import SCHEDULER_MANAGER
+from enbloc.model.pods import Pod, PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one PodGroup shows, and in which state of the object."""
+
+    uid: str
+    version: int
+    shown: Shown
+
+
+class GroupStatuses:
+    """Writes the scheduler's part of PodGroup statuses, and only what differs from what stands.
+
+    Args:
+        client: may write only while this process is the leader.
+        now: server time, seconds since the epoch.
+        troubles: told of missing permissions.
+    """
+
+    def __init__(self, client: Client, now: Callable[[], float], troubles: Troubles) -> None:
+        self._client = client
+        self._now = now
+        self._standing: dict[GroupKey, Standing] = {}
+        self.writer: Final = LatestWriter[GroupKey, SetGroupStatus](
+            "the status of PodGroups", self._write, troubles
+        )
+
+    def seen(self, group: GroupObject) -> None:
+        """A PodGroup as the watch or a reply shows it; one older than what is known is ignored."""
+        metadata = group.metadata
+        key = GroupKey(metadata.namespace or "", metadata.name)
+        version = int(metadata.resource_version or 0)
+        known = self._standing.get(key)
+        if known is None or known.uid != metadata.uid or known.version < version:
+            self._standing[key] = Standing(metadata.uid, version, group.status or NOTHING)
+
+    def gone(self, key: GroupKey) -> None:
+        """A PodGroup was deleted."""
+        self._standing.pop(key, None)
+
+    async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
+        standing = self._standing.get(key)
+        shown = standing.shown if standing and standing.uid == effect.uid else NOTHING
+        status = wanted(effect, shown, self._now())
+        if status == shown.own():
+            return
+        reply = await self._client.request(
+            "patch",
+            POD_GROUPS,
+            key.name,
+            key.namespace,
+            subresource="status",
+            query={"fieldManager": SCHEDULER_MANAGER, "force": "true"},
+            body={
+                "apiVersion": POD_GROUPS.api_version,
+                "kind": POD_GROUPS.kind,
+                "metadata": {"name": key.name, "namespace": key.namespace, "uid": effect.uid},
+                "status": status,
+            },
+            content_type=PatchType.APPLY,
+        )
+        self.seen(msgspec.json.decode(reply, type=GroupObject))
+
+
+class PodConditions:
+    """Writes PodScheduled=False on members, as kube-scheduler does.
+
+    Args:
+        client: may write only while this process is the leader.
+        now: server time, seconds since the epoch.
+        troubles: told of missing permissions.
+    """
+
+    def __init__(self, client: Client, now: Callable[[], float], troubles: Troubles) -> None:
+        self._client = client
+        self._now = now
+        self._false: set[PodUID] = set()
+        self.writer: Final = LatestWriter[PodUID, SetPodCondition](
+            "the condition PodScheduled of pods", self._write, troubles
+        )
+
+    def seen(self, pod: Pod) -> None:
+        """A pod as the watch shows it."""
+        if pod.unschedulable:
+            self._false.add(pod.uid)
+        elif pod.node:
+            self._false.discard(pod.uid)
+
+    def gone(self, uid: PodUID) -> None:
+        """A pod was deleted."""
+        self._false.discard(uid)
+
+    async def _write(self, uid: PodUID, effect: SetPodCondition) -> None:
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": str(effect.reason),
+            "message": cut(effect.message),
+        }
+        if uid not in self._false:  # where it is False already, since when stays as it is
+            condition["lastTransitionTime"] = time_text(self._now()) or ""
+        await self._client.patch(
+            PODS,
+            effect.pod.name,
+            {"metadata": {"uid": uid}, "status": {"conditions": [condition]}},
+            effect.pod.namespace,
+            kind=PatchType.STRATEGIC,
+            subresource="status",
+        )
+        self._false.add(uid)
