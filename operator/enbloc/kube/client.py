@@ -95,6 +95,11 @@ class Client:
         """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s."""
         return self._transport.server_offset
 
+    async def version(self) -> Mapping[str, str]:
+        """What the server says of itself at /version."""
+        raw = await self._transport.exchange(Call("get", "/version", "/version"))
+        return msgspec.json.decode(raw, type=dict[str, str])
+
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Any:
         """The object."""
         return msgspec.json.decode(await self.request("get", resource, name, namespace))

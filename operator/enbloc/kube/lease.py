@@ -152,14 +152,14 @@ class Elector:
             return f"{self.holder} holds it"
         return f"not renewed for {self._timing.renew_deadline} s ({self.last_error})"
 
-    async def _pause(self) -> None:
+    async def _pause(self, at_most: float = math.inf) -> None:
         jitter = random.uniform(0.8, 1.2)  # noqa: S311  # spreading load is no secret
-        await asyncio.sleep(self._timing.retry * jitter)
+        await asyncio.sleep(min(self._timing.retry * jitter, at_most))
 
     async def _renew(self) -> None:
         """Renew until that fails for too long, or another holds the Lease."""
-        while self.holds() and self.holder == self._identity:
-            await self._pause()
+        while (left := self.valid_until - self._clock()) > 0 and self.holder == self._identity:
+            await self._pause(left)
             left = self.valid_until - self._clock()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(left, WRITE_SECONDS))):

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A client whose server is a dictionary, for tests in virtual time, where sockets mislead."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from enbloc.kube.client import Client
+from enbloc.kube.config import Cluster
+from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
+from enbloc.kube.paths import Resource
+
+
+class Store:
+    """What several clients share.
+
+    Attributes:
+        objects: (plural, name) → object.
+        namespaces: that exist; None for any.
+    """
+
+    def __init__(self, namespaces: set[str] | None = None) -> None:
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        self.namespaces = namespaces
+        self.version = 0
+
+    def apply(self, verb: str, resource: Resource, name: str, namespace: str, body: Any) -> Any:
+        if self.namespaces is not None and namespace not in self.namespaces:
+            raise NotFound(verb, resource.label(), f'namespaces "{namespace}" not found')
+        key = (resource.plural, name or body["metadata"]["name"])
+        found = self.objects.get(key)
+        if verb == "create":
+            if found is not None:
+                raise AlreadyExists(verb, resource.label(), "there")
+        elif found is None:
+            raise NotFound(verb, resource.label(), "not there", details={"name": name})
+        if verb == "get":
+            return found
+        if verb == "patch":
+            assert found is not None
+            body = {**found, **body}
+        elif verb == "update":
+            assert found is not None
+            if body["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
+                raise Conflict(verb, resource.label(), "the object has been modified")
+        self.version += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
+        self.objects[key] = {**body, "metadata": metadata}
+        return self.objects[key]
+
+
+class MemoryClient(Client):
+    """Talks to a Store.
+
+    Attributes:
+        before: called with the verb before each request: may raise.
+        after: called with the verb after each request took effect: may raise.
+        latency: seconds before a request takes effect; asyncio.sleep(inf) hangs.
+        sent: (verb, plural, body) of all requests.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(Cluster("http://in.memory"), component="test")
+        self.store = store
+        self.before: Callable[[str], None] = lambda _: None
+        self.after: Callable[[str], None] = lambda _: None
+        self.latency = 0.0
+        self.sent: list[tuple[str, str, Any]] = []
+
+    async def request(
+        self,
+        verb: str,
+        resource: Resource,
+        name: str = "",
+        namespace: str | None = None,
+        *,
+        body: Any = None,
+        **_: Any,
+    ) -> bytes:
+        self.sent.append((verb, resource.plural, body))
+        await asyncio.sleep(self.latency)
+        self.before(verb)
+        body = msgspec.json.decode(msgspec.json.encode(body))
+        written = self.store.apply(verb, resource, name, namespace or "", body)
+        self.after(verb)
+        return msgspec.json.encode(written)

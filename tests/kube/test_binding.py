@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A Binding is settled, whatever becomes of its requests; an eviction respects budgets."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
+
+from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
+from enbloc.kube.errors import Fenced
+from enbloc.kube.eviction import Blocked, Evicted, evict
+
+BINDING = Binding("default", "p", "u1", "node-1", {"enbloc.dev/plan": "{}"})
+CREATED = says(lambda: answer({"kind": "Status"}, 201))
+
+
+def refuses(code: int, reason: str, message: str = "", **details: Any) -> Handler:
+    return says(lambda: refusal(code, reason, message, **details))
+
+
+def shows(uid: str = "u1", **spec: str) -> Handler:
+    return says(lambda: answer({"metadata": {"uid": uid}, "spec": spec}))
+
+
+TERMINATING: dict[str, Any] = {"causes": [{"reason": "NamespaceTerminating"}]}
+WEBHOOK = "Internal error occurred: failed calling webhook: refused"
+
+
+async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
+    server = Script(CREATED)
+    async with talking_to(server) as client:
+        assert await bind(client, BINDING) == Bound()
+    assert server.seen[0].path == "/api/v1/namespaces/default/pods/p/binding"
+    assert server.bodies[0]["metadata"] == {
+        "name": "p",
+        "namespace": "default",
+        "uid": "u1",
+        "annotations": {"enbloc.dev/plan": "{}"},
+    }
+    assert server.bodies[0]["target"] == {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+
+
+@pytest.mark.parametrize(
+    ("refusing", "cause"),
+    [
+        pytest.param(refuses(404, "NotFound"), Cause.MEMBER_CHANGED, id="no such pod"),
+        pytest.param(refuses(409, "Conflict"), Cause.MEMBER_CHANGED, id="bound, gated, another"),
+        pytest.param(
+            refuses(403, "Forbidden", **TERMINATING),
+            Cause.NAMESPACE_TERMINATING,
+            id="namespace terminating",
+        ),
+        pytest.param(refuses(403, "Forbidden"), Cause.SCHEDULER_ERROR, id="no permission"),
+        pytest.param(refuses(422, "Invalid"), Cause.SCHEDULER_ERROR, id="invalid"),
+        pytest.param(
+            refuses(500, "InternalError", WEBHOOK), Cause.SCHEDULER_ERROR, id="webhook broken"
+        ),
+    ],
+)
+async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) -> None:
+    async with talking_to(refusing) as client:
+        outcome = await bind(client, BINDING)
+    assert isinstance(outcome, Refused)
+    assert outcome.cause is cause
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(resets, id="connection reset"),
+        pytest.param(refuses(504, "Timeout"), id="server timed out"),
+    ],
+)
+async def test_no_answer_leaves_the_outcome_unknown(failing: Handler) -> None:
+    async with talking_to(failing) as client:
+        assert isinstance(await bind(client, BINDING), Unknown)
+
+
+async def test_429_and_401_are_no_outcomes() -> None:
+    unauthorized = refuses(401, "Unauthorized")
+    server = Script(
+        refuses(429, "TooManyRequests", retryAfterSeconds=0.01),
+        unauthorized,
+        unauthorized,  # the client has tried twice by itself
+        CREATED,
+    )
+    async with talking_to(server) as client:
+        assert await bind(client, BINDING) == Bound()
+    assert len(server.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome"),
+    [
+        pytest.param([CREATED], Bound(), id="the same Binding succeeds"),
+        pytest.param([resets, CREATED], Bound(), id="only the second answer arrives"),
+        pytest.param(
+            [refuses(409, "Conflict"), shows(nodeName="node-1")],
+            Bound(),
+            id="an earlier send had bound it",
+        ),
+        pytest.param(
+            [refuses(403, "Forbidden", **TERMINATING), shows(nodeName="node-1")],
+            Bound(),
+            id="bound before its namespace was deleted",
+        ),
+        pytest.param(
+            [refuses(500, "InternalError", WEBHOOK), shows(nodeName="node-1")],
+            Bound(),
+            id="bound before the webhook broke",
+        ),
+        pytest.param(
+            [refuses(409, "Conflict"), refuses(503, "Unavailable"),
+             refuses(409, "Conflict"), shows(nodeName="node-1")],
+            Bound(),
+            id="the pod could not be read at first",
+        ),
+        pytest.param(
+            [refuses(409, "Conflict"), shows(nodeName="node-2")],
+            Cause.MEMBER_CHANGED,
+            id="someone else bound it",
+        ),
+        pytest.param(
+            [refuses(409, "Conflict"), shows("u2", nodeName="node-1")],
+            Cause.MEMBER_CHANGED,
+            id="another pod of that name",
+        ),
+        pytest.param(
+            [refuses(404, "NotFound"), refuses(404, "NotFound")],
+            Cause.MEMBER_CHANGED,
+            id="deleted",
+        ),
+        pytest.param(
+            [refuses(422, "Invalid"), shows()], Cause.SCHEDULER_ERROR, id="refused for good"
+        ),
+    ],
+)  # fmt: skip
+async def test_an_unknown_outcome_is_settled(
+    answers: list[Handler], outcome: Bound | Cause
+) -> None:
+    async with talking_to(Script(*answers)) as client:
+        settled = await settle(client, BINDING)
+    assert (settled.cause if isinstance(settled, Refused) else settled) == outcome
+
+
+async def test_settling_goes_on_until_cancelled() -> None:
+    async with talking_to(refuses(500, "InternalError")) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await settle(client, BINDING)
+
+
+async def test_a_fenced_binding_is_not_sent() -> None:
+    server = Script(CREATED)
+    async with talking_to(server) as client:
+        fenced = client.fenced(lambda: False)
+        with pytest.raises(Fenced):
+            await bind(fenced, BINDING)
+        with pytest.raises(Fenced):
+            await evict(fenced, "default", "p", "u1")
+    assert not server.seen
+
+
+async def test_an_eviction_names_the_uid_and_no_grace_period() -> None:
+    server = Script(CREATED)
+    async with talking_to(server) as client:
+        assert await evict(client, "default", "p", "u1") == Evicted()
+    assert server.seen[0].path == "/api/v1/namespaces/default/pods/p/eviction"
+    assert server.bodies[0]["deleteOptions"] == {"preconditions": {"uid": "u1"}}
+
+
+async def test_an_eviction_blocked_by_a_budget_is_not_repeated() -> None:
+    server = Script(refuses(429, "TooManyRequests", "budget", retryAfterSeconds=10))
+    async with talking_to(server) as client:
+        outcome = await evict(client, "default", "p", "u1")
+    assert isinstance(outcome, Blocked)
+    assert outcome.retry_after == 10
+    assert len(server.seen) == 1
+
+
+async def test_an_eviction_may_be_refused_or_unknown() -> None:
+    server = Script(refuses(404, "NotFound"), resets)
+    async with talking_to(server) as client:
+        refused = await evict(client, "default", "p", "u1")
+        assert isinstance(refused, Refused)
+        assert refused.cause is Cause.MEMBER_CHANGED
+        assert isinstance(await evict(client, "default", "p", "u1"), Unknown)

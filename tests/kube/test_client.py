@@ -1,0 +1,213 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the client sends, and what it makes of every answer."""
+
+import asyncio
+import time
+from email.utils import formatdate
+
+import aiohttp
+import pytest
+from aiohttp import web
+from tests.kube.fake import Script, answer, hangs, pods, refusal, resets, says, talking_to
+
+import enbloc
+from enbloc.kube import errors
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.config import Cluster
+from enbloc.kube.paths import EVENTS, NODES, POD_GROUPS, PODS
+from enbloc.kube.permissions import ROLES, allowed
+from enbloc.kube.transport import Call
+
+APPLIED = "?fieldManager=m&force=true&timeout=5s"
+
+
+async def test_each_verb_is_sent_as_the_server_expects_it() -> None:
+    server = Script(says(lambda: answer({"kind": "Any"})))
+    async with talking_to(server) as client:
+        await client.get(PODS, "a b", "default")
+        await client.create(EVENTS, {"x": 1}, "default")
+        await client.create(PODS, {}, "default", name="p", subresource="binding")
+        await client.replace(NODES, "n", {"metadata": {}})
+        await client.patch(
+            POD_GROUPS,
+            "g",
+            {"status": {}},
+            "default",
+            kind=PatchType.APPLY,
+            subresource="status",
+            query={"fieldManager": "m", "force": "true"},
+        )
+        await client.delete(PODS, "p", "default", uid="u", resource_version="7")
+    assert [f"{request.method} {request.rel_url}" for request in server.seen] == [
+        "GET /api/v1/namespaces/default/pods/a%20b",
+        "POST /apis/events.k8s.io/v1/namespaces/default/events?timeout=5s",
+        "POST /api/v1/namespaces/default/pods/p/binding?timeout=5s",
+        "PUT /api/v1/nodes/n?timeout=5s",
+        "PATCH /apis/enbloc.dev/v1alpha1/namespaces/default/podgroups/g/status" + APPLIED,
+        "DELETE /api/v1/namespaces/default/pods/p?timeout=5s",
+    ]
+    assert server.seen[0].headers["User-Agent"] == f"enbloc-test/{enbloc.__version__}"
+    assert "Authorization" not in server.seen[0].headers
+    assert server.seen[4].content_type == "application/apply-patch+yaml"
+    assert server.bodies[1] == {"x": 1}
+    assert server.bodies[5]["preconditions"] == {"uid": "u", "resourceVersion": "7"}
+
+
+async def test_a_list_is_read_page_by_page() -> None:
+    server = Script(says(lambda: pods(9, {"n": 1}, more="t")), says(lambda: pods(9, {"n": 2})))
+    async with talking_to(server) as client:
+        found = [item async for item in client.list(PODS, query={"labelSelector": "a=b"})]
+    assert found == [{"n": 1}, {"n": 2}]
+    assert dict(server.seen[1].query) == {
+        "labelSelector": "a=b",
+        "continue": "t",
+        "limit": "500",
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind", "unknown"),
+    [
+        (400, "BadRequest", errors.Invalid, False),
+        (401, "Unauthorized", errors.Unauthorized, False),
+        (403, "Forbidden", errors.Forbidden, False),
+        (404, "NotFound", errors.NotFound, False),
+        (409, "Conflict", errors.Conflict, False),
+        (409, "AlreadyExists", errors.AlreadyExists, False),
+        (410, "Expired", errors.Gone, False),
+        (422, "Invalid", errors.Invalid, False),
+        (500, "InternalError", errors.ServerError, True),
+        (504, "Timeout", errors.ServerError, True),
+        (418, "Teapot", errors.APIError, False),
+        (302, "Found", errors.APIError, False),
+    ],
+)
+async def test_each_code_has_its_error(
+    code: int, reason: str, kind: type[errors.APIError], unknown: bool
+) -> None:
+    server = says(lambda: refusal(code, reason, "because", name="p", kind="pods"))
+    async with talking_to(server) as client:
+        with pytest.raises(errors.APIError) as caught:
+            await client.create(PODS, {}, "default", name="p", subresource="binding")
+    error = caught.value
+    assert type(error) is kind
+    assert error.outcome_unknown is unknown
+    assert str(error) == f"cannot create pods/binding: {code} {reason}: because"
+    assert (error.code, error.reason, error.details["name"]) == (code, reason, "p")
+
+
+async def test_an_answer_of_something_else_than_the_api_server_is_quoted() -> None:
+    server = says(lambda: web.Response(status=502, text="<html>bad gateway</html>"))
+    async with talking_to(server) as client:
+        with pytest.raises(errors.ServerError, match="bad gateway"):
+            await client.get(PODS, "p", "default")
+
+
+async def test_a_missing_resource_differs_from_a_missing_object() -> None:
+    server = Script(
+        says(lambda: web.Response(status=404, text="404 page not found")),
+        says(lambda: refusal(404, "NotFound", name="p", kind="pods")),
+    )
+    async with talking_to(server) as client:
+        with pytest.raises(errors.NotFound) as resource:
+            await client.get(PODS, "p", "default")
+        with pytest.raises(errors.NotFound) as thing:
+            await client.get(PODS, "p", "default")
+    assert resource.value.resource_missing
+    assert not thing.value.resource_missing
+
+
+async def test_a_refused_connection_was_not_sent() -> None:
+    async with Client(Cluster("http://127.0.0.1:1"), component="test") as client:
+        with pytest.raises(errors.Unreachable) as caught:
+            await client.create(PODS, {}, "default")
+    assert not caught.value.sent
+    assert not caught.value.outcome_unknown
+
+
+async def test_a_reset_connection_may_have_been_sent() -> None:
+    async with talking_to(resets) as client:
+        with pytest.raises(errors.Unreachable) as caught:
+            await client.create(PODS, {}, "default")
+    assert caught.value.outcome_unknown
+
+
+async def test_a_hanging_server_is_given_up() -> None:
+    call = Call("create", "pods", "/x", timeout=aiohttp.ClientTimeout(total=0.05))
+    async with talking_to(hangs) as client:
+        with pytest.raises(errors.Unreachable, match="timed out") as caught:
+            await client._transport.exchange(call)
+    assert caught.value.outcome_unknown
+
+
+async def test_a_429_is_waited_out_as_long_as_the_server_asks() -> None:
+    busy = web.Response(status=429, headers={"Retry-After": "0"})
+    server = Script(says(lambda: busy), says(lambda: answer({"ok": True})))
+    async with talking_to(server) as client:
+        assert await client.get(PODS, "p", "default") == {"ok": True}
+
+
+async def test_a_429_is_raised_when_its_tries_are_used_up() -> None:
+    server = Script(says(lambda: refusal(429, "TooManyRequests", retryAfterSeconds=7)))
+    async with talking_to(server) as client:
+        with pytest.raises(errors.TooManyRequests) as caught:
+            await client.create(PODS, {}, "default", tries=1)
+    assert caught.value.retry_after == 7
+    assert len(server.seen) == 1
+
+
+async def test_a_fenced_client_reads_but_does_not_write() -> None:
+    server = Script(says(lambda: answer({})))
+    leading = True
+    async with talking_to(server) as client:
+        fenced = client.fenced(lambda: leading)
+        await fenced.create(PODS, {}, "default")
+        leading = False
+        with pytest.raises(errors.Fenced):
+            await fenced.create(PODS, {}, "default")
+        await fenced.get(PODS, "p", "default")
+        await client.create(PODS, {}, "default")
+    assert len(server.seen) == 3
+
+
+async def test_a_request_outside_the_role_fails_before_it_is_sent() -> None:
+    server = Script(says(lambda: answer({})))
+    async with talking_to(server, rules=ROLES["scheduler"]) as client:
+        await client.get(PODS, "p", "default")
+        with pytest.raises(AssertionError, match="delete pods is not in"):
+            await client.delete(PODS, "p", "default")
+        with pytest.raises(AssertionError, match="watch events"):
+            client.watch(EVENTS, query={}, silence=1)
+    assert len(server.seen) == 1
+
+
+def test_a_rule_for_names_covers_those_only() -> None:
+    rules = ROLES["scheduler"]
+    assert allowed(rules, "coordination.k8s.io", "leases", "update", "enbloc-scheduler")
+    assert not allowed(rules, "coordination.k8s.io", "leases", "update", "kube-scheduler")
+
+
+async def test_the_servers_clock_is_known_by_its_last_answer() -> None:
+    date = formatdate(2_000_000_000, usegmt=True)
+    async with talking_to(says(lambda: answer({}, Date=date))) as client:
+        before = client.server_offset
+        await client.get(PODS, "p", "default")
+        after = client.server_offset
+    assert before is None
+    assert after is not None
+    assert abs(after + time.monotonic() - 2_000_000_000) < 60
+
+
+async def test_connections_are_kept_and_shared() -> None:
+    peers = set[object]()
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        peers.add(request.transport.get_extra_info("peername"))
+        return answer({})
+
+    async with talking_to(server) as client:
+        for _ in range(3):
+            await asyncio.gather(*(client.get(PODS, "p", "default") for _ in range(4)))
+    assert len(peers) <= 4

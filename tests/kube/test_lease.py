@@ -1,0 +1,314 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A leader stops before another may lead, whatever happens to its API calls (virtual time)."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.kube.memory import MemoryClient, Store
+
+from enbloc.errors import ConfigError
+from enbloc.kube.errors import Forbidden, ServerError, Unreachable
+from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, boot_clock, identity
+from enbloc.kube.paths import LEASES
+
+pytestmark = pytest.mark.looptime(start=1000.0)
+
+
+class Candidate:
+    """One process: an elector, and work that runs until it is told to stop."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.client = MemoryClient(store)
+        self.offset = 0.0
+        self.problems: list[str | None] = []
+        loop = asyncio.get_running_loop()
+        self.elector = Elector(
+            self.client,
+            namespace="enbloc-system",
+            name="enbloc-scheduler",
+            identity=name,
+            clock=lambda: loop.time() + self.offset,
+            report=self.problems.append,
+        )
+        self.leading = asyncio.Event()
+        self.stopped_at: float | None = None
+        self.finish = asyncio.Event()
+        self.run: asyncio.Task[None] | None = None
+
+    def start(self, work: Callable[[], Awaitable[None]] | None = None) -> "Candidate":
+        self.run = asyncio.create_task(self.elector.run(work or self.work))
+        return self
+
+    async def work(self) -> None:
+        self.leading.set()
+        try:
+            await self.finish.wait()
+        finally:
+            self.stopped_at = now()
+
+    async def end(self) -> BaseException | None:
+        assert self.run is not None
+        await asyncio.wait({self.run})
+        return None if self.run.cancelled() else self.run.exception()
+
+    async def stop(self) -> None:
+        assert self.run is not None
+        self.run.cancel()
+        await self.end()
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def lease(store: Store) -> Any:
+    return store.objects["leases", "enbloc-scheduler"]["spec"]
+
+
+def fails(error: Exception) -> Callable[[str], None]:
+    def hook(_: str) -> None:
+        raise error
+
+    return hook
+
+
+def reset() -> Unreachable:
+    return Unreachable("update", "leases", "connection reset", sent=True)
+
+
+async def test_the_first_candidate_leads_and_writes_a_proper_lease() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    spec = lease(store)
+    assert spec["holderIdentity"] == "one"
+    assert spec["leaseDurationSeconds"] == 15
+    assert spec["leaseTransitions"] == 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", spec["renewTime"])
+    assert one.elector.holds()
+    await one.stop()
+
+
+async def test_a_leader_renews_and_a_standby_waits() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    two = Candidate(store, "two").start()
+    await asyncio.sleep(120)
+    assert one.elector.holds()
+    assert not two.leading.is_set()
+    assert two.elector.holder == "one"
+    await one.stop()
+    await two.stop()
+
+
+async def test_a_released_lease_is_taken_at_the_next_try() -> None:
+    store = Store()
+    one, two = Candidate(store, "one"), Candidate(store, "two")
+    one.start()
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(5)
+    stopped = now()
+    one.finish.set()
+    assert await one.end() is None
+    assert lease(store)["leaseDurationSeconds"] == 1
+    await two.leading.wait()
+    assert now() - stopped <= 3
+    assert two.elector.epoch == 1
+    await two.stop()
+
+
+async def test_cancelling_the_leader_waits_for_its_work_and_renews_meanwhile() -> None:
+    store = Store()
+    one, two = Candidate(store, "one"), Candidate(store, "two")
+
+    async def slow_to_stop() -> None:
+        try:
+            await one.work()
+        finally:
+            await asyncio.sleep(20)
+            assert one.elector.holds()
+
+    one.start(slow_to_stop)
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(5)
+    began = now()
+    await one.stop()
+    assert now() - began >= 20
+    assert lease(store)["holderIdentity"] == ""
+    await two.leading.wait()
+    await two.stop()
+
+
+@pytest.mark.parametrize("fault", ["hang", "reset", "500", "slow", "lost answers"])
+async def test_a_leader_that_cannot_renew_stops_before_another_leads(fault: str) -> None:
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(30)
+    match fault:
+        case "hang":
+            one.client.latency = 1e9
+        case "slow":
+            one.client.latency = 6
+        case "reset":
+            one.client.before = fails(reset())
+        case "lost answers":
+            one.client.after = fails(reset())
+        case _:
+            one.client.before = fails(ServerError("update", "leases", "sad", code=500))
+    began = now()
+    assert isinstance(await one.end(), LeaseLost)
+    assert one.stopped_at is not None
+    assert one.stopped_at - began <= 10
+    assert not one.elector.holds()
+    await two.leading.wait()
+    assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
+    assert now() - began <= 10 + 15 + 5
+    await two.stop()
+
+
+async def test_a_short_outage_costs_nothing() -> None:
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(30)
+    one.client.before = fails(reset())
+    await asyncio.sleep(6)
+    one.client.before = lambda _: None
+    await asyncio.sleep(60)
+    assert one.elector.holds()
+    assert not two.leading.is_set()
+    assert [problem is None for problem in one.problems] == [False, True]
+    await one.stop()
+    await two.stop()
+
+
+async def test_a_renewal_whose_answer_is_lost_is_found_to_be_ours() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    one.client.after = lambda verb: fails(reset())(verb) if verb == "update" else None
+    await asyncio.sleep(4)
+    one.client.after = lambda _: None
+    await asyncio.sleep(4)
+    assert one.elector.holds()
+    assert one.elector.epoch == 0
+    await one.stop()
+
+
+async def test_a_clock_that_jumps_ends_the_fence_at_once() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    one.offset = 3600.0  # the machine slept
+    assert not one.elector.holds()
+    assert isinstance(await one.end(), LeaseLost)
+
+
+async def test_a_lease_taken_by_another_ends_leadership() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    thief = dict(store.objects["leases", "enbloc-scheduler"])
+    thief["spec"] = {**thief["spec"], "holderIdentity": "thief"}
+    store.apply("update", LEASES, "enbloc-scheduler", "enbloc-system", thief)
+    error = await one.end()
+    assert isinstance(error, LeaseLost)
+    assert "thief holds it" in str(error)
+    assert lease(store)["holderIdentity"] == "thief"  # not released: it is not ours
+
+
+async def test_a_deleted_lease_is_made_again() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    store.objects.clear()
+    await asyncio.sleep(20)
+    assert one.elector.holds()
+    assert lease(store)["holderIdentity"] == "one"
+    await one.stop()
+
+
+async def test_work_that_fails_releases_the_lease_and_tells() -> None:
+    store = Store()
+    one = Candidate(store, "one")
+
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    one.start(broken)
+    assert isinstance(await one.end(), ZeroDivisionError)
+    assert lease(store)["holderIdentity"] == ""
+
+
+async def test_work_that_does_not_stop_is_not_waited_for_when_the_lease_is_lost() -> None:
+    store = Store()
+    one = Candidate(store, "one")
+    asyncio.get_running_loop().call_later(60, one.finish.set)
+
+    async def stubborn() -> None:
+        one.leading.set()
+        while not one.finish.is_set():
+            try:
+                await one.finish.wait()
+            except asyncio.CancelledError:
+                continue
+
+    one.start(stubborn)
+    await one.leading.wait()
+    one.client.before = fails(reset())
+    began = now()
+    assert isinstance(await one.end(), LeaseLost)
+    assert now() - began <= 15.1
+    await one.finish.wait()
+    await asyncio.sleep(1)
+
+
+async def test_a_lease_that_cannot_be_released_ends_by_itself() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    one.client.before = fails(reset())
+    await one.stop()
+    assert lease(store)["holderIdentity"] == "one"
+    assert not one.elector.holds()
+
+
+async def test_a_missing_namespace_is_one_clear_error() -> None:
+    one = Candidate(Store({"default"}), "one").start()
+    error = await one.end()
+    assert isinstance(error, ConfigError)
+    assert 'namespace "enbloc-system"' in str(error)
+    assert "--lease-namespace" in str(error)
+
+
+async def test_a_missing_permission_is_told_once_and_tried_again() -> None:
+    one = Candidate(Store(), "one")
+    one.client.before = fails(Forbidden("get", "leases.coordination.k8s.io", "no", code=403))
+    one.start()
+    await asyncio.sleep(60)
+    assert one.problems == ["cannot get leases.coordination.k8s.io: 403: no"]
+    one.client.before = lambda _: None
+    await one.leading.wait()
+    await one.stop()
+
+
+@pytest.mark.parametrize("seconds", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
+def test_times_that_cannot_be_safe_are_refused(seconds: tuple[float, float, float]) -> None:
+    with pytest.raises(ConfigError, match="leaseDuration must be above renewDeadline"):
+        LeaseTiming(*seconds)
+
+
+def test_identities_are_unlike_each_other() -> None:
+    assert identity("pod-1").startswith("pod-1_")
+    assert identity("pod-1") != identity("pod-1")
+    assert boot_clock() <= boot_clock()
