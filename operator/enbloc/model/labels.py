@@ -51,8 +51,12 @@ class Requirement:
                 return value is not None
             case Operator.DOES_NOT_EXIST:
                 return value is None
+            case Operator.GT | Operator.LT:
+                return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
         limit = _integer(self.values[0]) if len(self.values) == 1 else None
-        number = _integer(value) if value is not None else None
+        number = _integer(value)
         if limit is None or number is None:
             return False
         return number > limit if self.operator is Operator.GT else number < limit

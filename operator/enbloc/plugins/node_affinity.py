@@ -72,6 +72,8 @@ def _matches(term: NodeSelectorTerm, nodes: Nodes) -> Mask:
 
 
 def _field(field: Requirement, nodes: Nodes) -> Mask:
-    """The only field is metadata.name, with In or NotIn and one value."""
+    """The only field is metadata.name, with In or NotIn; a term with any other matches no node."""
+    if field.key != "metadata.name" or field.operator not in (Operator.IN, Operator.NOT_IN):
+        return np.zeros(len(nodes), np.bool_)
     named = nodes.named(field.values)
     return named if field.operator is Operator.IN else ~named
