@@ -472,3 +472,17 @@ def test_the_engine_remembers_a_bounded_log_of_what_it_was_told() -> None:
     cluster = Cluster(settings=Settings(log=5))
     cluster.nodes("n1 n2 n3 n4 n5 n6")
     assert len(cluster.engine.log) == 5
+
+
+def test_a_bind_that_the_watch_shows_before_its_answer_is_told_of_once_all_the_same() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    cluster.answer = lambda _: "hold"
+    cluster.pod("p")
+    cluster.settle()
+    [sent] = cluster.sent
+    cluster.change("p", node="n1")
+    cluster.tell(Bound(sent.target.plan, sent.target.uid))
+    cluster.settle()
+    [event] = cluster.events("Scheduled")
+    assert event.note == "Successfully assigned ns/p to n1"

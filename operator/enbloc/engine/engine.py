@@ -134,7 +134,9 @@ class Engine:
             return
         self._group_of[pod.uid] = key
         self._members(key, solo=pod.group is None).put(pod)
-        self._plans.seen(pod, key)
+        confirmed = self._plans.seen(pod, key)
+        if confirmed is not None:  # the watch was quicker than the answer
+            self._reporter.bound(pod, confirmed.node, pod.scheduler)
         self._dirty[key] = None
 
     def _needs_us(self, pod: Pod) -> bool:

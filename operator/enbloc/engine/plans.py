@@ -247,19 +247,21 @@ class Plans:
                 return None
         return open_plan.assignment(answer.uid)
 
-    def seen(self, pod: Pod, group: GroupKey) -> None:
-        """A member as the watch shows it."""
+    def seen(self, pod: Pod, group: GroupKey) -> Assignment | None:
+        """A member as the watch shows it; the assignment that it confirms before any answer."""
         open_plan = self._of_group.get(group)
         stage = open_plan.stages.get(pod.uid) if open_plan else None
         if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
-            return
+            return None
         assignment = open_plan.assignment(pod.uid)
         if pod.node:
             same = assignment is not None and assignment.node == pod.node
             open_plan.stages[pod.uid] = Stage.CONFIRMED if same else Stage.LOST
             self._settle(open_plan)
-        elif (not pod.live or pod.gated) and stage in _LEAVABLE:
+            return assignment if same and stage is Stage.SENT else None
+        if (not pod.live or pod.gated) and stage in _LEAVABLE:
             self.gone(pod.uid, group)
+        return None
 
     def gone(self, uid: PodUID, group: GroupKey) -> None:
         """A member will never be bound: deleted, finished, or gated again."""
