@@ -91,7 +91,7 @@ class HealthServer:
             ) from error
         self._server.daemon_threads = True
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name="health", daemon=True
+            target=self._server.serve_forever, args=(0.05,), name="health", daemon=True
         )
 
     @property

@@ -1,0 +1,402 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which cluster is chosen, and how it is talked to: files, pods, certificates, plugins."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+from tests.kube.certificates import Authority
+from tests.kube.fake import answer, refusal, serving
+
+from enbloc.errors import ConfigError
+from enbloc.kube.client import Client
+from enbloc.kube.config import Cluster, TokenFile, load
+from enbloc.kube.errors import Unauthorized, Unreachable
+from enbloc.kube.paths import PODS
+
+Write = Callable[..., Path]
+
+
+def document(
+    server: str = "http://one:1", user: Any = None, cluster: Any = None, name: str = "one"
+) -> dict[str, Any]:
+    return {
+        "current-context": name,
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "clusters": [{"name": name, "cluster": {"server": server, **(cluster or {})}}],
+        "users": [{"name": name, "user": user or {}}],
+    }
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(content: Any, name: str = "config") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def service_account(tmp_path: Path) -> Path:
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    for name, text in (("token", "pod-token\n"), ("ca.crt", "ca"), ("namespace", "enbloc-system")):
+        (folder / name).write_text(text)
+    return folder
+
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+async def echoes(request: web.BaseRequest) -> web.StreamResponse:
+    """Answers with who the client is."""
+    assert request.transport is not None
+    peer = request.transport.get_extra_info("peercert") or {}
+    subject = {key: value for ((key, value),) in peer.get("subject", ())}
+    authorization = request.headers.get("Authorization")
+    return answer({"subject": subject.get("commonName"), "authorization": authorization})
+
+
+async def who_am_i(cluster: Cluster) -> dict[str, Any]:
+    async with Client(cluster, component="test") as client:
+        found: dict[str, Any] = await client.get(PODS, "p", "default")
+        return found
+
+
+# ── precedence ───────────────────────────────────────────────────────────────────────────────
+async def test_the_flag_wins_over_everything(write: Write, service_account: Path) -> None:
+    path = write(document("http://flag:1"))
+    env = {**IN_POD, "KUBECONFIG": "/nowhere"}
+    cluster = await load(path, env=env, service_account=service_account)
+    assert cluster.server == "http://flag:1"
+
+
+async def test_the_variable_wins_over_the_pod(write: Write, service_account: Path) -> None:
+    path = write(document("http://variable:1"))
+    env = {**IN_POD, "KUBECONFIG": f"/nowhere{os.pathsep}{path}"}
+    cluster = await load(env=env, service_account=service_account)
+    assert cluster.server == "http://variable:1"
+
+
+async def test_the_pod_wins_over_the_home(write: Write, service_account: Path) -> None:
+    home = write(document("http://home:1"), ".kube/config").parent.parent
+    cluster = await load(env=IN_POD, home=home, service_account=service_account)
+    assert cluster.server == "https://10.0.0.1:443"
+    assert cluster.namespace == "enbloc-system"
+    assert await cluster.auth.header(None) == "Bearer pod-token"
+    asked = await load(None, "one", env=IN_POD, home=home, service_account=service_account)
+    assert asked.server == "http://home:1"
+
+
+async def test_an_ipv6_address_of_the_service_is_bracketed(service_account: Path) -> None:
+    env = {**IN_POD, "KUBERNETES_SERVICE_HOST": "fd00::1"}
+    cluster = await load(env=env, service_account=service_account)
+    assert cluster.server == "https://[fd00::1]:443"
+
+
+async def test_the_first_file_of_a_list_wins(write: Write) -> None:
+    first = document("http://first:1")
+    del first["current-context"]
+    second = document("http://second:1")
+    second["current-context"] = "two"
+    second["contexts"].append({"name": "two", "context": {"cluster": "two", "namespace": "ns"}})
+    second["clusters"].append({"name": "two", "cluster": {"server": "http://two:1/"}})
+    third = {"current-context": "one"}
+    paths = [write(first, "a"), write(second, "b"), write(third, "c")]
+    env = {"KUBECONFIG": os.pathsep.join(map(str, paths))}
+    cluster = await load(env=env)
+    assert (cluster.server, cluster.namespace) == ("http://two:1", "ns")
+    assert (await load(None, "one", env=env)).server == "http://first:1"
+
+
+def test_a_pod_needs_no_kubernetes_library(service_account: Path) -> None:
+    program = (
+        "import asyncio, sys; from pathlib import Path; from enbloc.kube import *;"
+        f"asyncio.run(load(service_account=Path({str(service_account)!r})));"
+        "assert 'kubernetes' not in sys.modules and 'kopf' not in sys.modules"
+    )
+    env = {"PATH": os.environ["PATH"], **IN_POD}
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, timeout=60)
+
+
+# ── mistakes ─────────────────────────────────────────────────────────────────────────────────
+def broken(**changes: Any) -> dict[str, Any]:
+    return {**document(), **changes}
+
+
+@pytest.mark.parametrize(
+    ("content", "context", "message"),
+    [
+        ("{", None, "cannot be read as a kubeconfig"),
+        ("- a\n", None, "the document must be a mapping"),
+        ("", None, "current-context: not set; pass --context (known contexts: none)"),
+        (document(), "two", '--context: no context "two" (known contexts: one)'),
+        (broken(**{"current-context": "x"}), None, 'current-context: no context "x"'),
+        (broken(clusters=None), None, 'contexts[one].cluster: no cluster "one" (known: none)'),
+        (broken(users=[]), None, 'contexts[one].user: no user "one" (known: none)'),
+        (broken(clusters=[{"cluster": {}}]), None, "clusters: each entry needs a name"),
+        (document(""), None, "clusters[one].server: must be a URL such as https://host:6443"),
+        (document("one:1"), None, "clusters[one].server: must be a URL"),
+        (
+            document("https://one:1", cluster={"certificate-authority": "/missing"}),
+            None,
+            "/missing",
+        ),
+    ],
+)  # fmt: skip
+async def test_a_mistake_is_named_with_its_file_and_field(
+    write: Write, content: Any, context: str | None, message: str
+) -> None:
+    path = write(content)
+    with pytest.raises(ConfigError) as caught:
+        await load(path, context)
+    assert str(path) in str(caught.value)
+    assert message in str(caught.value)
+
+
+async def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"/nowhere: no such file; pass --kubeconfig"):
+        await load(Path("/nowhere"))
+    with pytest.raises(ConfigError, match=r"\.kube/config: no such file"):
+        await load(env={}, home=tmp_path)
+
+
+async def test_an_incomplete_service_account_is_named(service_account: Path) -> None:
+    (service_account / "token").unlink()
+    with pytest.raises(ConfigError, match="token: missing; set automountServiceAccountToken"):
+        await load(env=IN_POD, service_account=service_account)
+
+
+async def test_a_certificate_that_is_none_is_named(write: Write, tmp_path: Path) -> None:
+    nonsense = tmp_path / "ca.crt"
+    nonsense.write_text("no certificate")
+    cluster = await load(
+        write(document("https://one:1", cluster={"certificate-authority": str(nonsense)}))
+    )
+    with pytest.raises(ConfigError, match=r"cannot use .*ca\.crt"):
+        cluster.ssl_context()
+
+
+# ── TLS ──────────────────────────────────────────────────────────────────────────────────────
+async def test_client_certificates_come_from_files_relative_to_the_kubeconfig(
+    write: Write, authority: Authority
+) -> None:
+    authority.issue("me")
+    async with serving(echoes, authority.server_context("server", ask_client=True)) as url:
+        user = {"client-certificate": "me.crt", "client-key": "me.key"}
+        cluster = await load(write(document(url, user, {"certificate-authority": "ca.crt"})))
+        assert (await who_am_i(cluster))["subject"] == "me"
+
+
+async def test_client_certificates_come_from_data(write: Write, authority: Authority) -> None:
+    certificate, key = (base64.b64encode(p.read_bytes()).decode() for p in authority.issue("me"))
+    ca = base64.b64encode(authority.ca.read_bytes()).decode()
+    async with serving(echoes, authority.server_context("server", ask_client=True)) as url:
+        user = {"client-certificate-data": certificate, "client-key-data": key}
+        cluster = await load(write(document(url, user, {"certificate-authority-data": ca})))
+        assert (await who_am_i(cluster))["subject"] == "me"
+
+
+async def test_the_servers_certificate_is_checked(write: Write, authority: Authority) -> None:
+    other = authority.server_context("server.only")
+    trusting = {"certificate-authority": str(authority.ca)}
+    async with serving(echoes, other) as url:
+        wrong_name = await load(write(document(url, cluster=trusting)))
+        with pytest.raises(Unreachable) as caught:
+            await who_am_i(wrong_name)
+        assert not caught.value.sent
+        named = {**trusting, "tls-server-name": "server.only"}
+        assert await who_am_i(await load(write(document(url, cluster=named))))
+        insecure = {"insecure-skip-tls-verify": True}
+        assert await who_am_i(await load(write(document(url, cluster=insecure))))
+
+
+async def test_a_proxy_is_used(write: Write) -> None:
+    async with serving(echoes) as proxy:
+        cluster = await load(
+            write(document("http://cluster.invalid", cluster={"proxy-url": proxy}))
+        )
+        assert await who_am_i(cluster) == {"subject": None, "authorization": None}
+
+
+# ── tokens ───────────────────────────────────────────────────────────────────────────────────
+JWT = f"e30.{base64.b64encode(b'{}').decode()}.x"  # expires never
+
+
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [
+        ({"token": "t"}, "Bearer t"),
+        ({"tokenFile": "token"}, "Bearer from-file"),
+        ({"username": "u", "password": "p"}, "Basic dTpw"),
+        ({"auth-provider": {"name": "oidc", "config": {"id-token": JWT}}}, f"Bearer {JWT}"),
+        ({}, None),
+    ],
+)
+async def test_the_user_decides_the_header(
+    write: Write, user: dict[str, Any], header: str | None
+) -> None:
+    write("from-file\n", "token")
+    async with serving(echoes) as url:
+        cluster = await load(write(document(url, user)))
+        assert (await who_am_i(cluster))["authorization"] == header
+
+
+class Guard:
+    """A server that accepts one token."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.refused = 0
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.headers.get("Authorization") == f"Bearer {self.token}":
+            return answer({})
+        self.refused += 1
+        return refusal(401, "Unauthorized")
+
+
+async def test_a_rejected_token_is_read_again(write: Write) -> None:
+    guard = Guard("new")
+    token = write("old", "token")
+    async with serving(guard) as url:
+        cluster = await load(write(document(url, {"tokenFile": "token"})))
+        async with Client(cluster, component="test") as client:
+            with pytest.raises(Unauthorized):
+                await client.get(PODS, "p", "default")
+            token.write_text("new")
+            await client.get(PODS, "p", "default")
+    assert guard.refused == 3
+
+
+async def test_a_token_file_is_read_again_every_minute_and_when_rejected(tmp_path: Path) -> None:
+    now = 0.0
+    path = tmp_path / "token"
+    path.write_text("one")
+    auth = TokenFile(path, clock=lambda: now)
+    assert await auth.header(None) == "Bearer one"
+    path.write_text("two\n")
+    now = 59.0
+    assert await auth.header(None) == "Bearer one"
+    now = 60.0
+    assert await auth.header(None) == "Bearer two"
+    path.write_text("three")
+    auth.rejected("Bearer one")  # an old request's: nothing new
+    assert await auth.header(None) == "Bearer two"
+    auth.rejected("Bearer two")
+    assert await auth.header(None) == "Bearer three"
+    path.unlink()
+    now = 200.0
+    assert await auth.header(None) == "Bearer three"
+    with pytest.raises(ConfigError, match="cannot read the token"):
+        await TokenFile(path).header(None)
+
+
+# ── exec plugins ─────────────────────────────────────────────────────────────────────────────
+def plugin(status: Path) -> dict[str, Any]:
+    """A user whose plugin prints the status in a file, and counts its runs."""
+    program = (
+        "import json, sys; from pathlib import Path; status = Path(sys.argv[1]);"
+        "runs = status.with_suffix('.runs'); runs.write_text("
+        "(runs.read_text() if runs.exists() else '') + '.');"
+        "print(json.dumps({'apiVersion': 'client.authentication.k8s.io/v1',"
+        "'kind': 'ExecCredential', 'status': json.loads(status.read_text())}))"
+    )
+    return {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": ["-c", program, str(status)],
+        }
+    }
+
+
+async def test_an_exec_plugin_gives_a_token_and_is_run_again_after_a_401(
+    write: Write, tmp_path: Path
+) -> None:
+    guard = Guard("first")
+    status = write(json.dumps({"token": "first"}), "status")
+    async with serving(guard) as url:
+        cluster = await load(write(document(url, plugin(status))))
+        async with Client(cluster, component="test") as client:
+            await client.get(PODS, "p", "default")
+            await client.get(PODS, "p", "default")
+            guard.token = "second"
+            status.write_text(json.dumps({"token": "second"}))
+            await client.get(PODS, "p", "default")
+    assert guard.refused == 1
+    assert (tmp_path / "status.runs").read_text() == ".."
+
+
+async def test_an_exec_plugin_is_run_again_before_its_token_expires(
+    write: Write, tmp_path: Path
+) -> None:
+    soon = (datetime.now(UTC) - timedelta(seconds=5)).isoformat()
+    status = write(json.dumps({"token": "t", "expirationTimestamp": soon}), "status")
+    cluster = await load(write(document(user=plugin(status))))
+    cluster.auth._due = 0.0  # type: ignore[attr-defined]  # time passes
+    assert await cluster.auth.header(None) == "Bearer t"
+    cluster.auth._due = 0.0  # type: ignore[attr-defined]
+    status.write_text("{}")
+    assert await cluster.auth.header(None) == "Bearer t"  # the old one serves while it can
+    cluster.auth.rejected("Bearer t")
+    with pytest.raises(ConfigError, match="gave neither a token nor certificate"):
+        await cluster.auth.header(None)
+    assert (tmp_path / "status.runs").read_text() == "...."
+
+
+async def test_an_exec_plugin_gives_a_certificate_and_renews_it(
+    write: Write, authority: Authority
+) -> None:
+    def certificate(name: str) -> str:
+        crt, key = authority.issue(name)
+        return json.dumps(
+            {"clientCertificateData": crt.read_text(), "clientKeyData": key.read_text()}
+        )
+
+    status = write(certificate("first"), "status")
+    trusting = {"certificate-authority": "ca.crt"}
+    async with serving(echoes, authority.server_context("server", ask_client=True)) as url:
+        cluster = await load(write(document(url, plugin(status), trusting)))
+        assert (await who_am_i(cluster))["subject"] == "first"
+        status.write_text(certificate("second"))
+        cluster.auth.rejected(None)
+        async with Client(cluster, component="test") as client:
+            assert (await client.get(PODS, "p", "default"))["subject"] == "second"
+
+
+async def test_a_failing_exec_plugin_is_a_clear_error(write: Write, tmp_path: Path) -> None:
+    missing = plugin(tmp_path / "missing")
+    with pytest.raises(ConfigError, match=r"context one: exec: process returned 1"):
+        await load(write(document(user=missing)))
+    missing["exec"]["command"] = "/no/such/plugin"
+    with pytest.raises(ConfigError, match="exec: cannot run the plugin"):
+        await load(write(document(user=missing)))
+
+
+async def test_credentials_that_cannot_be_renewed_look_like_a_401(write: Write) -> None:
+    status = write(json.dumps({"token": "t"}), "status")
+    async with serving(Guard("other")) as url:
+        cluster = await load(write(document(url, plugin(status))))
+        status.unlink()
+        async with Client(cluster, component="test") as client:
+            with pytest.raises(Unauthorized, match="cannot renew the credentials"):
+                await client.get(PODS, "p", "default")

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Events are written in the background, repeated ones as one series (virtual time)."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.kube.memory import MemoryClient, Store
+
+from enbloc.kube.errors import APIError, Forbidden, Unreachable
+from enbloc.kube.events import About, Notice, Recorder
+from enbloc.kube.paths import NODES, PODS
+from enbloc.telemetry import metrics
+
+pytestmark = pytest.mark.looptime
+
+POD = About(PODS, "team", "p", "u1")
+NOTICE = Notice("Warning", "FailedScheduling", "Scheduling", "no room", "enbloc", POD)
+
+
+@asynccontextmanager
+async def recording() -> AsyncIterator[tuple[Recorder, MemoryClient]]:
+    client = MemoryClient(Store())
+    recorder = Recorder(client, "scheduler-0")
+    run = asyncio.create_task(recorder.run())
+    try:
+        yield recorder, client
+    finally:
+        run.cancel()
+        await asyncio.wait({run})
+
+
+def verbs(client: MemoryClient) -> list[str]:
+    return [verb for verb, _, _ in client.sent]
+
+
+def counts(client: MemoryClient) -> list[int]:
+    return [body["series"]["count"] for _, _, body in client.sent if "series" in body]
+
+
+def dropped() -> float:
+    return metrics.EVENTS_DROPPED._value.get()
+
+
+def failing(error: Callable[[], APIError], times: int) -> Callable[[str], None]:
+    left = [None] * times
+
+    def before(_: str) -> None:
+        if left:
+            left.pop()
+            raise error()
+
+    return before
+
+
+def unreachable() -> APIError:
+    return Unreachable("create", "events", "reset", sent=True)
+
+
+async def test_an_event_has_all_that_the_server_asks_for() -> None:
+    async with recording() as (recorder, client):
+        recorder.emit(dataclasses.replace(NOTICE, note="ä" * 2000, related=POD))
+        await asyncio.sleep(1)
+    (_, _, body), *_ = client.sent
+    assert body["metadata"]["namespace"] == "team"
+    assert body["metadata"]["name"].startswith("p.")
+    assert body["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "team",
+        "name": "p",
+        "uid": "u1",
+    }
+    assert body["related"] == body["regarding"]
+    assert body["reportingController"] == "enbloc"
+    assert body["reportingInstance"] == "scheduler-0"
+    assert len(body["note"].encode()) == 1024
+    assert body["eventTime"].endswith("Z")
+
+
+async def test_an_event_about_a_node_goes_to_the_default_namespace() -> None:
+    async with recording() as (recorder, client):
+        recorder.emit(dataclasses.replace(NOTICE, regarding=About(NODES, "", "n", "u")))
+        await asyncio.sleep(1)
+    assert client.sent[0][2]["metadata"]["namespace"] == "default"
+    assert "namespace" not in client.sent[0][2]["regarding"]
+
+
+async def test_repeated_events_become_a_series_that_is_written_now_and_then() -> None:
+    async with recording() as (recorder, client):
+        for _ in range(5):
+            recorder.emit(NOTICE)
+            await asyncio.sleep(1)
+        assert verbs(client) == ["create", "patch"]
+        assert counts(client) == [2]
+        await asyncio.sleep(420)  # nothing more came: the series is finished
+        assert counts(client) == [2, 5]
+        recorder.emit(NOTICE)
+        await asyncio.sleep(1)
+        assert verbs(client) == ["create", "patch", "patch", "create"]
+
+
+async def test_a_series_that_goes_on_is_refreshed() -> None:
+    async with recording() as (recorder, client):
+        for _ in range(32):
+            recorder.emit(NOTICE)
+            await asyncio.sleep(60)
+        assert len(counts(client)) == 2
+        assert counts(client)[1] >= 30
+
+
+async def test_another_reason_is_another_event() -> None:
+    async with recording() as (recorder, client):
+        recorder.emit(NOTICE)
+        recorder.emit(dataclasses.replace(NOTICE, reason="Scheduled", type="Normal"))
+        recorder.emit(dataclasses.replace(NOTICE, note="said in other words"))
+        await asyncio.sleep(1)
+        assert verbs(client) == ["create", "create", "patch"]
+
+
+async def test_a_series_whose_event_has_expired_is_created_again() -> None:
+    async with recording() as (recorder, client):
+        recorder.emit(NOTICE)
+        await asyncio.sleep(1)
+        client.store.objects.clear()
+        recorder.emit(NOTICE)
+        await asyncio.sleep(1)
+        assert verbs(client) == ["create", "patch", "create"]
+        assert counts(client) == [2, 2]
+
+
+async def test_an_unreachable_server_is_tried_again() -> None:
+    async with recording() as (recorder, client):
+        client.before = failing(unreachable, 3)
+        recorder.emit(NOTICE)
+        await asyncio.sleep(40)
+        assert verbs(client) == ["create"] * 4
+        assert len(client.store.objects) == 1
+
+
+async def test_an_event_written_although_its_answer_was_lost_is_written_once() -> None:
+    async with recording() as (recorder, client):
+        client.after = failing(unreachable, 1)
+        recorder.emit(NOTICE)
+        await asyncio.sleep(20)
+        recorder.emit(NOTICE)
+        await asyncio.sleep(1)
+        assert verbs(client) == ["create", "create", "patch"]
+        assert len(client.store.objects) == 1
+
+
+async def test_an_event_is_given_up_after_twelve_tries() -> None:
+    before = dropped()
+    async with recording() as (recorder, client):
+        client.before = failing(unreachable, 12)
+        recorder.emit(NOTICE)
+        recorder.emit(dataclasses.replace(NOTICE, reason="Other"))
+        await asyncio.sleep(200)
+        assert verbs(client) == ["create"] * 13
+    assert dropped() - before == 1
+
+
+async def test_a_refused_event_is_dropped_at_once() -> None:
+    before = dropped()
+    async with recording() as (recorder, client):
+        client.before = failing(lambda: Forbidden("create", "events", "terminating"), 1)
+        recorder.emit(NOTICE)
+        await asyncio.sleep(100)
+        assert verbs(client) == ["create"]
+        recorder.emit(NOTICE)  # not a repetition: the first was never written
+        await asyncio.sleep(1)
+        assert verbs(client) == ["create", "create"]
+    assert dropped() - before == 1
+
+
+async def test_a_full_queue_drops_the_oldest() -> None:
+    before = dropped()
+    recorder = Recorder(client := MemoryClient(Store()), "scheduler-0")
+    for number in range(1002):
+        recorder.emit(dataclasses.replace(NOTICE, reason=f"Reason{number}"))
+    await recorder.flush(60)
+    assert dropped() - before == 2
+    assert [client.sent[0][2]["reason"], client.sent[-1][2]["reason"]] == ["Reason2", "Reason1001"]
+    assert len(client.sent) == 1000
+
+
+async def test_a_flush_writes_what_is_left_and_no_longer_than_allowed() -> None:
+    recorder = Recorder(client := MemoryClient(Store()), "scheduler-0")
+    for _ in range(3):
+        recorder.emit(NOTICE)
+    await recorder.flush(10)
+    assert counts(client) == [2, 3]
+    recorder.emit(NOTICE)
+    client.latency = 1e9
+    before, began = dropped(), asyncio.get_running_loop().time()
+    recorder.emit(dataclasses.replace(NOTICE, reason="Other"))
+    await recorder.flush(2)
+    assert asyncio.get_running_loop().time() - began == pytest.approx(2)
+    assert dropped() - before == 1
