@@ -4,7 +4,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ class Pod(msgspec.Struct):
 
 
 @asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str, None]:
     """The base URL of a server that answers with the handler."""
     server = web.Server(handler, access_log=None)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
@@ -42,7 +42,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 
 
 @asynccontextmanager
-async def talking_to(handler: Handler, **options: Any) -> AsyncIterator[Client]:
+async def talking_to(handler: Handler, **options: Any) -> AsyncGenerator[Client, None]:
     """A client of a server that answers with the handler."""
     async with (
         serving(handler) as url,

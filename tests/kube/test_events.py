@@ -4,7 +4,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -22,7 +22,7 @@ NOTICE = Notice("Warning", "FailedScheduling", "Scheduling", "no room", "enbloc"
 
 
 @asynccontextmanager
-async def recording() -> AsyncIterator[tuple[Recorder, MemoryClient]]:
+async def recording() -> AsyncGenerator[tuple[Recorder, MemoryClient], None]:
     client = MemoryClient(Store())
     recorder = Recorder(client, "scheduler-0")
     run = asyncio.create_task(recorder.run())

@@ -3,7 +3,7 @@
 """A reflector loses nothing and doubles nothing, whatever the server does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 from aiohttp import web
@@ -78,7 +78,7 @@ async def take(items: AsyncIterator[Item[Pod]], count: int) -> list[str]:
 @asynccontextmanager
 async def reflecting(
     server: Handler, timing: Timing = QUICK
-) -> AsyncIterator[tuple[Reflector[Pod], AsyncIterator[Item[Pod]]]]:
+) -> AsyncGenerator[tuple[Reflector[Pod], AsyncIterator[Item[Pod]]], None]:
     async with talking_to(server) as client:
         reflector = Reflector(client, PODS, Pod, timing=timing)
         async with aclosing(reflector.stream()) as items:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 from kubernetes.aio.client import Configuration
@@ -43,7 +43,7 @@ class _Loader(KubeConfigLoader):
 
     exec_expiry: datetime | None = None
 
-    async def load_from_exec_plugin(self) -> bool:
+    async def load_from_exec_plugin(self) -> Literal[True]:
         """Run the user's exec plugin.
 
         Raises:
@@ -148,8 +148,9 @@ async def _load(paths: Sequence[Path], context: str) -> _Loaded:
     configuration.verify_ssl = True
     try:
         merged = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, paths)))
+        beside_the_file: Any = None  # what the library means by it, though it says str
         loader = _Loader(  # type: ignore[no-untyped-call]  # inherited
-            merged.config, active_context=context, config_base_path=None
+            merged.config, active_context=context, config_base_path=beside_the_file
         )
         await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # inherited
     except (ConfigException, OSError, ValueError, KeyError, TypeError) as error:

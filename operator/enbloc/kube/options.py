@@ -4,7 +4,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class Options:
 
 
 @contextmanager
-def served_health(options: Options) -> Iterator[Health]:
+def served_health(options: Options) -> Generator[Health, None, None]:
     """The checks of this process, served for as long as the context lasts.
 
     Raises:

@@ -5,7 +5,7 @@
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -141,7 +141,7 @@ class Transport:
             return await response.read()
 
     @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncIterator[Stream]:
+    async def stream(self, call: Call) -> AsyncGenerator[Stream, None]:
         """Send a request whose answer does not end.
 
         Raises:
@@ -151,7 +151,7 @@ class Transport:
             yield Stream(call, response)
 
     @asynccontextmanager
-    async def _respond(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _respond(self, call: Call) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         try:
             header = await self._credentials(call)
             response = await self._send(call, header)
