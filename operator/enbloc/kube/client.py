@@ -36,6 +36,7 @@ PAGE_SIZE: Final = 500
 #: How often a request is sent when the answer is 429, and the longest single wait (seconds).
 THROTTLED_TRIES: Final = 5
 LONGEST_WAIT: Final = 30.0
+_SERVER_TIMEOUT: Final = f"timeout={WRITE_SECONDS:.0f}s"
 _READS: Final = frozenset({"get", "list", "watch"})
 
 Query = Mapping[str, str | int]
@@ -235,19 +236,18 @@ class Client:
             APIError: the request did not succeed.
         """
         self._check(verb, resource, subresource, name)
-        asked = dict(query or {})
-        if verb not in _READS:
-            asked["timeout"] = f"{WRITE_SECONDS:.0f}s"
+        writes = verb not in _READS
+        asked = ([urlencode(query)] if query else []) + ([_SERVER_TIMEOUT] if writes else [])
         call = Call(
             verb,
             resource.label(subresource),
-            resource.path(namespace, name, subresource) + ("?" + urlencode(asked) if asked else ""),
+            resource.path(namespace, name, subresource) + ("?" + "&".join(asked) if asked else ""),
             None if body is None else msgspec.json.encode(body),
             content_type,
-            READ_TIMEOUT if verb in _READS else WRITE_TIMEOUT,
+            WRITE_TIMEOUT if writes else READ_TIMEOUT,
         )
         while True:
-            if verb not in _READS and not self._may_write():
+            if writes and not self._may_write():
                 raise Fenced(verb, call.resource, "not sent: the Lease is no longer surely ours")
             try:
                 return await self._transport.exchange(call)

@@ -38,6 +38,8 @@ _METHODS: Final = {
 #: Built once: a timeout object per call is measurable.
 READ_TIMEOUT: Final = aiohttp.ClientTimeout(total=READ_SECONDS, sock_connect=CONNECT_SECONDS)
 WRITE_TIMEOUT: Final = aiohttp.ClientTimeout(total=WRITE_SECONDS)
+#: What a connection raises when it cannot be made or breaks.
+_BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Stream:
         try:
             async for chunk in self._response.content.iter_any():
                 yield chunk
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        except _BROKEN as error:
             raise _unreachable(self._call, error) from error
 
     def close(self) -> None:
@@ -137,8 +139,14 @@ class Transport:
         Raises:
             APIError: the answer was no success, or there was none.
         """
-        async with self._respond(call) as response:
-            return await response.read()
+        try:
+            async with await self._respond(call) as response:
+                body = await response.read()
+        except _BROKEN as error:
+            raise _unreachable(call, error) from error
+        if response.status >= 300:
+            raise _refused(call, response, body)
+        return body
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncGenerator[Stream, None]:
@@ -147,27 +155,27 @@ class Transport:
         Raises:
             APIError: the answer was no success, or there was none.
         """
-        async with self._respond(call) as response:
+        try:
+            response = await self._respond(call)
+            body = await response.read() if response.status >= 300 else b""
+        except _BROKEN as error:
+            raise _unreachable(call, error) from error
+        async with response:
+            if response.status >= 300:
+                raise _refused(call, response, body)
             yield Stream(call, response)
 
-    @asynccontextmanager
-    async def _respond(self, call: Call) -> AsyncGenerator[aiohttp.ClientResponse, None]:
-        try:
-            header = await self._credentials(call)
-            response = await self._send(call, header)
-            if response.status == 401:  # refused before it was processed: safe to send again
-                self._cluster.auth.rejected(header)
-                response.release()
-                response = await self._send(call, await self._credentials(call))
-            async with response:
-                date = response.headers.get("Date")
-                if date is not None:
-                    self._dated = (date, time.monotonic())
-                if response.status >= 300:
-                    raise _refused(call, response, await response.read())
-                yield response
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(call, error) from error
+    async def _respond(self, call: Call) -> aiohttp.ClientResponse:
+        header = await self._credentials(call)
+        response = await self._send(call, header)
+        if response.status == 401:  # refused before it was processed: safe to send again
+            self._cluster.auth.rejected(header)
+            response.release()
+            response = await self._send(call, await self._credentials(call))
+        date = response.headers.get("Date")
+        if date is not None:
+            self._dated = (date, time.monotonic())
+        return response
 
     async def _credentials(self, call: Call) -> str | None:
         try:
