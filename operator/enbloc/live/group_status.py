@@ -115,8 +115,8 @@ def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
     """A message that the API accepts: cut at a word, with an ellipsis, when it is too long."""
     if len(message) <= limit:
         return message
-    head = message[: limit - 1]
-    return (head.rsplit(maxsplit=1)[0] if " " in head else head) + "…"
+    words = message[:limit].rpartition(" ")[0].rstrip()
+    return (words or message[: limit - 1]) + "…"
 
 
 def time_text(seconds: float | None) -> str | None:

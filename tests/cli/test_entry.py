@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import enbloc
+from enbloc.cli import main
+from enbloc.cli.entry import COMMANDS
+
+HEAVY = ("numpy", "aiohttp", "kopf", "kubernetes", "pydantic")
+
+
+def python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+def loaded(*commands: str) -> str:
+    """Which of the heavy libraries a command line imports, as Python would print them."""
+    return python(
+        "import sys, enbloc.cli\n"
+        f"enbloc.cli.main({list(commands)})\n"
+        f"print('LOADED', [name for name in {HEAVY} if name in sys.modules])"
+    ).rpartition("LOADED ")[2]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--help"], id="help"),
+        pytest.param(["scheduler", "--help"], id="help of the scheduler"),
+        pytest.param(["controller", "--help"], id="help of the controller"),
+        pytest.param(["run", "--help"], id="help of both"),
+        pytest.param(["version", "--client"], id="version"),
+    ],
+)
+def test_what_needs_no_server_imports_no_heavy_library(arguments: list[str]) -> None:
+    assert loaded(*arguments).strip() == "[]"
+
+
+def test_the_scheduler_in_a_cluster_imports_neither_kopf_nor_the_client_library() -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from enbloc.kube import Client, Cluster\n"
+        "from enbloc.kube.options import Options\n"
+        "from enbloc.live.scheduler import Scheduler\n"
+        "async def main():\n"
+        "    stop = asyncio.Event()\n"
+        "    stop.set()\n"
+        "    async with Client(Cluster('http://127.0.0.1:9'), component='test') as client:\n"
+        "        await Scheduler(client, Options(health_port=0, stop=stop)).run()\n"
+        "asyncio.run(main())\n"
+        "print([name for name in ('kopf', 'kubernetes', 'pydantic') if name in sys.modules])"
+    )
+    assert python(code).strip() == "[]"
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"  {name} " in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_exists_and_explains_itself(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--help"]) == 0
+    assert "Usage: enbloc " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["nonsense"], "No such command 'nonsense'", id="unknown command"),
+        pytest.param(["scheduler", "--bogus"], "No such option '--bogus'", id="unknown flag"),
+        pytest.param(["run", "--health-port", "70000"], "not in the range", id="bad port"),
+        pytest.param(
+            ["scheduler", "--kubeconfig", "/does/not/exist"],
+            "error: /does/not/exist: no such file; pass --kubeconfig FILE",
+            id="no such kubeconfig",
+        ),
+        pytest.param(
+            ["version", "--kubeconfig", "/does/not/exist"], "no such file", id="as for version"
+        ),
+    ],
+)
+def test_bad_usage_says_what_is_wrong_and_exits_with_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_a_command_the_help_is_shown_and_the_code_is_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([]) == 2
+    assert "Commands:" in capsys.readouterr().err
+
+
+def test_the_client_version_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "--client"]) == 0
+    assert capsys.readouterr().out == f"enbloc {enbloc.__version__}\n"
+
+
+def test_an_unreachable_server_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["version", "--kubeconfig", str(unreachable(tmp_path))]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == f"enbloc {enbloc.__version__}\n"
+    assert captured.err.startswith("error: cannot get /version")
+
+
+def unreachable(directory: Path) -> Path:
+    """A kubeconfig of a server that nobody runs."""
+    path = directory / "kubeconfig"
+    path.write_text(
+        """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+    )
+    return path

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+
+
+@contextmanager
+def server(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A server process that looks for an API server in vain."""
+    path = directory / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    command = [sys.executable, "-m", "enbloc.cli", *arguments]
+    with subprocess.Popen(
+        [*command, "--kubeconfig", str(path), "--health-port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], text: str) -> list[str]:
+    assert process.stderr is not None
+    lines: list[str] = []
+    for line in process.stderr:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f"{text!r} never came:\n{''.join(lines)}")
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controller", "run"])
+def test_an_unreachable_server_is_said_once_and_waited_for(tmp_path: Path, command: str) -> None:
+    with server(tmp_path, command, "--log-format", "text", "--no-leader-elect") as process:
+        read_until(process, "127.0.0.1:9")
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=30)
+        assert "Traceback" not in rest
+        assert process.returncode == 0
+
+
+def test_a_standby_stops_at_once_and_an_interrupt_is_told_by_130(tmp_path: Path) -> None:
+    with server(tmp_path, "scheduler", "--log-format", "json") as process:
+        lines = read_until(process, "Leader election")
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=30)
+        assert process.returncode == 130
+        for line in (*lines, *rest.splitlines()):
+            assert line.startswith('{"timestamp":'), line
+
+
+def test_the_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys, click\n"
+        "from enbloc.cli import servers\n"
+        "async def stubborn(options):\n"
+        "    print('ready', file=sys.stderr, flush=True)\n"
+        "    await options.stop.wait()\n"
+        "    print('stopping', file=sys.stderr, flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "with click.Context(servers.run):\n"
+        "    servers.serve(stubborn, log_format='text', verbose=0, kubeconfig=None)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        read_until(process, "ready")
+        process.send_signal(signal.SIGTERM)
+        read_until(process, "stopping")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 128 + signal.SIGTERM

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
+from enbloc.live.group_status import NOTHING, Shown, ShownCondition, cut, time_text, wanted
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Condition, Reason
+from enbloc.model.objects import RoleStatusObject
+
+T0, T1 = 1_800_000_000.7, 1_800_000_060.2
+
+
+def effect(
+    *conditions: ConditionValue, generation: int = 1, roles: tuple[RoleSucceeded, ...] = ()
+) -> SetGroupStatus:
+    return SetGroupStatus(
+        group=GroupKey("ns", "g"),
+        uid="u",
+        generation=generation,
+        incarnation="job-1",
+        started=None,
+        succeeded=0,
+        roles=roles,
+        attempts=3,
+        last_attempt=T0,
+        next_attempt=None,
+        conditions=conditions,
+    )
+
+
+def scheduled(status: bool | None, message: str = "") -> ConditionValue:
+    reason = {True: Reason.SCHEDULED, False: Reason.UNSCHEDULABLE, None: Reason.PENDING}[status]
+    return ConditionValue(Condition.SCHEDULED, status, reason, message)
+
+
+def only(shown: Shown) -> ShownCondition:
+    assert shown.conditions is not None
+    [condition] = shown.conditions
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        pytest.param(True, "True", id="yes"),
+        pytest.param(False, "False", id="no"),
+        pytest.param(None, "Unknown", id="not decided yet"),
+    ],
+)
+def test_a_condition_has_all_six_fields(status: bool | None, text: str) -> None:
+    condition = only(wanted(effect(scheduled(status, "why"), generation=7), NOTHING, T1))
+    assert condition.type == "Scheduled"
+    assert condition.status == text
+    assert condition.observed_generation == 7
+    assert condition.last_transition_time == time_text(T1)
+    assert condition.message == "why"
+
+
+def test_the_transition_time_stays_while_the_status_stays() -> None:
+    first = wanted(effect(scheduled(False, "no room")), NOTHING, T0)
+    second = wanted(effect(scheduled(False, "less room")), first, T1)
+    third = wanted(effect(scheduled(True, "room")), second, T1)
+    assert only(second).last_transition_time == time_text(T0)
+    assert only(third).last_transition_time == time_text(T1)
+
+
+def test_a_new_generation_is_a_change_and_the_same_again_is_none() -> None:
+    first = wanted(effect(scheduled(True)), NOTHING, T0)
+    assert wanted(effect(scheduled(True)), first, T1) == first.own()
+    assert wanted(effect(scheduled(True), generation=2), first, T1) != first.own()
+
+
+def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
+    mine = wanted(effect(scheduled(True), roles=(RoleSucceeded("ps", 1),)), NOTHING, T0)
+    assert mine.conditions is not None
+    assert mine.roles is not None
+    shown = Shown(
+        incarnation=mine.incarnation,
+        succeeded=mine.succeeded,
+        attempts=mine.attempts,
+        last_attempt_time=mine.last_attempt_time,
+        roles=(RoleStatusObject("worker"), *mine.roles),
+        conditions=(ShownCondition("Ready", "True"), *mine.conditions),
+    )
+    assert (
+        wanted(effect(scheduled(True), roles=(RoleSucceeded("ps", 1),)), shown, T1) == shown.own()
+    )
+
+
+def test_times_are_whole_seconds_in_utc() -> None:
+    assert time_text(0.9) == "1970-01-01T00:00:00Z"
+    assert time_text(None) is None
+
+
+@given(st.text(min_size=0, max_size=3000))
+def test_a_message_fits_and_keeps_its_beginning(message: str) -> None:
+    short = cut(message)
+    assert len(short) <= 1024
+    assert message.startswith(short.removesuffix("…"))
+    assert len(message) > 1024 or short == message
+
+
+def test_a_long_message_is_cut_between_words() -> None:
+    assert cut("three little words", limit=14) == "three little…"

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from enbloc.engine.effects import CancelPlan, Effect
+from enbloc.engine.events import Event, NodeGone
+from enbloc.live.clock import ServerClock
+from enbloc.live.inbox import BATCH, Inbox
+from enbloc.live.loop import Loop
+
+
+class Echo:
+    """Answers every node with a plan's end, one a step; asks for another step while it has any."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.left: list[str] = []
+        self.steps = 0
+        self.alarm: float | None = None
+
+    def apply(self, event: Event) -> None:
+        assert isinstance(event, NodeGone)
+        self.told.append(event.name)
+        self.left.append(event.name)
+
+    def step(self, now: float) -> Sequence[Effect]:
+        self.steps += 1
+        if self.alarm is not None and now >= self.alarm:
+            self.alarm = None
+            return [CancelPlan("alarm")]
+        return [CancelPlan(self.left.pop(0))] if self.left else []
+
+    def wakeup(self) -> float | None:
+        return 0.0 if self.left else self.alarm
+
+
+class World:
+    def __init__(self) -> None:
+        self.engine = Echo()
+        self.inbox = Inbox()
+        self.effects: list[str] = []
+        self.allowed = True
+        self.loop = Loop(self.engine, self.inbox, self.start, self.now, lambda: self.allowed)
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def start(self, effects: Sequence[Effect], seconds: float) -> None:
+        assert seconds >= 0
+        self.effects += [effect.plan for effect in effects if isinstance(effect, CancelPlan)]
+
+    async def rest(self) -> None:
+        """Let the loop run until it waits."""
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def world() -> World:
+    return World()
+
+
+async def test_what_is_put_is_applied_in_order_and_stepped_until_the_engine_rests(
+    world: World,
+) -> None:
+    running = asyncio.create_task(world.loop.run())
+    for name in ("a", "b", "c"):
+        world.inbox.put(NodeGone(name))
+    await world.rest()
+    assert world.engine.told == world.effects == ["a", "b", "c"]
+    assert not running.done()
+    world.loop.stop()
+    await running
+
+
+async def test_an_alarm_of_the_engine_ends_the_wait_without_any_event(world: World) -> None:
+    world.engine.alarm = world.now() + 0.01
+    running = asyncio.create_task(world.loop.run())
+    await asyncio.sleep(0.05)
+    assert world.effects == ["alarm"]
+    assert world.engine.steps == 1
+    world.loop.stop()
+    await running
+
+
+async def test_while_stepping_is_forbidden_events_are_applied_and_nothing_spins(
+    world: World,
+) -> None:
+    world.allowed = False
+    running = asyncio.create_task(world.loop.run())
+    world.inbox.put(NodeGone("a"))
+    await world.inbox.caught_up()
+    await world.rest()
+    assert world.engine.told == ["a"]
+    assert world.engine.steps == 0
+    world.allowed = True
+    world.inbox.wake()
+    await world.rest()
+    assert world.effects == ["a"]
+    world.loop.stop()
+    await running
+
+
+async def test_a_stop_takes_effect_before_the_next_step(world: World) -> None:
+    world.inbox.put(NodeGone("a"))
+    world.loop.stop()
+    await world.loop.run()
+    assert world.engine.steps == 0
+
+
+async def test_a_flood_of_events_does_not_keep_others_from_their_turn(world: World) -> None:
+    for index in range(3 * BATCH):
+        world.inbox.put(NodeGone(str(index)))
+    running = asyncio.create_task(world.loop.run())
+    turns = 0
+    while len(world.engine.told) < 3 * BATCH:
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns >= 3
+    world.loop.stop()
+    await running
+
+
+def test_the_clock_takes_the_offset_once_and_then_follows_the_monotonic_clock() -> None:
+    offset: list[float | None] = [None]
+    local = [5.0]
+    clock = ServerClock(lambda: offset[0], lambda: local[0])
+    with pytest.raises(AssertionError, match="not told its time"):
+        clock.now()
+    offset[0] = 1000.0
+    assert clock.now() == 1005.0
+    offset[0], local[0] = 2000.0, 6.0
+    assert clock.now() == 1006.0

@@ -1,0 +1,300 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+import logging
+from dataclasses import replace
+
+import pytest
+from tests.kube.memory import MemoryClient, Store
+
+from enbloc.engine.effects import ConditionValue, SetGroupStatus, SetPodCondition
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    Fenced,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    Unreachable,
+)
+from enbloc.live.latest import LatestWriter
+from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.troubles import Troubles
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Condition, Reason
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+
+GROUP = GroupKey("ns", "g")
+EFFECT = SetGroupStatus(
+    group=GROUP,
+    uid="u1",
+    generation=1,
+    incarnation="job-1",
+    started=None,
+    succeeded=0,
+    roles=(),
+    attempts=1,
+    last_attempt=1_800_000_000.0,
+    next_attempt=None,
+    conditions=(ConditionValue(Condition.SCHEDULED, False, Reason.UNSCHEDULABLE, "no room"),),
+)
+POD = PodKey("ns", "p")
+CONDITION = SetPodCondition(POD, PodUID("u2"), Reason.UNSCHEDULABLE, "no room")
+
+
+class Sink:
+    """Takes writes; holds them while closed, and fails them as it is told."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[str, int]] = []
+        self.open = asyncio.Event()
+        self.open.set()
+        self.errors: list[APIError] = []
+        self.in_flight = self.most = 0
+
+    async def write(self, key: str, value: int) -> None:
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            await self.open.wait()
+            if self.errors:
+                raise self.errors.pop(0)
+            self.written.append((key, value))
+        finally:
+            self.in_flight -= 1
+
+
+@pytest.fixture
+async def sink() -> Sink:
+    return Sink()
+
+
+@pytest.fixture
+def troubles() -> Troubles:
+    return Troubles()
+
+
+async def test_of_many_values_in_a_row_the_first_and_the_newest_are_written(
+    sink: Sink, troubles: Troubles
+) -> None:
+    writer = LatestWriter("tests", sink.write, troubles)
+    sink.open.clear()
+    writer.put("a", 1)
+    await asyncio.sleep(0)
+    for value in (2, 3, 4):
+        writer.put("a", value)
+    sink.open.set()
+    await writer.settled()
+    assert sink.written == [("a", 1), ("a", 4)]
+    assert sink.most == 1
+
+
+async def test_different_keys_are_written_at_once_but_not_too_many(
+    sink: Sink, troubles: Troubles
+) -> None:
+    writer = LatestWriter("tests", sink.write, troubles, slots=3)
+    sink.open.clear()
+    for index in range(10):
+        writer.put(f"k{index}", index)
+    await asyncio.sleep(0.01)
+    sink.open.set()
+    await writer.settled()
+    assert len(sink.written) == 10
+    assert sink.most == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(Unreachable("patch", "x/status", "reset", sent=True), id="connection reset"),
+        pytest.param(ServerError("patch", "x/status", "", code=500), id="500"),
+        pytest.param(Forbidden("patch", "x/status", "no", code=403), id="403"),
+    ],
+)
+async def test_a_write_is_repeated_while_the_server_may_come_to_take_it(
+    sink: Sink, troubles: Troubles, error: APIError
+) -> None:
+    writer = LatestWriter("tests", sink.write, troubles)
+    sink.errors = [error]
+    writer.put("a", 1)
+    await writer.settled()
+    assert sink.written == [("a", 1)]
+    assert troubles.text() == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(NotFound("patch", "x/status", "gone", code=404), id="gone"),
+        pytest.param(Conflict("patch", "x/status", "another uid", code=409), id="another object"),
+        pytest.param(Fenced("patch", "x/status", "not the leader"), id="not the leader"),
+        pytest.param(
+            Forbidden(
+                "patch",
+                "x/status",
+                "terminating",
+                code=403,
+                details={"causes": [{"reason": "NamespaceTerminating"}]},
+            ),
+            id="namespace terminating",
+        ),
+        pytest.param(Invalid("patch", "x/status", "bad", code=422), id="invalid"),
+    ],
+)
+async def test_a_write_that_is_pointless_is_dropped(
+    sink: Sink, troubles: Troubles, error: APIError
+) -> None:
+    writer = LatestWriter("tests", sink.write, troubles)
+    sink.errors = [error]
+    writer.put("a", 1)
+    await writer.settled()
+    assert sink.written == []
+    assert troubles.text() == ""
+
+
+async def test_a_missing_permission_is_named_once_and_until_it_is_there(
+    sink: Sink, troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    writer = LatestWriter("tests", sink.write, troubles)
+    sink.errors = [Forbidden("patch", "pods/status", "no", code=403) for _ in range(2)]
+    writer.put("a", 1)
+    writer.put("b", 2)
+    await asyncio.sleep(0.01)
+    assert "Not allowed to patch pods/status" in troubles.text()
+    await writer.settled()
+    assert troubles.text() == ""
+    assert [r.levelname for r in caplog.records] == ["ERROR", "INFO"]
+
+
+async def test_what_cannot_be_written_is_given_up_at_the_end(
+    sink: Sink, troubles: Troubles
+) -> None:
+    writer = LatestWriter("tests", sink.write, troubles)
+    sink.open.clear()
+    writer.put("a", 1)
+    await asyncio.sleep(0)
+    writer.close()
+    await writer.settled()
+    assert sink.written == []
+
+
+def test_one_message_for_many_is_said_once_and_shown_until_the_last_is_gone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    troubles = Troubles()
+    troubles.came("pods", "Server away")
+    troubles.came("nodes", "Server away")
+    troubles.went("pods")
+    assert troubles.text() == "Server away"
+    troubles.went("nodes")
+    troubles.went("nodes")
+    assert troubles.text() == ""
+    assert caplog.messages == ["Server away", "Recovered from: Server away"]
+
+
+# ── statuses ─────────────────────────────────────────────────────────────────────────────────
+
+
+def status_of(store: Store, plural: str, name: str) -> dict[str, object]:
+    found: dict[str, object] = store.objects[plural, name]["status"]
+    return found
+
+
+def store_with_group() -> Store:
+    store = Store()
+    metadata = {"name": "g", "namespace": "ns", "uid": "u1", "resourceVersion": "1"}
+    store.objects["podgroups", "g"] = {"metadata": metadata}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u2", "resourceVersion": "1"}
+    store.objects["pods", "p"] = {"metadata": metadata}
+    return store
+
+
+async def test_a_group_status_is_applied_with_the_uid_it_is_for(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, troubles)
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    [(verb, plural, body)] = client.sent
+    assert (verb, plural) == ("patch", "podgroups")
+    assert body["metadata"]["uid"] == "u1"
+    assert status_of(client.store, "podgroups", "g") == {
+        "incarnation": "job-1",
+        "succeeded": 0,
+        "attempts": 1,
+        "lastAttemptTime": "2027-01-15T08:00:00Z",
+        "conditions": [
+            {
+                "type": "Scheduled",
+                "status": "False",
+                "observedGeneration": 1,
+                "lastTransitionTime": "1970-01-01T00:00:00Z",
+                "reason": "Unschedulable",
+                "message": "no room",
+            }
+        ],
+    }
+
+
+async def test_a_status_that_stands_already_is_not_written_again(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    now = [0.0]
+    statuses = GroupStatuses(client, lambda: now[0], troubles)
+    for now[0] in (0.0, 100.0):
+        statuses.writer.put(GROUP, EFFECT)
+        await statuses.writer.settled()
+    assert len(client.sent) == 1
+    statuses.writer.put(GROUP, replace(EFFECT, generation=2))
+    await statuses.writer.settled()
+    assert len(client.sent) == 2
+
+
+async def test_a_group_made_anew_starts_from_nothing(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, troubles)
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    statuses.gone(GROUP)
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    assert len(client.sent) == 2
+
+
+async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    for message in ("no room", "less room"):
+        conditions.writer.put(CONDITION.uid, replace(CONDITION, message=message))
+        await conditions.writer.settled()
+    bodies = [body for _, _, body in client.sent]
+    assert [b["metadata"]["uid"] for b in bodies] == ["u2", "u2"]
+    [first], [second] = (b["status"]["conditions"] for b in bodies)
+    assert first["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+    assert second == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "less room",
+    }
+
+
+async def test_what_pods_show_decides_whether_a_condition_is_new(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    pod = Pod(POD, CONDITION.uid, PodSpec(), unschedulable=True)
+
+    async def written() -> dict[str, str]:
+        conditions.writer.put(CONDITION.uid, CONDITION)
+        await conditions.writer.settled()
+        [condition] = client.sent[-1][2]["status"]["conditions"]
+        assert isinstance(condition, dict)
+        return condition
+
+    conditions.seen(pod)
+    assert "lastTransitionTime" not in await written()
+    conditions.seen(replace(pod, unschedulable=False, node="n1"))
+    assert "lastTransitionTime" in await written()
+    conditions.gone(pod.uid)
+    assert "lastTransitionTime" in await written()
