@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc demo`: two gangs that would deadlock each other, and do not."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+#: The exit code of a process that SIGTERM ended.
+_TERMINATED = 128 + signal.SIGTERM
+
+
+@click.command(short_help="Show two gangs that would deadlock each other, and do not.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    help="The nodes, as a CSV with columns sn, cpu_milli, memory_mib, gpu, model.",
+)
+@click.option("--keep", is_flag=True, help="Leave everything running at the end, for kubectl.")
+@click.option("--no-color", is_flag=True, help="No colours, on a terminal neither.")
+def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
+    """Show two gangs that would deadlock each other, and do not.
+
+    Starts a sandbox, and enbloc beside it. Needs no cluster, and leaves nothing behind.
+    """
+    # Imported here: `--help` needs none of it.
+    from enbloc.demo.play import Settings, play  # noqa: PLC0415
+    from enbloc.demo.screen import colour_wanted  # noqa: PLC0415
+
+    settings = Settings(trace, keep, colour=colour_wanted(sys.stdout) and not no_color)
+
+    async def until_terminated() -> int:
+        terminated = asyncio.Event()
+        playing = asyncio.create_task(play(settings))
+
+        def end() -> None:
+            terminated.set()
+            playing.cancel()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+        try:
+            return await playing
+        except asyncio.CancelledError:
+            if terminated.is_set():
+                return _TERMINATED
+            raise  # Ctrl-C
+
+    return asyncio.run(until_terminated())
