@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 import pytest
+import uvloop
 
 from enbloc.controller.pacer import BUG_SECONDS, Pacer
 from enbloc.model.groups import GroupKey
@@ -149,3 +150,19 @@ async def test_closing_waits_for_what_runs_and_starts_nothing_more() -> None:
 
     assert recorder.calls == [(0, A)]
     assert recorder.running == 0
+
+
+def test_uvloop_whose_immediate_timers_know_no_time_is_paced_as_well() -> None:
+    recorder = Recorder()
+
+    async def ask_twice() -> None:
+        pacer = Pacer(recorder)
+        pacer.ask(A)
+        pacer.ask(A)
+        await asyncio.sleep(0.01)
+        await pacer.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(ask_twice())
+
+    assert [key for _, key in recorder.calls] == [A]

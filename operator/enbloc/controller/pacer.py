@@ -39,7 +39,8 @@ class Pacer:
         self._act = act
         self._interval = interval
         self._slots = asyncio.Semaphore(parallel)
-        self._timers: dict[GroupKey, asyncio.TimerHandle] = {}
+        # When each is due is kept beside it: a handle of uvloop's may not know.
+        self._timers: dict[GroupKey, tuple[float, asyncio.Handle]] = {}
         self._tasks: dict[GroupKey, asyncio.Task[None]] = {}
         self._again: set[GroupKey] = set()
         self._not_before: dict[GroupKey, float] = {}
@@ -54,25 +55,24 @@ class Pacer:
             return
         loop = asyncio.get_running_loop()
         due = max(loop.time() + delay, self._not_before.get(key, 0.0))
-        timer = self._timers.get(key)
-        if timer is not None:
-            if timer.when() <= due:
+        if key in self._timers:
+            earlier, timer = self._timers[key]
+            if earlier <= due:
                 return
             timer.cancel()
-        self._timers[key] = loop.call_at(due, self._start, key)
+        self._timers[key] = (due, loop.call_at(due, self._start, key))
 
     def forget(self, key: GroupKey) -> None:
         """This group is gone."""
         self._not_before.pop(key, None)
         self._again.discard(key)
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
+        if key in self._timers:
+            self._timers.pop(key)[1].cancel()
 
     async def close(self) -> None:
         """Start nothing more, and wait for what runs."""
         self._closed = True
-        for timer in self._timers.values():
+        for _, timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         if self._tasks:
