@@ -14,6 +14,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from tests.engine.cluster import Cluster, spec
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
@@ -32,7 +33,6 @@ from enbloc.engine.events import (
 )
 from enbloc.model.nodes import Node
 from enbloc.model.pods import Phase
-from tests.engine.cluster import Cluster, spec
 
 CPU = 4
 SETTINGS = Settings(validate=True, log=1_000_000)
@@ -294,14 +294,14 @@ class GangMachine(RuleBasedStateMachine):
             if not facts.quorum or not facts.pending or facts.problem:
                 continue
             needed = max(1, facts.total.deficit)
-            smallest = sorted(dict(pod.spec.requests)["cpu"] for pod in facts.pending)[:needed]
-            largest = smallest[-1]
+            # Each member takes at most one place of the largest size, so any order succeeds.
+            largest = max(dict(pod.spec.requests)["cpu"] for pod in facts.pending)
             places = sum(room // largest for room in free if room > 0)
             assert places < needed, f"{members.key} fits and is left waiting"
 
 
 GangMachine.TestCase.settings = settings(
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -122,7 +122,6 @@ def _meet(
         if outcome.diagnosis is None:
             outcome.diagnosis = tentative.ranking(pod).diagnosis()
         if len(outcome.needed) + len(candidates) - index - 1 < wanted:
-            outcome.failed = True
-            return []
+            break
     outcome.failed = len(outcome.needed) < wanted
     return []

@@ -64,14 +64,6 @@ class ClusterState:
         """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
         return Snapshot(self.nodes.snapshot(), self.placed.snapshot(), ledgers or {})
 
-    def seat(self, uid: PodUID) -> Seat | None:
-        """Where a pod is counted; None if nowhere."""
-        return self._seats.get(uid)
-
-    def seated(self, uids: Iterable[PodUID]) -> dict[PodUID, Seat]:
-        """The seats of those that have one."""
-        return {uid: self._seats[uid] for uid in uids if uid in self._seats}
-
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
     def pod_seen(self, pod: Pod) -> list[Happening]:

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The framework's own small machinery: registry, profile, status words, PerNode, check_plugin."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from enbloc.config import default_profiles
+from enbloc.errors import ConfigError
+from enbloc.framework import Diagnosis, PerNode, Profile, Reads, Registry, Status, refuse
+from enbloc.framework.decide import default_normalize, default_normalize_reversed
+from enbloc.framework.status import Code, refuse_for_good, wait
+from enbloc.model.nodes import Mask, Node, Nodes
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.resources import ResourceSpace
+from enbloc.plugins import IN_TREE
+from enbloc.testing import check_plugin
+
+POD = Pod(PodKey("ns", "p"), PodUID("u"), PodSpec())
+
+
+def table(*names: str) -> Nodes:
+    nodes = Nodes(ResourceSpace())
+    for name in names:
+        nodes.put(Node(name=name))
+    return nodes
+
+
+def test_the_default_profile_runs_the_in_tree_plugins_with_upstreams_weights() -> None:
+    [profile] = default_profiles().values()
+    assert profile.name == "enbloc"
+    assert {plugin.name for plugin in profile.plugins} == set(IN_TREE)
+    toleration = profile.plugin("TaintToleration")
+    assert toleration is not None
+    assert profile.weight(toleration) == 3
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        ("PrioritySort", "exactly one QueueSort plugin is needed, found none"),
+        ("DefaultBinder", "at least one Bind plugin is needed; enable DefaultBinder"),
+    ],
+)
+def test_a_profile_that_cannot_work_is_refused(left_out: str, said: str) -> None:
+    plugins = [factory() for name, factory in IN_TREE.items() if name != left_out]
+    with pytest.raises(ConfigError, match=said):
+        Profile("enbloc", tuple(plugins))
+
+
+def test_an_unknown_plugin_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(ConfigError, match=r'Unknown plugin "NodeNmae" .did you mean "NodeName"'):
+        Registry(IN_TREE).create("NodeNmae")
+
+
+def test_a_wrong_argument_of_a_plugin_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"plugin NodeName: wrong arguments: .*colour"):
+        Registry(IN_TREE).create("NodeName", {"colour": "red"})
+
+
+def test_the_registry_knows_the_in_tree_plugins() -> None:
+    assert set(IN_TREE) <= set(Registry(IN_TREE).names)
+
+
+def test_reasons_are_sorted_as_text_like_kube_schedulers() -> None:
+    diagnosis = Diagnosis(nodes=12, reasons=(("z", 2), ("a", 10)))
+    assert diagnosis.text() == "0/12 nodes are available: 10 a, 2 z."
+    assert Diagnosis(nodes=3, message="no").text() == "0/3 nodes are available: no."
+    assert Diagnosis().text() == "0/0 nodes are available:"
+
+
+def test_statuses_say_what_the_scheduler_does_with_them() -> None:
+    assert refuse("x").rejected
+    assert refuse_for_good("x").rejected
+    assert not wait(3).rejected
+    assert wait(3).timeout == 3
+    assert not Status(Code.ERROR).ok
+
+
+def test_normalising_scales_to_a_hundred_and_can_be_reversed() -> None:
+    scores = np.array([0, 1, 3])
+    assert default_normalize(scores).tolist() == [0, 33, 100]
+    assert default_normalize_reversed(scores).tolist() == [100, 67, 0]
+    zeros = np.zeros(2, np.int64)
+    assert default_normalize(zeros).tolist() == [0, 0]
+    assert default_normalize_reversed(zeros).tolist() == [100, 100]
+
+
+class EvenNodes(PerNode):
+    """Written for one node at a time."""
+
+    name: ClassVar[str] = "EvenNodes"
+
+    def filter_node(self, pod: Pod, node: Nodes) -> Status | None:
+        del pod
+        return None if int(node.names[0][-1]) % 2 == 0 else refuse("node(s) were odd")
+
+    def score_node(self, pod: Pod, node: Nodes) -> int:
+        del pod
+        return int(node.names[0][-1])
+
+
+def test_a_plugin_for_one_node_at_a_time_works_on_all() -> None:
+    nodes, plugin = table("node-0", "node-1", "node-2"), EvenNodes()
+    mask = plugin.filter(POD, nodes)
+    assert mask.tolist() == [True, False, True]
+    assert plugin.explain(POD, nodes, ~mask) == {"node(s) were odd": 1}
+    assert plugin.score(POD, nodes).tolist() == [0, 1, 2]
+    assert PerNode().filter(POD, nodes).all()
+    assert PerNode().score(POD, nodes).tolist() == [0, 0, 0]
+    check_plugin(plugin, examples=30)
+
+
+@dataclass(frozen=True)
+class Bad:
+    """Breaks one promise of the contract."""
+
+    answer: Any
+    name: ClassVar[str] = "Bad"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "bad"
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        del pod
+        mask: Mask = self.answer(nodes)
+        return mask
+
+
+@dataclass(frozen=True)
+class BadScore:
+    """As above, for Score."""
+
+    answer: Any
+    name: ClassVar[str] = "BadScore"
+    reads: ClassVar[Reads] = Reads.SPEC
+
+    def score(self, pod: Pod, nodes: Nodes) -> Any:
+        del pod
+        return self.answer(nodes)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        (Bad(lambda n: np.ones(len(n))), "must give bool"),
+        (Bad(lambda _: np.ones(99, bool)), "one bool a row"),
+        (Bad(lambda n: np.arange(len(n)) == 0), "not row-wise"),
+        (BadScore(lambda n: np.ones(len(n), np.int32)), "must give int64 or float64"),
+        (BadScore(lambda n: np.full(len(n), 101)), "above 100"),
+        (BadScore(lambda n: np.full(len(n), -1)), "below 0"),
+        (BadScore(lambda n: np.arange(len(n))), "not row-wise"),
+    ],
+)
+def test_check_plugin_says_which_promise_is_broken(plugin: Any, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        check_plugin(plugin, examples=50)
