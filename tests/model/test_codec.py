@@ -1,0 +1,384 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Objects as the API server sends them become facts, and never an exception."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enbloc.model.codec import NodeObject, PodGroupObject, PodObject, group, node, pod
+from enbloc.model.groups import Group, GroupKey, Memory, Role
+from enbloc.model.nodes import Node
+from enbloc.model.pods import Owner, Phase, Pod, PodKey
+from enbloc.model.resources import AMOUNT_LIMIT
+from enbloc.model.taints import Effect, Taint
+
+BOUND = {"name": "p", "namespace": "n", "uid": "u"}
+KEY = "enbloc.dev/pod-group"
+
+
+def read_pod(
+    metadata: dict[str, Any] | None = None,
+    spec: dict[str, Any] | None = None,
+    status: dict[str, Any] | None = None,
+) -> Pod:
+    document = {"metadata": {**BOUND, **(metadata or {})}, "spec": spec or {}, "status": status}
+    return pod(msgspec.json.decode(msgspec.json.encode(document), type=PodObject))
+
+
+def read_node(document: dict[str, Any]) -> Node:
+    return node(msgspec.convert(document, NodeObject))
+
+
+def read_group(spec: dict[str, Any], **more: Any) -> Group:
+    metadata = {"name": "g", "namespace": "n", "uid": "u", "resourceVersion": "7"}
+    return group(msgspec.convert({"metadata": metadata, "spec": spec, **more}, PodGroupObject))
+
+
+# ── pods ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_says_who_and_where_it_is() -> None:
+    made = read_pod(
+        {
+            "resourceVersion": "42",
+            "creationTimestamp": "2026-01-01T00:00:10Z",
+            "ownerReferences": [
+                {"kind": "Node", "name": "x", "uid": "1"},
+                {"kind": "Job", "name": "train", "uid": "2", "controller": True},
+            ],
+            "annotations": {"enbloc.dev/plan": '{"plan":"p1"}', "note": "grüß"},
+        },
+        {"schedulerName": "enbloc", "nodeName": "node-1", "priority": 5},
+        {"phase": "Running"},
+    )
+
+    assert made.key == PodKey("n", "p")
+    assert str(made.key) == "n/p"
+    assert (made.uid, made.scheduler, made.node, made.priority) == ("u", "enbloc", "node-1", 5)
+    assert made.resource_version == 42
+    assert made.created == 1767225610.0
+    assert made.owner == Owner("Job", "train", "2")
+    assert made.incarnation == "2"
+    assert made.receipt == '{"plan":"p1"}'
+    assert made.annotations_size == len('enbloc.dev/plan{"plan":"p1"}note') + 6
+    assert made.bound
+    assert made.running
+    assert made.problem == ""
+
+
+def test_a_bare_pod_with_nothing_but_nulls_is_read() -> None:
+    nulls = {
+        "labels": None, "annotations": None, "ownerReferences": None, "deletionTimestamp": None,
+        "creationTimestamp": None,
+    }  # fmt: skip
+    made = read_pod(nulls, {"nodeName": None, "schedulingGates": None, "containers": None})
+
+    assert made.problem == ""
+    assert (made.phase, made.node, made.group, made.owner) == (Phase.PENDING, "", None, None)
+    assert made.incarnation == ""
+    assert made.live
+    assert not made.bound
+
+
+@pytest.mark.parametrize(
+    ("phase", "read", "finished"),
+    [
+        ("Pending", Phase.PENDING, False),
+        ("Succeeded", Phase.SUCCEEDED, True),
+        ("Failed", Phase.FAILED, True),
+        ("Unknown", Phase.UNKNOWN, False),
+        ("Dreaming", Phase.UNKNOWN, False),
+        (None, Phase.PENDING, False),
+    ],
+)
+def test_phases(phase: str | None, read: Phase, *, finished: bool) -> None:
+    made = read_pod(status={"phase": phase})
+
+    assert made.phase is read
+    assert made.finished is finished
+
+
+def test_a_terminating_pod_and_a_gated_pod() -> None:
+    made = read_pod(
+        {"deletionTimestamp": "2026-01-01T00:00:00Z"}, {"schedulingGates": [{"name": "wait"}]}
+    )
+
+    assert made.deleting
+    assert made.gated
+    assert not made.live
+
+
+@pytest.mark.parametrize(
+    ("condition", "scheduled_at", "unschedulable"),
+    [
+        pytest.param(
+            {"status": "True", "lastTransitionTime": "1970-01-01T00:01:00Z"}, 60.0, False, id="True"
+        ),
+        pytest.param({"status": "True", "lastTransitionTime": None}, None, False, id="no time"),
+        pytest.param({"status": "True", "lastTransitionTime": "soon"}, None, False, id="bad time"),
+        pytest.param({"status": "False", "reason": "Unschedulable"}, None, True, id="refused"),
+        pytest.param({"status": "False", "reason": "SchedulerError"}, None, False, id="an error"),
+    ],
+)
+def test_the_condition_podscheduled(
+    condition: dict[str, Any], scheduled_at: float | None, *, unschedulable: bool
+) -> None:
+    conditions = [{"type": "Ready", "status": "False"}, {"type": "PodScheduled", **condition}]
+    made = read_pod(status={"conditions": conditions})
+
+    assert made.scheduled_at == scheduled_at
+    assert made.unschedulable is unschedulable
+
+
+@pytest.mark.parametrize(
+    ("labels", "identity"),
+    [
+        pytest.param({}, "", id="no JobSet"),
+        pytest.param({"jobset.sigs.k8s.io/restart-attempt": "3"}, "", id="attempt alone"),
+        pytest.param({"jobset.sigs.k8s.io/jobset-uid": "js"}, "js/0", id="first life"),
+        pytest.param(
+            {"jobset.sigs.k8s.io/jobset-uid": "js", "jobset.sigs.k8s.io/restart-attempt": "3"},
+            "js/3",
+            id="fourth life",
+        ),
+    ],
+)
+def test_jobset_s_labels_are_the_incarnation(labels: dict[str, str], identity: str) -> None:
+    made = read_pod({"labels": labels})
+
+    assert made.restart == identity
+    assert made.incarnation == identity
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "name", "conflict"),
+    [
+        pytest.param({KEY: "a"}, {}, "a", "", id="by label"),
+        pytest.param({}, {KEY: "a"}, "a", "", id="by annotation"),
+        pytest.param({KEY: "a"}, {KEY: "a"}, "a", "", id="by both, alike"),
+        pytest.param({KEY: "b"}, {KEY: "a"}, "a", "b", id="the annotation wins, and it is told"),
+        pytest.param({KEY: ""}, {KEY: ""}, None, "", id="an empty name is none"),
+        pytest.param({"other": "a"}, {}, None, "", id="no key of ours"),
+    ],
+)
+def test_a_pod_joins_a_group_of_its_namespace(
+    labels: dict[str, str], annotations: dict[str, str], name: str | None, conflict: str
+) -> None:
+    made = read_pod({"labels": labels, "annotations": annotations})
+
+    assert made.group == (GroupKey("n", name) if name else None)
+    assert made.group_conflict == conflict
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "role"),
+    [
+        ({"enbloc.dev/role": "worker"}, {}, "worker"),
+        ({"enbloc.dev/role": "worker"}, {"enbloc.dev/role": "driver"}, "driver"),
+        ({}, {}, ""),
+    ],
+)
+def test_a_member_says_its_role(
+    labels: dict[str, str], annotations: dict[str, str], role: str
+) -> None:
+    made = read_pod({"labels": {KEY: "g", **labels}, "annotations": annotations})
+
+    assert made.role == role
+
+
+def test_members_share_what_they_have_in_common() -> None:
+    owner = [{"kind": "Job", "name": "j", "uid": "j1", "controller": True}]
+    labels = {KEY: "g", "jobset.sigs.k8s.io/jobset-uid": "js"}
+    first, second = (
+        read_pod({"name": name, "labels": labels, "ownerReferences": owner}) for name in ("a", "b")
+    )
+
+    assert first.group is second.group
+    assert first.owner is second.owner
+    assert first.restart is second.restart
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ({"resourceVersion": "0x7"}, 'metadata.resourceVersion: "0x7" is no integer'),
+        ({"creationTimestamp": "yesterday"}, 'metadata.creationTimestamp: "yesterday" is no RFC'),
+        ({"creationTimestamp": "2026-01-01T00:00:00"}, "metadata.creationTimestamp:"),
+    ],
+)
+def test_a_pod_with_odd_metadata_is_read_and_told(metadata: dict[str, str], problem: str) -> None:
+    made = read_pod(metadata)
+
+    assert made.problem.startswith(problem)
+    assert (made.created, made.resource_version) == (0.0, 0)
+
+
+texts = st.text(max_size=6)
+maybe_texts = st.none() | st.dictionaries(texts, texts, max_size=2)
+quantities = st.none() | st.dictionaries(texts, texts | st.integers() | st.floats(), max_size=2)
+
+
+@given(texts, maybe_texts, maybe_texts, quantities, texts, st.none() | st.integers(-3, 3), texts)
+def test_reading_is_total(
+    text: str,
+    labels: dict[str, str] | None,
+    annotations: dict[str, str] | None,
+    amounts: dict[str, Any] | None,
+    word: str,
+    number: int | None,
+    other: str,
+) -> None:
+    metadata = {"name": text, "namespace": other, "resourceVersion": text, "labels": labels,
+                "annotations": annotations, "creationTimestamp": other}  # fmt: skip
+    conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": word}]
+    documents: list[tuple[Any, Any, dict[str, Any]]] = [
+        (pod, PodObject, {
+            "spec": {"containers": [{"resources": {"requests": amounts}}], "overhead": amounts,
+                     "tolerations": [{"operator": word, "effect": other}], "priority": number},
+            "status": {"phase": word, "conditions": conditions},
+        }),
+        (node, NodeObject, {
+            "spec": {"taints": [{"key": word, "effect": other}]},
+            "status": {"allocatable": amounts, "conditions": conditions},
+        }),
+        (group, PodGroupObject, {
+            "spec": {"minMember": number, "minResources": amounts, "scheduleTimeoutSeconds": number,
+                     "roles": [{"name": word, "minMember": number}, {"name": other}]},
+            "status": {"startedTime": word, "succeeded": number},
+        }),
+    ]  # fmt: skip
+    for read, kind, document in documents:
+        made = read(msgspec.convert({"metadata": metadata, **document}, kind))
+        assert isinstance(made.problem, str)
+
+
+# ── nodes ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_node_says_what_it_offers_and_whom_it_refuses() -> None:
+    made = read_node(
+        {
+            "metadata": {
+                "name": "a", "uid": "u", "resourceVersion": "9", "labels": {"z": "1", "b": "2"},
+            },
+            "spec": {
+                "unschedulable": True,
+                "taints": [
+                    {"key": "gpu", "value": "a100", "effect": "NoSchedule"},
+                    {"key": "soft", "effect": "PreferNoSchedule", "timeAdded": None},
+                ],
+            },
+            "status": {
+                "allocatable": {"pods": "110", "cpu": "7910m", "memory": "1Ki", "huge": "99Ei"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+    )  # fmt: skip
+
+    assert made == Node(
+        name="a",
+        uid="u",
+        labels=(("b", "2"), ("z", "1")),
+        taints=(Taint("gpu", "a100"), Taint("soft", "", Effect.PREFER_NO_SCHEDULE)),
+        unschedulable=True,
+        allocatable=(("cpu", 7910), ("huge", AMOUNT_LIMIT), ("memory", 1024), ("pods", 110)),
+        ready=True,
+        resource_version=9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [
+        (None, False),
+        ([], False),
+        ([{"type": "Ready", "status": "Unknown"}], False),
+        ([{"type": "Ready", "status": "True"}], True),
+    ],
+)
+def test_a_node_is_ready_only_when_its_kubelet_says_so(
+    conditions: list[dict[str, str]] | None, *, ready: bool
+) -> None:
+    assert read_node({"status": {"conditions": conditions}}).ready is ready
+
+
+def test_a_node_without_anything_offers_nothing() -> None:
+    assert read_node({"metadata": {"name": "a"}}) == Node("a", ready=False)
+
+
+def test_what_a_node_says_badly_counts_as_absent() -> None:
+    made = read_node(
+        {
+            "metadata": {"name": "a"},
+            "spec": {"taints": [{"key": "x", "effect": "Maybe"}]},
+            "status": {"allocatable": {"cpu": "lots", "pods": "5"}},
+        }
+    )
+
+    assert made.allocatable == (("pods", 5),)
+    assert made.taints == ()
+    assert 'status.allocatable[cpu]: "lots" is not a quantity' in made.problem
+    assert "spec.taints[0].effect: 'Maybe' is not a valid Effect; use NoSchedule" in made.problem
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_group_says_its_minimums_and_remembers() -> None:
+    made = read_group(
+        {
+            "minMember": 8,
+            "minResources": {"nvidia.com/gpu": "64", "cpu": 64},
+            "scheduleTimeoutSeconds": 30,
+            "roles": [{"name": "launcher", "minMember": 1}, {"name": "worker"}],
+            "priorityClassName": "low",
+        },
+        status={
+            "incarnation": "job-1",
+            "startedTime": "1970-01-01T00:01:00Z",
+            "succeeded": 3,
+            "attempts": 2,
+            "roles": [{"name": "worker", "succeeded": 3}, {"name": "launcher"}],
+        },
+    )
+
+    assert made == Group(
+        key=GroupKey("n", "g"),
+        uid="u",
+        min_member=8,
+        roles=(Role("launcher", 1), Role("worker", 0)),
+        min_resources=(("cpu", 64000), ("nvidia.com/gpu", 64)),
+        timeout=30,
+        priority_class="low",
+        resource_version=7,
+        memory=Memory("job-1", 60.0, 3, (("worker", 3), ("launcher", 0)), 2),
+    )
+    assert made.minimums() == (("launcher", 1), ("worker", 0))
+    assert str(made.key) == "n/g"
+
+
+def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
+    assert read_group({}) == Group(GroupKey("n", "g"), "u", resource_version=7)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"minMember": 0}, "spec.minMember: 0 is below 1; leave it out for 1"),
+        ({"minResources": {"cpu": "-1"}}, 'spec.minResources[cpu]: "-1" is negative'),
+        ({"scheduleTimeoutSeconds": -1}, "spec.scheduleTimeoutSeconds: -1 is negative; use 0"),
+        ({"roles": [{"name": ""}]}, 'spec.roles[0].name: "" is empty or taken'),
+        ({"roles": [{"name": "a"}, {"name": "a"}]}, 'spec.roles[1].name: "a" is empty or taken'),
+        ({"roles": [{"name": "a", "minMember": -1}]}, "spec.roles[0].minMember: -1 is negative"),
+        (
+            {"minMember": 2, "roles": [{"name": "a", "minMember": 3}]},
+            "spec.roles: their minimums add up to 3; raise spec.minMember from 2",
+        ),
+    ],
+)
+def test_a_group_that_cannot_be_meant_is_told_so(spec: dict[str, Any], problem: str) -> None:
+    assert read_group(spec).problem.startswith(problem)

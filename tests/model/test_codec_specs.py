@@ -1,0 +1,299 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A pod's class as the codec reads it: requests, constraints, and what is not honoured."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.model.codec import PodObject, pod
+from enbloc.model.labels import Operator, Requirement
+from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.taints import Effect, Toleration, TolerationOperator
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def read(spec: dict[str, Any] | None, status: dict[str, Any] | None = None, **more: Any) -> Pod:
+    metadata = {"name": "p", "namespace": "n", "uid": "u", **more}
+    return pod(msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, PodObject))
+
+
+def container(name: str = "main", **requests: str) -> dict[str, Any]:
+    return {"name": name, "resources": {"requests": requests}}
+
+
+def requests_of(made: Pod) -> dict[str, int]:
+    assert made.problem == ""
+    return dict(made.spec.requests)
+
+
+def test_requests_become_exact_integers_in_name_order() -> None:
+    made = read({"containers": [{**container(cpu="100m", memory="1Gi"), "image": "x"}]})
+
+    assert made.spec.requests == (("cpu", 100), ("memory", 2**30), ("pods", 1))
+    assert made.spec.nonzero_cpu == 100
+
+
+def test_a_sidecar_an_init_container_overhead_and_the_pod_level_all_count() -> None:
+    made = read(
+        {
+            "containers": [container(cpu="1")],
+            "initContainers": [
+                {**container("side", cpu="2"), "restartPolicy": "Always"},
+                container("init", cpu="5", memory="1Ki"),
+            ],
+            "overhead": {"cpu": "250m"},
+            "resources": {"requests": {"memory": "2Ki"}},
+        }
+    )
+
+    assert requests_of(made) == {"cpu": 7250, "memory": 2048, "pods": 1}
+
+
+def test_alike_pods_share_one_class() -> None:
+    spec = {"containers": [container(cpu="1")], "nodeSelector": {"b": "1", "a": "2"}}
+    alike = {"containers": [container("other", cpu="1000m")], "nodeSelector": {"a": "2", "b": "1"}}
+
+    first = read(spec)
+    assert read(spec | {"nodeName": "x", "priority": 7}, uid="2").spec is first.spec
+    assert read(alike, uid="3").spec is first.spec
+    assert read(spec | {"nodeSelector": {"a": "3"}}, uid="4").spec != first.spec
+
+
+def test_a_bound_pod_has_the_class_it_had_before() -> None:
+    spec = {"containers": [container(cpu="1")]}
+    statuses = [{"name": "main", "resources": {"requests": {"cpu": "1"}},
+                 "allocatedResources": {"cpu": "1"}}]  # fmt: skip
+
+    bound = read(spec | {"nodeName": "x"}, {"containerStatuses": statuses})
+
+    assert bound.spec is read(spec).spec
+    assert bound.spec.node_name == ""
+
+
+@pytest.mark.parametrize(
+    ("spec_cpu", "given", "allocated", "infeasible", "node", "cpu"),
+    [
+        pytest.param("1", "2", "1", False, "x", 2000, id="shrinking, not yet done by the kubelet"),
+        pytest.param("3", "1", "2", False, "x", 3000, id="growing, deferred"),
+        pytest.param("3", "1", "2", True, "x", 2000, id="growing, infeasible: the spec counts not"),
+        pytest.param("3", "9", "9", False, "", 3000, id="a pod that is not bound: spec only"),
+    ],
+)
+def test_a_resize_in_place_counts_what_is_really_taken(
+    spec_cpu: str, given: str, allocated: str, infeasible: bool, node: str, cpu: int
+) -> None:
+    reason = "Infeasible" if infeasible else "Deferred"
+    status = {
+        "containerStatuses": [
+            {"name": "main", "resources": {"requests": {"cpu": given}},
+             "allocatedResources": {"cpu": allocated}},
+            {"name": "gone", "resources": {"requests": {"cpu": "77"}}},
+        ],
+        "initContainerStatuses": [{"name": "init", "resources": {"requests": {"cpu": "99"}}},
+                                  {"name": "unreported"}],
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+    }  # fmt: skip
+    spec = {
+        "containers": [container(cpu=spec_cpu)],
+        "initContainers": [container("init", cpu="1m")],
+        "nodeName": node,
+    }
+
+    assert requests_of(read(spec, status))["cpu"] == cpu
+
+
+def test_a_sidecar_s_resize_counts_too() -> None:
+    side = {**container("side", cpu="1"), "restartPolicy": "Always"}
+    status = {"initContainerStatuses": [{"name": "side", "resources": {"requests": {"cpu": "4"}}}]}
+
+    made = read({"containers": [container()], "initContainers": [side], "nodeName": "x"}, status)
+
+    assert requests_of(made)["cpu"] == 4000
+
+
+def test_a_resize_of_the_pod_level_counts_for_what_it_names() -> None:
+    status = {
+        "resources": {"requests": {"cpu": "2", "memory": "9Gi"}},
+        "allocatedResources": {"cpu": "3"},
+    }
+    spec = {"containers": [container()], "resources": {"requests": {"cpu": "1"}}, "nodeName": "x"}
+
+    assert requests_of(read(spec, status)) == {"cpu": 3000, "pods": 1}
+
+
+def test_required_node_affinity_keeps_its_shape() -> None:
+    expressions = [
+        {"key": "zone", "operator": "In", "values": ["a", "b"]},
+        {"key": "gpu", "operator": "Exists", "values": None},
+    ]
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": ["x"]}]
+    terms = [{"matchExpressions": expressions, "matchFields": fields}, {"matchFields": None}]
+
+    made = read({"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}})
+
+    assert made.spec.node_affinity == (
+        NodeSelectorTerm(
+            (Requirement("zone", Operator.IN, ("a", "b")), Requirement("gpu", Operator.EXISTS)),
+            (Requirement("metadata.name", Operator.NOT_IN, ("x",)),),
+        ),
+        NodeSelectorTerm(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("affinity", "terms"),
+    [
+        pytest.param(None, None, id="none"),
+        pytest.param({"nodeAffinity": None}, None, id="empty"),
+        pytest.param({"nodeAffinity": {}}, None, id="only preferred"),
+        pytest.param({"nodeAffinity": {REQUIRED: {}}}, (), id="no terms match no node"),
+    ],
+)
+def test_absent_affinity_constrains_nothing(
+    affinity: dict[str, Any] | None, terms: tuple[()] | None
+) -> None:
+    assert read({"affinity": affinity}).spec.node_affinity == terms
+
+
+def test_tolerations_are_read_with_their_defaults() -> None:
+    made = read(
+        {
+            "tolerations": [
+                {"key": "a", "value": "1", "effect": "NoSchedule"},
+                {"operator": "Exists", "tolerationSeconds": 300, "effect": ""},
+                {"key": "b", "operator": "Gt", "value": None, "effect": None},
+            ]
+        }
+    )
+
+    assert made.spec.tolerations == (
+        Toleration("a", TolerationOperator.EQUAL, "1", Effect.NO_SCHEDULE),
+        Toleration("", TolerationOperator.EXISTS),
+        Toleration("b", TolerationOperator.GREATER_THAN),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        pytest.param(
+            {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}},
+            (f"spec.affinity.podAffinity.{REQUIRED}",),
+            id="required pod affinity",
+        ),
+        pytest.param(
+            {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},
+            (f"spec.affinity.podAntiAffinity.{REQUIRED}",),
+            id="required pod anti-affinity",
+        ),
+        pytest.param(
+            {"affinity": {"podAffinity": {REQUIRED: []}, "podAntiAffinity": {"preferred": [{}]}}},
+            (),
+            id="preferred ones are only wishes",
+        ),
+        pytest.param(
+            {
+                "topologySpreadConstraints": [
+                    {"whenUnsatisfiable": "ScheduleAnyway"},
+                    {"whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1},
+                ]
+            },
+            ("spec.topologySpreadConstraints[1]",),
+            id="hard spread",
+        ),
+        pytest.param(
+            {
+                "containers": [
+                    {"name": "a", "ports": [{"containerPort": 80}, {"hostPort": 80}]},
+                    {"name": "b", "ports": [{"hostPort": 0}]},
+                ],
+                "initContainers": [
+                    {"name": "i", "ports": [{"hostPort": 1}]},
+                    {"name": "s", "ports": [{"hostPort": 1}], "restartPolicy": "Always"},
+                ],
+            },
+            ("spec.containers[0].ports[1].hostPort", "spec.initContainers[1].ports[0].hostPort"),
+            id="host ports of what keeps running",
+        ),
+        pytest.param(
+            {
+                "volumes": [
+                    {"name": "a", "emptyDir": {}},
+                    {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
+                    {"name": "c", "ephemeral": {}},
+                ]
+            },
+            ("spec.volumes[1].persistentVolumeClaim", "spec.volumes[2].ephemeral"),
+            id="volumes that may tie the pod to a node",
+        ),
+        pytest.param(
+            {"resourceClaims": [{"name": "gpu"}]}, ("spec.resourceClaims",), id="device claims"
+        ),
+        pytest.param({"containers": [container()]}, (), id="nothing of the kind"),
+    ],
+)
+def test_constraints_that_no_plugin_honours_are_named(
+    spec: dict[str, Any], paths: tuple[str, ...]
+) -> None:
+    assert read(spec).spec.unhonoured == paths
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param(None, "spec: missing", id="no spec"),
+        pytest.param(
+            {"containers": [container(), container("b", cpu="many")]},
+            'spec.containers[1].resources.requests[cpu]: "many" is not a quantity; write digits',
+            id="a request that is no quantity",
+        ),
+        pytest.param(
+            {"initContainers": [container(memory="-1Gi")]},
+            'spec.initContainers[0].resources.requests[memory]: "-1Gi" is negative; memory must',
+            id="a negative request",
+        ),
+        pytest.param(
+            {"overhead": {"cpu": "?"}}, "spec.overhead[cpu]:", id="overhead that is no quantity"
+        ),
+        pytest.param(
+            {"resources": {"requests": {"cpu": "?"}}},
+            "spec.resources.requests[cpu]:",
+            id="a pod-level request that is no quantity",
+        ),
+        pytest.param(
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        REQUIRED: {
+                            "nodeSelectorTerms": [
+                                {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+                            ]
+                        }
+                    }
+                }
+            },
+            f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0]"
+            '.operator: unknown "Near"; use one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
+            id="an operator that nobody knows",
+        ),
+        pytest.param(
+            {"tolerations": [{"operator": "Equal"}, {"effect": "Never"}]},
+            "spec.tolerations[1]: 'Never' is not a valid Effect; operators are Equal, Exists, Lt,",
+            id="an effect that nobody knows",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_field(
+    spec: dict[str, Any] | None, problem: str
+) -> None:
+    assert read(spec).problem.startswith(problem)
+
+
+def test_several_problems_are_told_at_once() -> None:
+    made = read({"containers": [container(cpu="x", memory="y")]})
+
+    assert made.problem.count("is not a quantity") == 2
+    assert made.spec == PodSpec()

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each filter and score answers, in cases small enough to check by hand."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tests.worlds import node, nodes, pod, snapshot, spec
+
+from enbloc.framework.status import Code, Status
+from enbloc.model.labels import Operator, Requirement
+from enbloc.model.nodes import Node
+from enbloc.model.pods import NodeSelectorTerm, PodSpec
+from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
+from enbloc.plugins.node_affinity import NodeAffinity
+from enbloc.plugins.node_name import NodeName
+from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.node_unschedulable import NodeUnschedulable
+from enbloc.plugins.taint_toleration import TaintToleration
+
+GiB = 2**30
+
+
+# ── NodeResourcesFit ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_fits_where_every_request_is_free() -> None:
+    table = nodes(node("a", cpu=4, nvidia_com__gpu=2), node("b", cpu=4), node("c", cpu=1))
+    table.place(0, spec(cpu=3, nvidia_com__gpu=1))
+
+    fits = NodeResourcesFit().filter
+
+    assert fits(pod(spec(cpu=1, nvidia_com__gpu=1)), table).tolist() == [True, False, False]
+    assert fits(pod(spec(cpu=2)), table).tolist() == [False, True, False]
+    assert fits(pod(spec()), table).tolist() == [True, True, True]
+    assert fits(pod(spec(amd_com__gpu=1)), table).tolist() == [False, False, False]
+
+
+def test_a_pod_that_asks_for_nothing_fits_on_an_overcommitted_node() -> None:
+    table = nodes(node("a", cpu=1))
+    table.place(0, spec(cpu=4))
+
+    assert NodeResourcesFit().filter(pod(spec()), table).tolist() == [True]
+    assert NodeResourcesFit().filter(pod(spec(cpu="1m")), table).tolist() == [False]
+
+
+def test_every_lacking_resource_is_a_reason() -> None:
+    table = nodes(node("a", cpu=1, pods=0), node("b", cpu=1), node("c", cpu=8, memory="8Gi"))
+    member, fit = pod(spec(cpu=2, memory="1Gi")), NodeResourcesFit()
+
+    refused = ~fit.filter(member, table)
+
+    assert fit.explain(member, table, refused) == Counter(
+        {"Insufficient cpu": 2, "Insufficient memory": 2, "Too many pods": 1}
+    )
+
+
+@pytest.mark.parametrize(
+    ("offers", "requests", "score"),
+    [
+        pytest.param({"cpu": 4, "memory": "4Gi"}, {"cpu": 1, "memory": "1Gi"}, 75, id="a quarter"),
+        pytest.param({"cpu": 4, "memory": "8Gi"}, {"cpu": 2, "memory": "2Gi"}, 62, id="the mean"),
+        pytest.param({"cpu": 3, "memory": "3Gi"}, {"cpu": 1, "memory": "1Gi"}, 66, id="truncated"),
+        pytest.param({"cpu": 4}, {"cpu": 1}, 75, id="a resource that is not offered counts not"),
+        pytest.param({"cpu": 1, "memory": "4Gi"}, {"cpu": 2, "memory": 0}, 50, id="too much is 0"),
+        pytest.param({"cpu": 1, "memory": "2Gi"}, {}, 90, id="defaults for what is not mentioned"),
+        pytest.param({}, {"cpu": 1}, 0, id="a node that offers nothing"),
+    ],
+)
+def test_the_emptier_node_scores_higher(
+    offers: dict[str, str], requests: dict[str, str], score: int
+) -> None:
+    table = nodes(node("a", **offers))
+
+    assert NodeResourcesFit().score(pod(spec(**requests)), table).tolist() == [score]
+
+
+def test_placed_pods_count_in_scores_by_their_defaults() -> None:
+    table = nodes(node("a", cpu=1, memory="2000Mi"))
+    table.place(0, PodSpec())
+
+    assert NodeResourcesFit().score(pod(PodSpec()), table).tolist() == [80]
+
+
+def test_scores_stay_exact_for_the_largest_machine() -> None:
+    capacity = 2**56 - 1
+    table = nodes(Node("a", allocatable=(("memory", capacity),)))
+    tiny = PodSpec(nonzero_cpu=0, nonzero_memory=1)
+
+    assert NodeResourcesFit().score(pod(tiny), table).tolist() == [(capacity - 1) * 100 // capacity]
+
+
+# ── the node object ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_that_names_its_node_goes_nowhere_else() -> None:
+    table = nodes(node("a"), node("b"))
+
+    assert NodeName().filter(pod(PodSpec(node_name="b")), table).tolist() == [False, True]
+    assert NodeName().filter(pod(PodSpec(node_name="gone")), table).tolist() == [False, False]
+    assert NodeName().filter(pod(), table).tolist() == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("toleration", "passes"),
+    [
+        (None, False),
+        (Toleration("", TolerationOperator.EXISTS), True),
+        (Toleration("node.kubernetes.io/unschedulable", TolerationOperator.EXISTS), True),
+        (Toleration("node.kubernetes.io/unschedulable"), True),
+        (Toleration("", TolerationOperator.EXISTS, effect=Effect.NO_EXECUTE), False),
+    ],
+)
+def test_a_cordoned_node_takes_only_those_who_tolerate_it(
+    toleration: Toleration | None, *, passes: bool
+) -> None:
+    table = nodes(replace(node("a"), unschedulable=True), node("b"))
+    member = pod(PodSpec(tolerations=(toleration,) if toleration else ()))
+
+    assert NodeUnschedulable().filter(member, table).tolist() == [passes, True]
+
+
+def test_hard_taints_refuse_and_soft_ones_only_score() -> None:
+    gpu = Taint("gpu", "a100", Effect.NO_SCHEDULE)
+    drain = Taint("drain", "", Effect.NO_EXECUTE)
+    soft = Taint("spot", "", Effect.PREFER_NO_SCHEDULE)
+    table = nodes(
+        replace(node("a"), taints=(gpu,)),
+        replace(node("b"), taints=(gpu, drain)),
+        replace(node("c"), taints=(soft,)),
+        node("d"),
+    )
+    tolerant = PodSpec(tolerations=(Toleration("gpu", TolerationOperator.EXISTS),))
+    taints = TaintToleration()
+
+    assert taints.filter(pod(), table).tolist() == [False, False, True, True]
+    assert taints.filter(pod(tolerant), table).tolist() == [True, False, True, True]
+    assert taints.score(pod(), table).tolist() == [0, 0, 1, 0]
+    assert taints.normalize(taints.score(pod(), table)).tolist() == [100, 100, 0, 100]
+
+
+def test_a_toleration_of_a_hard_effect_does_not_soften_a_soft_taint() -> None:
+    table = nodes(replace(node("a"), taints=(Taint("x", "", Effect.PREFER_NO_SCHEDULE),)))
+    hard = Toleration("x", TolerationOperator.EXISTS, effect=Effect.NO_SCHEDULE)
+    either = Toleration("x", TolerationOperator.EXISTS)
+
+    def score(toleration: Toleration) -> list[int]:
+        return TaintToleration().score(pod(PodSpec(tolerations=(toleration,))), table).tolist()
+
+    assert score(hard) == [1]
+    assert score(either) == [0]
+
+
+def test_selector_and_any_term_must_hold() -> None:
+    table = nodes(
+        Node("a", labels=(("disk", "ssd"), ("zone", "1"))),
+        Node("b", labels=(("zone", "1"),)),
+        Node("c", labels=(("disk", "ssd"), ("zone", "2"))),
+    )
+    zone_2 = NodeSelectorTerm((Requirement("zone", Operator.IN, ("2",)),))
+    by_name = NodeSelectorTerm(fields=(Requirement("metadata.name", Operator.IN, ("a",)),))
+    not_a = NodeSelectorTerm(fields=(Requirement("metadata.name", Operator.NOT_IN, ("a",)),))
+    other_field = NodeSelectorTerm(fields=(Requirement("spec.podCIDR", Operator.IN, ("a",)),))
+
+    def mask(*terms: NodeSelectorTerm, selector: tuple[tuple[str, str], ...] = ()) -> list[bool]:
+        of = PodSpec(node_selector=selector, node_affinity=terms)
+        return NodeAffinity().filter(pod(of), table).tolist()
+
+    assert mask(zone_2, by_name) == [True, False, True]
+    assert mask(zone_2, not_a, selector=(("disk", "ssd"),)) == [False, False, True]
+    assert mask(NodeSelectorTerm()) == [False, False, False]
+    assert mask(other_field) == [False, False, False]
+    assert mask() == [False, False, False]
+
+
+def test_terms_that_exclude_each_other_s_names_refuse_the_pod_as_a_whole() -> None:
+    both = NodeSelectorTerm(
+        fields=tuple(Requirement("metadata.name", Operator.IN, (name,)) for name in "ab")
+    )
+    facts = snapshot(nodes(node("a"), node("b")))
+
+    answer = NodeAffinity().pre_filter(pod(PodSpec(node_affinity=(both,))), facts)
+
+    assert answer == Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "pod affinity terms conflict")
+
+
+def test_a_pod_without_constraints_is_not_asked_about() -> None:
+    assert NodeAffinity().pre_filter(pod(), snapshot(nodes(node("a")))) is None
