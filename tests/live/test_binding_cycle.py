@@ -163,7 +163,7 @@ async def test_who_is_no_longer_the_leader_says_nothing_of_the_outcome() -> None
 async def test_an_unknown_outcome_is_told_at_once_and_settled_by_sending_again() -> None:
     class Bindings(MemoryClient):
         async def request(self, verb: str, *args: Any, **options: Any) -> bytes:
-            self.sent.append((verb, "pods/binding", options.get("body")))
+            self.sent.append((verb, args[0].plural, options.get("body")))
             if len(self.sent) == 1:
                 raise Unreachable(verb, "pods/binding", "reset", sent=True)
             await asyncio.sleep(0)

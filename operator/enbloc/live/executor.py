@@ -3,6 +3,7 @@
 """Executor: carries out what the engine decided; outcomes come back through the inbox."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, assert_never
@@ -28,6 +29,8 @@ from enbloc.live.report import DecisionLog
 from enbloc.live.statuses import GroupStatuses, PodConditions
 
 SLOTS: Final = 32
+#: How long a stop waits for statuses; who decides next writes them anew.
+STATUS_SECONDS: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +67,8 @@ class Executor:
         self._decisions = DecisionLog()
         self._binds: set[asyncio.Task[None]] = set()
         self._preparing: dict[asyncio.Task[None], str] = {}
+        self._broken = asyncio.Event()
+        self._fault: BaseException | None = None
         inbox.put(SlotsFree(slots))
 
     def start(self, effects: Sequence[Effect], seconds: float) -> None:
@@ -92,15 +97,29 @@ class Executor:
                 case _:
                     assert_never(effect)
 
+    async def run(self) -> None:
+        """Raise the exception of a Bind that broke, by a bug of ours; until cancelled.
+
+        Its outcome cannot be known, so only a new start from what the API server shows is safe.
+        """
+        await self._broken.wait()
+        assert self._fault is not None
+        raise self._fault
+
     async def finish(self, seconds: float) -> None:
-        """Let what is under way settle, for so long at most; then give the rest up."""
-        settled = asyncio.gather(
-            self._all_bound(), self._groups.writer.settled(), self._pods.writer.settled()
-        )
-        try:
-            await asyncio.wait_for(settled, seconds)
-        except TimeoutError:
+        """Let what is under way settle, then give the rest up.
+
+        Args:
+            seconds: the longest wait for Bindings; statuses wait for STATUS_SECONDS more.
+        """
+        if self._binds:
+            await asyncio.wait(self._binds, timeout=seconds)
+        if self._binds:
             logger.warning("Gave up %d Bindings whose outcome is unknown", len(self._binds))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STATUS_SECONDS):
+                await self._groups.writer.settled()
+                await self._pods.writer.settled()
         self.close()
 
     def close(self) -> None:
@@ -110,10 +129,6 @@ class Executor:
         self._groups.writer.close()
         self._pods.writer.close()
 
-    async def _all_bound(self) -> None:
-        while self._binds:
-            await asyncio.wait(self._binds)
-
     def _spawn(self, work: Coroutine[Any, Any, None], effect: Bind | PreBind) -> None:
         task = asyncio.create_task(work, name=f"bind {effect.target.pod}")
         if isinstance(effect, Bind):
@@ -122,6 +137,13 @@ class Executor:
         else:
             self._preparing[task] = effect.target.plan
             task.add_done_callback(self._preparing.pop)
+        task.add_done_callback(self._settled)
+
+    def _settled(self, task: asyncio.Task[None]) -> None:
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            self._fault = fault
+            self._broken.set()
 
     def _cancel(self, plan: str) -> None:
         """Drop the PreBinds of a plan; a Bind that was handed out is sent, and gets settled."""

@@ -90,6 +90,8 @@ class LatestWriter(Generic[K, V]):
         except APIError as error:
             logger.debug("Will say it of %s again: %s", key, error)
             return False
+        except Exception:  # a bug of ours costs what was to be said, not the scheduler
+            logger.exception("Failed to say it of %s", key)
         else:
             self._troubles.went(self._name)
         return True

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""One log line and the metrics of each decision."""
+"""What operators are told: one log line and the metrics of each decision, the queue's lengths."""
 
+import asyncio
 import logging
 from typing import Final
 
+from enbloc.engine import Engine
 from enbloc.engine.effects import Decided
 from enbloc.telemetry import metrics
 
@@ -16,6 +18,14 @@ _SAID: Final = {
     "waiting": "Pod group waits with its room reserved",
     "error": "Failed to decide on pod group",
 }
+
+
+async def count_groups(engine: Engine) -> None:
+    """Keep the metric of groups by their place in the queue, until cancelled."""
+    while True:
+        for place, count in engine.queue_counts().items():
+            metrics.POD_GROUPS.labels(place.value).set(count)
+        await asyncio.sleep(1)
 
 
 class DecisionLog:

@@ -25,6 +25,7 @@ from enbloc.live.inbox import Inbox
 from enbloc.live.loop import Loop
 from enbloc.live.notes import FLUSH_SECONDS, Notes
 from enbloc.live.reflect import Feed, Feeds
+from enbloc.live.report import count_groups
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.troubles import Troubles
 from enbloc.model import names
@@ -112,7 +113,9 @@ class Scheduler:
     async def _run(self) -> int:
         async with self._notes:
             working = [asyncio.create_task(feed.run()) for feed in self._feeds]
-            working += [asyncio.create_task(each.run()) for each in (self._beat, self._loop)]
+            for each in (self._beat, self._loop, self._executor):
+                working.append(asyncio.create_task(each.run()))
+            working.append(asyncio.create_task(count_groups(self._engine)))
             leading = asyncio.create_task(self._lead())
             stopping = asyncio.create_task(self._stop.wait())
             everything = [*working, leading, stopping]
