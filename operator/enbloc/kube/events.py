@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from cachetools import LRUCache
+
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.errors import (
     AlreadyExists,
@@ -28,6 +30,7 @@ from enbloc.kube.paths import EVENTS, Resource
 from enbloc.telemetry import metrics
 
 QUEUE_LENGTH: Final = 1000
+SERIES: Final = 4096
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 SWEEP_SECONDS: Final = 60.0
@@ -133,7 +136,8 @@ class Recorder:
         self._instance = instance[:_WORD]
         self._queue: deque[Notice] = deque()
         self._filled = asyncio.Event()
-        self._series: dict[tuple[object, ...], _Series] = {}
+        # Bounded: when many pods are placed at once, what is forgotten merely starts anew.
+        self._series: LRUCache[tuple[object, ...], _Series] = LRUCache(SERIES)
 
     def emit(self, notice: Notice) -> None:
         """Queue an event; when 1000 wait, the oldest is dropped and counted."""

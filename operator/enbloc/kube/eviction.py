@@ -33,6 +33,8 @@ async def evict(
 ) -> Evicted | Blocked | Refused | Unknown:
     """Ask for the deletion of the pod if it still has this UID; sent once.
 
+    Of a pod with another UID the server says so only by running into its timeout: Unknown.
+
     The grace period is the pod's own: a shorter one frees room while containers still run.
 
     Raises:

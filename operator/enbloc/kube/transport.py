@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import aiohttp
 import msgspec
-from yarl import URL
 
 import enbloc
 from enbloc.errors import ConfigError
@@ -190,7 +189,7 @@ class Transport:
             headers["Authorization"] = authorization
         return await self._session.request(
             _METHODS[call.verb],
-            URL(self._cluster.server + call.path, encoded=True),
+            self._cluster.server + call.path,
             data=call.body,
             headers=headers,
             timeout=call.timeout,
