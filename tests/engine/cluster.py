@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
@@ -34,6 +35,7 @@ from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.nodes import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.plugins import IN_TREE
 
 GiB = 1024**3
 
@@ -225,3 +227,12 @@ class Cluster:
             for e in self.effects
             if isinstance(e, SetPodCondition) and e.pod.name == name
         ]
+
+
+def cluster_with(*plugins: Any, weights: dict[str, int] | None = None) -> Cluster:
+    """A cluster whose profile runs the in-tree plugins, then these."""
+    in_tree = [factory() for factory in IN_TREE.values()]
+    profile = Profile("enbloc", (*in_tree, *plugins), weights or {})
+    cluster = Cluster(profiles={"enbloc": profile})
+    cluster.nodes("n1 n2", cpu=8)
+    return cluster

@@ -248,7 +248,7 @@ class GangMachine(RuleBasedStateMachine):
         engine = Engine(default_profiles(), self.cluster.engine.settings)
         again: list[Effect] = []
         for entry in self.cluster.engine.log:
-            if isinstance(entry, float):
+            if isinstance(entry, float | int):
                 again += engine.step(entry)
             else:
                 engine.apply(entry)
@@ -304,6 +304,6 @@ GangMachine.TestCase.settings = settings(
     max_examples=100,
     stateful_step_count=40,
     deadline=None,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestGangs = GangMachine.TestCase
