@@ -1,9 +1,236 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller's tests share."""
+"""An API server with our CRD, a namespace of its own for each test, and the controller on it."""
 
 import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-# looptime asks the policy for a loop in tests that have none; the policy would make one that
-# nobody closes. Once told that there is none, it makes none.
-asyncio.set_event_loop(None)
+import pytest
+import pytest_asyncio
+import yaml
+from tests.controlplane import ControlPlane
+
+from enbloc.controller import run_controller
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.config import load
+from enbloc.kube.errors import NotFound
+from enbloc.kube.options import Options
+from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.model import names
+from enbloc.telemetry import Health
+
+CRD: dict[str, Any] = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text())
+NUMBERS = itertools.count()
+PATIENCE = 20.0
+
+
+async def eventually(probe: Callable[[], Awaitable[Any]], seconds: float = PATIENCE) -> Any:
+    """What the probe gives, once it is true."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        found = await probe()
+        if found:
+            return found
+        assert asyncio.get_running_loop().time() < deadline, f"in vain: {probe}"
+        await asyncio.sleep(0.05)
+
+
+@dataclass
+class World:
+    """One namespace of an API server, and what a scheduler, a kubelet or a user does there."""
+
+    client: Client
+    kubeconfig: Path
+    namespace: str
+
+    async def create(self, resource: Resource, **body: Any) -> dict[str, Any]:
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+        created: dict[str, Any] = await self.client.create(resource, body, self.namespace)
+        return created
+
+    async def group(self, name: str = "train", **spec: Any) -> dict[str, Any]:
+        return await self.create(POD_GROUPS, metadata={"name": name}, spec=spec)
+
+    async def pod(
+        self, name: str, *, group: str = "train", role: str = "", owner: Any = None
+    ) -> dict[str, Any]:
+        labels = {names.POD_GROUP_KEY: group} | ({names.ROLE_KEY: role} if role else {})
+        container = {"name": "main", "image": "none"}
+        spec = {
+            "schedulerName": names.SCHEDULER_NAME,
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+        }
+        metadata = {"name": name, "labels": labels, "ownerReferences": [owner] if owner else []}
+        return await self.create(PODS, metadata=metadata, spec=spec)
+
+    async def bind(self, name: str, node: str = "n1") -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self.client.create(PODS, body, self.namespace, name=name, subresource="binding")
+
+    async def phase(self, name: str, phase: str, *, ready: bool = False) -> None:
+        condition = {"type": "Ready", "status": str(ready)}
+        await self.status(PODS, name, {"phase": phase, "conditions": [condition]})
+
+    async def status(self, resource: Resource, name: str, status: Any) -> None:
+        await self.client.patch(
+            resource,
+            name,
+            {"status": status},
+            self.namespace,
+            kind=PatchType.STRATEGIC,
+            subresource="status",
+        )
+
+    async def scheduler_says(
+        self, status: str, reason: str, name: str = "train", **fields: Any
+    ) -> None:
+        """The scheduler's part of the status, as its shell applies it."""
+        condition = {
+            "type": "Scheduled",
+            "status": status,
+            "reason": reason,
+            "message": "says the scheduler",
+            "observedGeneration": 1,
+            "lastTransitionTime": "2026-11-21T05:00:00Z",
+        }
+        body = {
+            "apiVersion": POD_GROUPS.api_version,
+            "kind": POD_GROUPS.kind,
+            "metadata": {"name": name, "namespace": self.namespace},
+            "status": {"conditions": [condition], **fields},
+        }
+        await self.client.patch(
+            POD_GROUPS,
+            name,
+            body,
+            self.namespace,
+            kind=PatchType.APPLY,
+            subresource="status",
+            query={"fieldManager": names.SCHEDULER_MANAGER, "force": "true"},
+        )
+
+    async def edit(self, name: str = "train", **spec: Any) -> None:
+        body = {"spec": spec}
+        await self.client.patch(POD_GROUPS, name, body, self.namespace, kind=PatchType.MERGE)
+
+    async def get(self, resource: Resource, name: str = "train") -> dict[str, Any]:
+        found: dict[str, Any] = await self.client.get(resource, name, self.namespace)
+        return found
+
+    async def until(self, state: str, name: str = "train", **counts: int) -> dict[str, Any]:
+        """The status, once its summary is this word and its counts are these."""
+
+        async def probe() -> dict[str, Any] | None:
+            status: dict[str, Any] = (await self.get(POD_GROUPS, name)).get("status") or {}
+            right = all(status.get(key) == count for key, count in counts.items())
+            return status if right and condition(status, "Ready").get("reason") == state else None
+
+        found: dict[str, Any] = await eventually(probe)
+        return found
+
+    def options(self, **changes: Any) -> Options:
+        return Options(
+            kubeconfig=self.kubeconfig,
+            **{
+                "leader_elect": False,
+                "lease_namespace": self.namespace,
+                "health_port": 0,
+                **changes,
+            },
+        )
+
+
+def condition(status: dict[str, Any], type_: str) -> dict[str, Any]:
+    """A condition of a status; empty if it is not there."""
+    found = (c for c in status.get("conditions") or () if c["type"] == type_)
+    return next(found, {})
+
+
+@dataclass
+class Running:
+    """A controller in this process.
+
+    Attributes:
+        code: resolves to its exit code.
+    """
+
+    code: asyncio.Task[int]
+    stop: asyncio.Event
+    health: Health = field(default_factory=Health)
+
+    def ready(self) -> bool:
+        return not self.health.failed("readyz")
+
+
+@asynccontextmanager
+async def controller(world: World, **options: Any) -> AsyncIterator[Running]:
+    """The controller on this world, stopped at the end."""
+    stop, health = asyncio.Event(), Health()
+    run = run_controller(world.options(stop=stop, **options), health=health)
+    running = Running(asyncio.create_task(run), stop, health)
+    try:
+        yield running
+    finally:
+        stop.set()
+        await running.code
+
+
+async def install_crd(client: Client) -> None:
+    """Apply the CRD, and wait until PodGroups are served."""
+    await client.create(CRDS, CRD)
+
+    async def served() -> bool:
+        try:
+            await client.page(POD_GROUPS, limit=1)
+        except NotFound:
+            return False
+        return True
+
+    await eventually(served)
+
+
+async def remove_crd(client: Client) -> None:
+    """Delete the CRD, and wait until PodGroups are not served."""
+    await client.delete(CRDS, CRD["metadata"]["name"])
+
+    async def gone() -> bool:
+        try:
+            await client.page(POD_GROUPS, limit=1)
+        except NotFound:
+            return True
+        return False
+
+    await eventually(gone)
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    with ControlPlane(controller_manager=False) as cp:
+        yield cp
+
+
+@pytest_asyncio.fixture(params=[pytest.param("controlplane", marks=pytest.mark.controlplane)])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A fresh namespace of a server that serves PodGroups."""
+    kubeconfig = request.getfixturevalue("control_plane").kubeconfig
+    async with Client(await load(kubeconfig), component="test") as client:
+        try:
+            await client.page(POD_GROUPS, limit=1)
+        except NotFound:
+            await install_crd(client)
+        namespace = f"t{next(NUMBERS)}"
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        await client.create(NAMESPACES, body)
+        yield World(client, kubeconfig, namespace)

@@ -19,6 +19,10 @@ def waits(gang: str, at: float, reason: str = "Unschedulable") -> GroupSeen:
     return GroupSeen(at, gang, reason, reason, "no room")
 
 
+def ended(gang: str, state: str = "Succeeded") -> GroupSeen:
+    return GroupSeen(7.0, gang, state, "Scheduled", "2 of 2")
+
+
 RIGHT: list[Seen] = [
     *pods("a", 0.0, "Pending", node=""),
     *pods("b", 0.0, "Pending", node=""),
@@ -28,6 +32,8 @@ RIGHT: list[Seen] = [
     *pods("a", 3.0, "Succeeded"),
     *pods("b", 3.1, "Running"),
     *pods("b", 6.0, "Succeeded"),
+    ended("a"),
+    ended("b"),
 ]
 
 
@@ -46,7 +52,9 @@ def test_the_other_order_is_as_good() -> None:
             other = "b" if seen.gang == "a" else "a"
             swapped.append(PodSeen(seen.at, other + seen.name[1:], other, seen.node, seen.phase))
         else:
-            swapped.append(waits("a", seen.at))
+            swapped.append(
+                GroupSeen(seen.at, "b" if seen.name == "a" else "a", seen.state, seen.reason)
+            )
     assert judge_gangs(swapped, TWO) == []
 
 
@@ -64,7 +72,7 @@ def test_the_other_order_is_as_good() -> None:
             id="a burst that takes too long",
         ),
         pytest.param(
-            [*RIGHT[:-2], PodSeen(5.0, "b-0", "b", phase=""), *RIGHT[-2:]],
+            [*RIGHT[:-4], PodSeen(5.0, "b-0", "b", phase=""), *RIGHT[-4:]],
             "gang b: 1 of 2 pods were on nodes 5.0 s after the start",
             id="a gang that loses a pod",
         ),
@@ -79,9 +87,14 @@ def test_the_other_order_is_as_good() -> None:
             id="no reason given",
         ),
         pytest.param(
-            [waits("b", 0.2, "Pending") if isinstance(one, GroupSeen) else one for one in RIGHT],
+            [waits("b", 0.2, "Pending") if one == waits("b", 0.2) else one for one in RIGHT],
             "gang b: before it started its PodGroup said Pending, not Unschedulable",
             id="another reason given",
+        ),
+        pytest.param(
+            without(RIGHT, ended("b")),
+            "gang b: its PodGroup says Unschedulable",
+            id="a PodGroup that does not say so",
         ),
         pytest.param(
             [*RIGHT, PodSeen(7.0, "b-0", "b", "n", "Failed", reason="OutOfcpu: full")],

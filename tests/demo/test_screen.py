@@ -92,9 +92,13 @@ def test_a_group_says_why_it_waits() -> None:
     screen, lines = printed()
     screen.group(GroupSeen(0, "b", "Unschedulable", "Unschedulable", "needs 8 pods"))
     screen.group(GroupSeen(0, "b", "Running", "Scheduled", "8 of 8"))
+    screen.group(GroupSeen(0, "b", "Unschedulable", "Scheduled", "8 of 8"))  # Ready lags behind
+    screen.group(GroupSeen(0, "b", "Pending"))
     assert lines == [
         "  1.50s  PodGroup b: Unschedulable — needs 8 pods",
         "  1.50s  PodGroup b: Running",
+        "  1.50s  PodGroup b: Scheduled — 8 of 8",
+        "  1.50s  PodGroup b: Pending",
     ]
 
 

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,10 +39,18 @@ class ProcessError(Exception):
 class Process:
     """One server, its log file, and its end."""
 
-    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = log
         self._command = list(command)
+        # Nothing of the developer's: etcd reads ETCD_*, Go reads proxies and GODEBUG.
+        self._environment = environment or {"PATH": os.environ.get("PATH", os.defpath)}
         self._popen: subprocess.Popen[bytes] | None = None
         self._starter: ThreadPoolExecutor | None = None
 
@@ -66,8 +74,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Nothing of the developer's: etcd reads ETCD_*, Go reads proxies and GODEBUG.
-                env={"PATH": os.environ.get("PATH", os.defpath)},
+                env=dict(self._environment),
                 # Ctrl-C in a terminal goes to the test, which then stops its servers in order.
                 process_group=0,
             )
@@ -82,6 +89,23 @@ class Process:
         if self._popen is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._popen.send_signal(signal.SIGTERM)
+
+    def finish(self, number: signal.Signals, seconds: float) -> int:
+        """Send it a signal and wait until it has ended; its exit code.
+
+        Raises:
+            ProcessError: it runs on; it is killed then.
+        """
+        assert self._popen is not None, f"{self.name} was not started"
+        self._popen.send_signal(number)
+        try:
+            return self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise ProcessError(
+                f"{self.name} has not ended {seconds:g} s after {number.name}\n{self.tail()}"
+            ) from None
+        finally:
+            self.stop(0)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """End it: asked first, and killed after so many seconds (0: killed without asking)."""

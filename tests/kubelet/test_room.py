@@ -27,7 +27,7 @@ def refused(
         allocatable={"cpu": 4000, "memory": 2**30, "pods": 2, "nvidia.com/gpu": 2},
         used=used or {},
     )
-    return why and why.reason
+    return None if why is None else why.reason
 
 
 @pytest.mark.parametrize(

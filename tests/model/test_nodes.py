@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 from tests.strategies import NAMES, RESOURCES, World, demands, nodes_named, requirements, worlds
 from tests.worlds import node, nodes, spec
 
@@ -62,16 +68,23 @@ class Model:
         assert table.count_taints(hard)[row] == sum(map(hard, fact.taints))
 
 
+picks = st.integers(0, 59)
+
+
 class TableMachine(RuleBasedStateMachine):
     """A live table, and snapshots and forks taken from it at any time."""
 
-    copies = Bundle("copies")
-
-    @initialize()
-    def start(self) -> None:
+    @initialize(facts=st.tuples(*map(nodes_named, NAMES[:3])), classes=st.tuples(*[demands] * 3))
+    def start(self, facts: tuple[Node, ...], classes: tuple[PodSpec, ...]) -> None:
         self.table = Nodes(ResourceSpace())
         self.model = Model()
         self.kept: list[tuple[Nodes, Model]] = []
+        self.classes = classes
+        for fact in facts:
+            self.put(fact)
+
+    def some_row(self, pick: int) -> int:
+        return pick % len(self.table)
 
     @rule(node=st.sampled_from(NAMES).flatmap(nodes_named))
     def put(self, node: Node) -> None:
@@ -89,44 +102,51 @@ class TableMachine(RuleBasedStateMachine):
             assert (NodeChange.READY in change) == (old.ready != node.ready)
         assert (self.table.version > before) == bool(change)
 
-    @rule(name=st.sampled_from(NAMES))
-    def drop(self, name: str) -> None:
+    @precondition(lambda self: len(self.table) > 1)
+    @rule(pick=picks)
+    def drop(self, pick: int) -> None:
+        name, last = self.table.names[self.some_row(pick)], self.table.names[-1]
         row = self.table.row(name)
-        last = self.table.names[-1] if len(self.table) else ""
         assert self.table.drop(name) == row
-        if row is not None:
-            del self.model.nodes[name], self.model.pods[name]
-            if last != name:
-                assert self.table.row(last) == row
+        del self.model.nodes[name], self.model.pods[name]
+        if last != name:
+            assert self.table.row(last) == row
 
-    @rule(name=st.sampled_from(NAMES), pod=demands)
-    def place(self, name: str, pod: PodSpec) -> None:
+    @rule()
+    def drop_what_is_not_there(self) -> None:
+        version = self.table.version
+        assert self.table.drop("nobody") is None
+        assert self.table.version == version
+
+    @rule(pick=picks, of=picks)
+    def place(self, pick: int, of: int) -> None:
+        row, pod = self.some_row(pick), self.classes[of % 3]
+        before = self.table.placed_version
+        self.table.place(row, pod)
+        self.model.pods[self.table.names[row]].append(pod)
+        assert self.table.placed_version > before
+
+    @precondition(lambda self: any(self.model.pods.values()))
+    @rule(pick=picks)
+    def take_off(self, pick: int) -> None:
+        names = [name for name in self.table.names if self.model.pods[name]]
+        name = names[pick % len(names)]
         row = self.table.row(name)
-        if row is not None:
-            before = self.table.placed_version
-            self.table.place(row, pod)
-            self.model.pods[name].append(pod)
-            assert self.table.placed_version > before
+        assert row is not None
+        self.table.place(row, self.model.pods[name].pop(), -1)
 
-    @rule(name=st.sampled_from(NAMES))
-    def take_off(self, name: str) -> None:
-        row = self.table.row(name)
-        if row is not None and self.model.pods[name]:
-            self.table.place(row, self.model.pods[name].pop(), -1)
-
-    @rule(target=copies)
-    def snapshot(self) -> Nodes:
+    @rule()
+    def snapshot(self) -> None:
         self.kept.append((self.table.snapshot(), self.model.copy()))
-        return self.kept[-1][0]
 
-    @rule(source=copies, name=st.sampled_from(NAMES), pod=demands)
-    def fork(self, source: Nodes, name: str, pod: PodSpec) -> None:
-        model = next(model for table, model in self.kept if table is source).copy()
-        fork = source.fork()
-        row = fork.row(name)
-        if row is not None:
-            fork.place(row, pod)
-            model.pods[name].append(pod)
+    @precondition(lambda self: bool(self.kept))
+    @rule(which=picks, pick=picks, of=picks)
+    def fork(self, which: int, pick: int, of: int) -> None:
+        source, seen = self.kept[which % len(self.kept)]
+        fork, model, pod = source.fork(), seen.copy(), self.classes[of % 3]
+        row = pick % len(fork)
+        fork.place(row, pod)
+        model.pods[fork.names[row]].append(pod)
         self.kept.append((fork, model))
 
     @invariant()

@@ -4,7 +4,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from enbloc.controller.login import Login
@@ -18,12 +19,24 @@ from enbloc.kube.paths import POD_GROUPS
 
 log = logging.getLogger(__name__)
 
-#: How often it is asked whether PodGroups can be listed, while they cannot (seconds).
-PROBE_SECONDS: Final = 2.0
-#: kopf has given up by then if it was going to (seconds).
-PROVEN_SECONDS: Final = 8.0
 _LISTING: Final = "listing podgroups"
 _WATCHING: Final = "watching podgroups"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for what (seconds).
+
+    Attributes:
+        probe: between two looks whether PodGroups can be listed.
+        retries: kopf repeats a request that failed after each of these, and then gives up; few,
+            so that what is wrong is said soon.
+        proven: kopf works if it has not given up by then; above the sum of `retries`.
+    """
+
+    probe: float = 2.0
+    retries: Sequence[float] = (0.5, 1.0, 2.0)
+    proven: float = 8.0
 
 
 class Groups:
@@ -34,15 +47,22 @@ class Groups:
         notices: told what stands in the way.
         begins: called before all PodGroups are told of anew.
         seen: told of every PodGroup.
+        patience: how long to wait for what.
     """
 
     def __init__(
-        self, client: Client, notices: Notices, begins: Callable[[], None], seen: Seen
+        self,
+        client: Client,
+        notices: Notices,
+        begins: Callable[[], None],
+        seen: Seen,
+        patience: Patience = Patience(),
     ) -> None:
         self._client = client
         self._notices = notices
         self._begins = begins
         self._seen = seen
+        self._patience = patience
         self._backoff = Backoff()
         self._problem: str | None = None
 
@@ -52,9 +72,10 @@ class Groups:
         while True:
             await self._until_listable()
             self._begins()
-            proven = asyncio.get_running_loop().call_later(PROVEN_SECONDS, self._proven)
+            loop = asyncio.get_running_loop()
+            proven = loop.call_later(self._patience.proven, self._proven)
             try:
-                await Watch(login, self._seen).run()
+                await Watch(login, self._seen, self._patience.retries).run()
             except NotServedYet as error:
                 log.debug("Watching again: %s", error)
             except (WatchFailed, ConfigError) as error:
@@ -81,7 +102,7 @@ class Groups:
                 self._notices.say(_LISTING, None)
                 return
             self._notices.say(_LISTING, problem)
-            await asyncio.sleep(PROBE_SECONDS)
+            await asyncio.sleep(self._patience.probe)
 
     def _failed(self, problem: str) -> None:
         # Once is nothing to tell of: a server that restarts, a kind that is applied anew.

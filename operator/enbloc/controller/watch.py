@@ -17,7 +17,7 @@ when ours appears, and runs it again.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import kopf
@@ -28,11 +28,10 @@ from enbloc.errors import EnblocError
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import names
 
-#: How often kopf itself repeats a request that failed, and after how long (seconds); then it
-#: gives up and is run anew. Short, so that what is wrong is said soon.
-RETRIES: Final = (0.5, 1.0, 2.0)
 REQUEST_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 5.0
+#: TLS connections take a moment to close after kopf has closed them; its loop waits for that.
+FAREWELL_SECONDS: Final = 0.2
 FINALIZER: Final = f"{names.API_GROUP}/cleanup"
 
 Seen = Callable[[str | None, Mapping[str, Any]], None]
@@ -53,11 +52,15 @@ class Watch:
     Args:
         login: gives the connection to use; called in the loop that runs `run`.
         seen: told of every PodGroup; called in that loop as well.
+        retries: after how long kopf repeats a request that failed, each time (seconds).
     """
 
-    def __init__(self, login: Callable[[], Awaitable[Connection]], seen: Seen) -> None:
+    def __init__(
+        self, login: Callable[[], Awaitable[Connection]], seen: Seen, retries: Sequence[float]
+    ) -> None:
         self._login = login
         self._seen = seen
+        self._retries = retries
 
     async def run(self) -> None:
         """Watch until cancelled.
@@ -123,20 +126,21 @@ class Watch:
 
         await kopf.operator(
             registry=registry,
-            settings=_settings(),
+            settings=_settings(self._retries),
             clusterwide=True,
             standalone=True,
             stop_flag=stop,
         )
+        await asyncio.sleep(FAREWELL_SECONDS)
 
 
-def _settings() -> kopf.OperatorSettings:
+def _settings(retries: Sequence[float]) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.peering.standalone = True
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.process.ultimate_exiting_timeout = None  # would end the process by SIGKILL
-    settings.networking.error_backoffs = RETRIES
+    settings.networking.error_backoffs = retries
     settings.networking.request_timeout = REQUEST_SECONDS
     settings.networking.connect_timeout = CONNECT_SECONDS
     settings.watching.chunk_size = 500

@@ -50,6 +50,9 @@ def judge_gangs(log: Sequence[Seen], scenario: Scenario) -> list[str]:
         done = sum(pod.gang == gang and pod.phase == "Succeeded" for pod in last.values())
         if done != scenario.size:
             problems.append(f"gang {gang}: {done} of {scenario.size} pods succeeded")
+        said = [seen.shown for seen in log if isinstance(seen, GroupSeen) and seen.name == gang]
+        if names.Reason.SUCCEEDED not in said[-1:]:
+            problems.append(f"gang {gang}: its PodGroup says {said[-1] if said else 'nothing'}")
     starts = sorted((began, gang) for gang, began in bursts.items() if began is not None)
     if len(starts) == len(GANGS):
         began, second = starts[-1]

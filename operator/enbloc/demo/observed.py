@@ -5,10 +5,22 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from enbloc.demo.scenario import GANGS, JOB_LABEL
 from enbloc.model import names
 from enbloc.sandbox.objects import Object
+
+#: The states of a group whose minimum is placed.
+_PLACED: Final = frozenset(
+    {
+        names.Reason.STARTING,
+        names.Reason.RUNNING,
+        names.Reason.BELOW_MINIMUM,
+        names.Reason.SUCCEEDED,
+        names.Reason.FAILED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,13 @@ class GroupSeen:
     state: str = ""
     reason: str = ""
     message: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The state to show; Ready is another process' word, and lags behind Scheduled."""
+        if self.reason != names.Reason.SCHEDULED:
+            return self.reason or self.state
+        return self.state if self.state in _PLACED else self.reason
 
 
 Seen = PodSeen | GroupSeen

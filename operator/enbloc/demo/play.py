@@ -26,6 +26,7 @@ from enbloc.demo.stage import Stage
 from enbloc.kube import config
 from enbloc.kube.client import Client
 from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.model import names
 from enbloc.sandbox.shapes import Shape, read_trace
 
 #: Bounds of the waits: for processes to be up, for a decision on pods, for a gang to end (seconds).
@@ -34,6 +35,9 @@ DECIDE_SECONDS: Final = 20.0
 END_SECONDS: Final = 60.0
 #: Act one submits this share of the cluster's room at a time, one pod of each job at least.
 _SHARE: Final = 32
+#: What happens within this time is told together, for a few pods and for many (seconds).
+_TELL_SECONDS: Final = (0.1, 1.0)
+_FEW_PODS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ async def play(settings: Settings) -> int:
     shapes = demo_shapes() if settings.trace is None else read_trace(settings.trace)
     planned = scenario(shapes)
     folder = Path(tempfile.mkdtemp(prefix="enbloc-demo-"))
-    async with _theatre(folder, shapes, screen) as stage:
+    async with _theatre(folder, shapes, planned, screen) as stage:
         problems = await _one_by_one(stage, screen, shapes, planned)
         problems += await _as_gangs(stage, screen, shapes, planned)
         _say_outcome(screen, problems)
@@ -82,10 +86,13 @@ def _print(line: str) -> None:
 
 
 @asynccontextmanager
-async def _theatre(folder: Path, shapes: Sequence[Shape], screen: Screen) -> AsyncIterator[Stage]:
+async def _theatre(
+    folder: Path, shapes: Sequence[Shape], planned: Scenario, screen: Screen
+) -> AsyncIterator[Stage]:
     """A sandbox with these nodes, scheduler and controller, and the watches on it."""
     nodes, kubeconfig = folder / "nodes.csv", folder / "kubeconfig"
     _write_nodes(nodes, shapes)
+    every = _TELL_SECONDS[planned.size > _FEW_PODS]
     screen.title(f"Starting a sandbox with {len(shapes)} nodes, and enbloc beside it")
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(
@@ -108,7 +115,7 @@ async def _theatre(folder: Path, shapes: Sequence[Shape], screen: Screen) -> Asy
         stage = Stage(client, screen, (sandbox, enbloc))
         tasks = [
             asyncio.create_task(work)
-            for work in (stage.watch_pods(), stage.watch_groups(), stage.narrate())
+            for work in (stage.watch_pods(), stage.watch_groups(), stage.narrate(every))
         ]
         for task in tasks:
             stack.callback(task.cancel)
@@ -186,8 +193,8 @@ async def _as_gangs(
             screen.table(shapes, stage.pods.values(), planned.gpus)
         await stage.until(
             END_SECONDS,
-            "both gangs to finish",
-            lambda: all(pod.phase in ("Succeeded", "Failed") for pod in stage.pods.values()),
+            "both PodGroups to have succeeded",
+            lambda: all(_ended(stage, gang) for gang in GANGS),
         )
     except DemoError as error:
         return [str(error), *judge_gangs(stage.log, planned)]
@@ -198,6 +205,11 @@ async def _as_gangs(
 def _whole(stage: Stage, planned: Scenario) -> set[str]:
     """The gangs all of whose pods sit on nodes or have succeeded."""
     return {gang for gang, count in stage.held().items() if count == planned.size}
+
+
+def _ended(stage: Stage, gang: str) -> bool:
+    group = stage.groups.get(gang)
+    return group is not None and group.shown in (names.Reason.SUCCEEDED, names.Reason.FAILED)
 
 
 def _room(planned: Scenario) -> str:

@@ -71,8 +71,8 @@ class Screen:
 
     def group(self, seen: GroupSeen) -> None:
         """A PodGroup's new state, with its reason if it waits."""
-        text = f"PodGroup {seen.name}: {seen.state or seen.reason}"
-        if seen.message and seen.reason != "Scheduled":
+        text = f"PodGroup {seen.name}: {seen.shown}"
+        if seen.message and seen.shown == seen.reason:
             text += f" — {seen.message}"
         self.happened(text, seen.name)
 
@@ -134,5 +134,6 @@ def _listed(pods: Sequence[PodSeen], what: str) -> str:
     if what == "placed":
         return ", ".join(f"{pod.name} → {pod.node}" for pod in pods)
     if what == "no room":
-        return f"{', '.join(pod.name for pod in pods)} waits: {pods[0].waiting}"
+        verb = "waits" if len(pods) == 1 else "wait"
+        return f"{', '.join(pod.name for pod in pods)} {verb}: {pods[0].waiting}"
     return f"{', '.join(pod.name for pod in pods)} {what}"

@@ -19,8 +19,6 @@ from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
 from enbloc.kube.reflector import Reflector
 from enbloc.sandbox.objects import Object
 
-#: What happens within this time is told together (seconds).
-_TELL_SECONDS: Final = 0.1
 _PARALLEL: Final = 16
 _OURS: Final = {"labelSelector": JOB_LABEL}
 
@@ -39,7 +37,8 @@ class Stage:
         self.log: list[Seen] = []
         #: The latest state of each pod that exists.
         self.pods: dict[str, PodSeen] = {}
-        self._groups: dict[str, GroupSeen] = {}
+        #: The latest state of each PodGroup.
+        self.groups: dict[str, GroupSeen] = {}
         self._told: dict[str, PodSeen] = {}
         self._untold: dict[str, PodSeen] = {}
         self._changed = asyncio.Condition()
@@ -65,18 +64,18 @@ class Stage:
         async for item in groups.stream():
             if isinstance(item, Added | Modified):
                 seen = read_group(self._screen.clock(), item.object)
-                before = self._groups.get(seen.name)
-                self._groups[seen.name] = seen
+                before = self.groups.get(seen.name)
+                self.groups[seen.name] = seen
                 self.log.append(seen)
-                if (seen.state or seen.reason) and _news(before) != _news(seen):
+                if seen.shown and (before is None or before.shown != seen.shown):
                     self.tell()
                     self._screen.group(seen)
                 await self._notify()
 
-    async def narrate(self) -> None:
-        """Tell what happened to the pods, now and then, until cancelled."""
+    async def narrate(self, every: float) -> None:
+        """Tell what happened to the pods every so many seconds, until cancelled."""
         while True:
-            await asyncio.sleep(_TELL_SECONDS)
+            await asyncio.sleep(every)
             self.tell()
 
     def held(self) -> dict[str, int]:
@@ -107,8 +106,6 @@ class Stage:
         """Begin a new log; what exists stays known."""
         self.tell()
         self.log = []
-        self._told.clear()
-        self._groups.clear()
 
     # ── doing ────────────────────────────────────────────────────────────────────────────────
 
@@ -194,8 +191,4 @@ class Stage:
 
         await asyncio.gather(*map(delete, list(self.pods)))
         await self.until(seconds, "the pods to be gone", lambda: not self.pods)
-
-
-def _news(seen: GroupSeen | None) -> tuple[str, str] | None:
-    """What is worth a line when it changes."""
-    return None if seen is None else (seen.state, seen.reason)
+        self.tell()

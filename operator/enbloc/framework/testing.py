@@ -63,7 +63,7 @@ _terms = st.builds(
 )
 
 
-def _sorted(amounts: dict[str, int], **more: int) -> tuple[tuple[str, int], ...]:
+def _sorted(amounts: dict[Any, int], **more: int) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, value) for name, value in {**amounts, **more}.items() if value))
 
 

@@ -57,11 +57,8 @@ def pod(obj: PodObject) -> Pod:
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     problems = Problems()
     pod_spec, problem = pod_class(obj)
-    if problem:
-        problems.append(problem)
     member = membership(labels, annotations)
-    if member.problem:
-        problems.append(member.problem)
+    problems += filter(None, (problem, member.problem))
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
     return Pod(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,8 @@ class Requirement:
                 return value is None
             case Operator.GT | Operator.LT:
                 return value is not None and self._compares(value)
+            case _:
+                assert_never(self.operator)
 
     def _compares(self, value: str) -> bool:
         limit = _integer(self.values[0]) if len(self.values) == 1 else None
