@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The world that every end-to-end test gets, once on each target."""
+
+from collections.abc import AsyncGenerator, Generator, Iterator
+from pathlib import Path
+
+import pytest
+from tests.controlplane import ControlPlane
+from tests.e2e.targets import ControlPlaneTarget, Target
+from tests.e2e.world import World
+
+from enbloc.kube.client import Client
+from enbloc.kube.config import load
+
+_REPORT = pytest.StashKey[bool]()
+#: These look back at what all the others did.
+LAST = "test_permissions_e2e.py"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name == LAST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "call":
+        item.stash[_REPORT] = report.passed
+    return report
+
+
+@pytest.fixture(scope="session")
+def controlplane_target() -> Iterator[ControlPlaneTarget]:
+    with ControlPlane() as cp:
+        yield ControlPlaneTarget(cp)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("controlplane", marks=pytest.mark.controlplane),
+    ]
+)
+def target(request: pytest.FixtureRequest) -> Target:
+    found: Target = request.getfixturevalue(f"{request.param}_target")
+    return found
+
+
+@pytest.fixture
+async def world(
+    target: Target, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncGenerator[World]:
+    async with Client(await load(target.kubeconfig), component="e2e") as client:
+        world = World(target, client, tmp_path)
+        passed = False
+        try:
+            await world.open()
+            yield world
+            passed = request.node.stash.get(_REPORT, False)
+        finally:
+            await world.close(judge=passed)

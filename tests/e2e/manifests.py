@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The objects that the tests create."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from enbloc.kube.paths import JOBS, POD_GROUPS
+from enbloc.model import names
+
+
+def group(name: str, minimum: int) -> dict[str, Any]:
+    """A PodGroup."""
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {"name": name},
+        "spec": {"minMember": minimum},
+    }
+
+
+def pod(
+    name: str,
+    group: str = "",
+    *,
+    cpu: int = 1,
+    run_seconds: float | None = None,
+    scheduler: str = names.SCHEDULER_NAME,
+    node: str = "",
+    node_selector: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A pod.
+
+    Args:
+        name: its name; "" in a template.
+        group: the PodGroup that it names; "" for none.
+        cpu: what it requests.
+        run_seconds: after which it succeeds; None: it runs on.
+        scheduler: who is to place it.
+        node: where it is already.
+        node_selector: labels that its node must have.
+    """
+    annotations = {
+        **({names.POD_GROUP_KEY: group} if group else {}),
+        **({} if run_seconds is None else {names.RUN_SECONDS_KEY: str(run_seconds)}),
+    }
+    requests = {"cpu": str(cpu), "memory": "16Mi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**({"name": name} if name else {}), "annotations": annotations},
+        "spec": {
+            "schedulerName": scheduler,
+            "restartPolicy": "Never",
+            "containers": [
+                {"name": "worker", "image": "busybox:1.37", "resources": {"requests": requests}}
+            ],
+            **({"nodeName": node} if node else {}),
+            **({"nodeSelector": dict(node_selector)} if node_selector else {}),
+        },
+    }
+
+
+def job(name: str, size: int, group: str, **how: Any) -> dict[str, Any]:
+    """An indexed Job all of whose pods run at once; see `pod` for how."""
+    template = pod("", group, **how)
+    return {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": size,
+            "parallelism": size,
+            "template": {"metadata": template["metadata"], "spec": template["spec"]},
+        },
+    }

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""enbloc's own processes, as a user starts them: real ones, with logs, that can be killed."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hack.processes import Process
+
+#: From SIGTERM to the end; the process itself gives its Bindings 20 s.
+STOP_SECONDS = 30.0
+
+COMMAND = (sys.executable, "-m", "enbloc.cli")
+
+
+def environment() -> dict[str, str]:
+    """What a process gets to know of ours: where programs are, and whether it is measured."""
+    return {key: text for key, text in os.environ.items() if key == "PATH" or "COVERAGE" in key}
+
+
+class Server(Process):
+    """`enbloc scheduler`, `controller`, `run` or `sandbox`."""
+
+    def __init__(self, command: str, arguments: Sequence[str], log: Path) -> None:
+        super().__init__(command, [*COMMAND, command, *arguments], log, environment())
+
+    def text(self) -> str:
+        """All that it has logged so far."""
+        return self.log.read_text(errors="replace")
+
+    def must_run(self) -> None:
+        """Raise, with the end of its log, if it has ended by itself."""
+        self.check()
+
+    def kill(self) -> None:
+        """End it as a crash does (SIGKILL)."""
+        self.stop(0)
+
+    async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end, and wait until it has; its exit code."""
+        self.must_run()
+        return await asyncio.to_thread(self.finish, number, STOP_SECONDS)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has run to its end."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+async def run(*arguments: str, seconds: float = 30.0) -> Ended:
+    """Run `enbloc …` to its end; killed, and TimeoutError, if that does not come in time."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, *arguments, stdout=pipe, stderr=pipe, env=environment()
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), seconds)
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())

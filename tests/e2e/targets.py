@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the suite runs on: the embedded sandbox, or a real control plane; one interface."""
+
+import asyncio
+import datetime as dt
+import json
+import subprocess
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import yaml
+from tests.controlplane import ControlPlane
+
+from enbloc.model import names
+
+ROOT = Path(__file__).parent.parent.parent
+CRDS = ROOT / "crds"
+INSTALL = ROOT / "manifests" / "install.yaml"
+#: What of install.yaml is applied: there is no kubelet that could run our image.
+NOT_APPLIED = {"Deployment", "PodDisruptionBudget"}
+
+Component = Literal["scheduler", "controller"]
+
+
+class Target(Protocol):
+    """An API server with enbloc's kinds installed, that can be disturbed."""
+
+    #: Node lifecycle, Jobs, service accounts are seen to by a kube-controller-manager.
+    complete: bool
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        ...
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        ...
+
+    def kubeconfig_of(self, component: Component) -> Path:
+        """That of one of our processes, with the permissions it is given and no more."""
+        ...
+
+    def check(self) -> None:
+        """Raise if the API server has died."""
+        ...
+
+    async def restart_server(self, down_seconds: float, *, crash: bool = False) -> None:
+        """Have the server go away and come back with all that it held."""
+        ...
+
+    async def expire_watches(self) -> None:
+        """End all watches, and refuse to resume those that are behind (410)."""
+        ...
+
+    def without_permission(
+        self, component: Component, verb: str, resource: str
+    ) -> AbstractAsyncContextManager[None]:
+        """Answer 403 to one of our processes for this verb, for as long as the context lasts."""
+        ...
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the kubectl that `make e2e` builds, as the administrator."""
+        ...
+
+
+@dataclass(frozen=True)
+class Exempt:
+    """A refusal that a test has asked for."""
+
+    user: str
+    verb: str
+    resource: str
+    since: dt.datetime
+    until: dt.datetime
+
+
+@dataclass
+class ControlPlaneTarget:
+    """A real control plane, on which enbloc has the roles of manifests/."""
+
+    cp: ControlPlane
+    exempt: list[Exempt] = field(default_factory=list)
+    _kubeconfigs: dict[Component, Path] = field(default_factory=dict)
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        documents = yaml.safe_load_all(INSTALL.read_text(encoding="utf-8"))
+        wanted = [one for one in documents if one["kind"] not in NOT_APPLIED]
+        self.cp.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(wanted))
+        self.cp.kubectl("wait", "--for=condition=Established", f"crd/{CRD_NAME}")
+
+    @property
+    def url(self) -> str:
+        return self.cp.url
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.cp.kubeconfig
+
+    def kubeconfig_of(self, component: Component) -> Path:
+        if component not in self._kubeconfigs:
+            self._kubeconfigs[component] = self.cp.kubeconfig_for_service_account(
+                names.NAMESPACE, f"enbloc-{component}"
+            )
+        return self._kubeconfigs[component]
+
+    def check(self) -> None:
+        self.cp.check()
+
+    async def restart_server(self, down_seconds: float, *, crash: bool = False) -> None:
+        await asyncio.to_thread(self.cp.restart_apiserver, down_seconds, crash=crash)
+
+    async def expire_watches(self) -> None:
+        # What a server remembers of changes begins at its start: whoever is behind that gets 410.
+        await self.restart_server(0, crash=True)
+
+    @asynccontextmanager
+    async def without_permission(
+        self, component: Component, verb: str, resource: str
+    ) -> AsyncGenerator[None]:
+        role = f"clusterrole/enbloc-{component}"
+        before = json.loads(self.cp.kubectl("get", role, "-o", "json").stdout)["rules"]
+        since = dt.datetime.now(dt.UTC)
+        await self._set_rules(role, list(_without(before, verb, resource)))
+        try:
+            yield
+        finally:
+            await self._set_rules(role, before)
+            # The authorizer learns of it by a watch of its own.
+            until = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
+            self.exempt.append(Exempt(user_name(component), verb, resource, since, until))
+
+    async def _set_rules(self, role: str, rules: list[dict[str, Any]]) -> None:
+        patch = json.dumps({"rules": rules})
+        await asyncio.to_thread(self.cp.kubectl, "patch", role, "--type=merge", f"--patch={patch}")
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
+        return self.cp.kubectl(*arguments, stdin=stdin, timeout=timeout)
+
+
+CRD_NAME = f"{names.POD_GROUP_PLURAL}.{names.API_GROUP}"
+
+
+def user_name(component: str) -> str:
+    """Who one of our processes is, to the API server."""
+    return f"system:serviceaccount:{names.NAMESPACE}:enbloc-{component}"
+
+
+def _without(rules: list[dict[str, Any]], verb: str, resource: str) -> Iterator[dict[str, Any]]:
+    taken = False
+    for rule in rules:
+        if resource in rule["resources"] and verb in rule["verbs"]:
+            taken = True
+            rest = [each for each in rule["verbs"] if each != verb]
+            others = [each for each in rule["resources"] if each != resource]
+            if rest:
+                yield {**rule, "resources": [resource], "verbs": rest}
+            if others:
+                yield {**rule, "resources": others}
+        else:
+            yield rule
+    assert taken, f"no rule grants {verb} on {resource}"

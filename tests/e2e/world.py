@@ -1,0 +1,404 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a test does to a cluster, and what it waits for; nothing is waited for without a bound."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.e2e import manifests
+from tests.e2e.observer import Observer
+from tests.e2e.processes import Server
+from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
+
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
+from enbloc.kube.paths import CRDS as CRD_KIND
+from enbloc.kube.paths import EVENTS, JOBS, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.model import names
+from enbloc.sandbox.controllers import run_controllers
+from enbloc.sandbox.kubelet import Kubelet, Pace
+from enbloc.sandbox.shapes import Shape
+
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+#: How long anything may take that a test waits for (seconds).
+PATIENCE = 30.0
+#: How long nothing must happen before a test believes that nothing will (seconds).
+QUIET = 1.0
+GIB = 2**30
+
+_numbers = itertools.count(1)
+
+
+class World:
+    """One test's namespace, nodes and processes on a target.
+
+    Args:
+        target: the API server.
+        client: the administrator's.
+        path: where logs and kubeconfigs go.
+    """
+
+    def __init__(self, target: Target, client: Client, path: Path) -> None:
+        self.target = target
+        self.client = client
+        self.path = path
+        self.namespace = f"e2e-{next(_numbers)}"
+        self.observer = Observer(client)
+        #: Where the two processes' roles let them keep their Leases.
+        self.lease_namespace = names.NAMESPACE
+        self.scheduler: Server
+        self.controller: Server
+        #: Every process that was started, in order.
+        self.servers: list[Server] = []
+        self._minimums: dict[str, int] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._nodes: list[str] = []
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────
+
+    async def open(self) -> None:
+        """Start the observer and both processes in a new namespace."""
+        self._keep("observer", asyncio.create_task(self.observer.run()))
+        if not self.target.complete:
+            self._keep("controllers", asyncio.create_task(run_controllers(self.client)))
+        namespace = {"apiVersion": "v1", "kind": "Namespace"}
+        await self.client.create(NAMESPACES, namespace | {"metadata": {"name": self.namespace}})
+        self.scheduler = self._start("scheduler")
+        self.controller = self._start("controller")
+        if self.target.complete:
+            await self._exists(SERVICE_ACCOUNTS, "default", self.namespace)
+        await asyncio.wait_for(self.observer.caught_up(), PATIENCE)
+
+    async def close(self, *, judge: bool) -> None:
+        """Judge what was seen, then leave nothing behind.
+
+        Args:
+            judge: whether the test has got to its end.
+        """
+        try:
+            if judge:
+                await self._judge()
+        finally:
+            for server in self.servers:
+                server.stop(0)
+                print(server.tail(200))
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await self._clean()
+
+    async def _judge(self) -> None:
+        def whole() -> bool:
+            return not self.observer.in_part(self.namespace, self._minimums)
+
+        await self.until(whole, f"no gang of {self._minimums} is placed in part")
+        await asyncio.wait_for(self.observer.caught_up(), PATIENCE)
+        self.observer.judge(self.namespace, self._minimums)
+        for server in self.servers:
+            if server.pid:
+                code = await server.end()
+                assert code == 0, f"{server.name} ended with {code}\n{server.tail()}"
+
+    async def _clean(self) -> None:
+        for resource in (JOBS, POD_GROUPS, PODS):
+            try:
+                found = [item async for item in self.client.list(resource, self.namespace)]
+            except NotFound:  # the test took the CRD away
+                await self.apply_crd()
+                continue
+            names_found = [item["metadata"]["name"] for item in found]
+            await asyncio.gather(*(self._delete(resource, name) for name in names_found))
+        await asyncio.gather(*(self._delete(NODES, name) for name in self._nodes))
+        await self._delete(NAMESPACES, self.namespace)
+
+    async def _delete(self, resource: Resource, name: str) -> None:
+        """Delete without waiting for a kubelet, and with all that the object owns."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "gracePeriodSeconds": 0,
+            "propagationPolicy": "Background",
+        }
+        namespace = self.namespace if resource.namespaced else None
+        with suppress(NotFound):
+            await self.client.request("delete", resource, name, namespace, body=body)
+
+    # ── processes ────────────────────────────────────────────────────────────────────────────
+
+    async def start_scheduler(
+        self,
+        *arguments: str,
+        kubeconfig: Path | None = None,
+        restart: bool = False,
+    ) -> Server:
+        """Start one more scheduler, or another one in place of the first.
+
+        Args:
+            arguments: more flags.
+            kubeconfig: instead of the one with the scheduler's role.
+            restart: kill the one that runs, as a crash does.
+        """
+        if restart:
+            self.scheduler.kill()
+        self.scheduler = self._start("scheduler", *arguments, kubeconfig=kubeconfig)
+        return self.scheduler
+
+    async def start_controller(self, *arguments: str) -> Server:
+        """Start one more controller."""
+        self.controller = self._start("controller", *arguments)
+        return self.controller
+
+    def _start(
+        self, component: Component, *arguments: str, kubeconfig: Path | None = None
+    ) -> Server:
+        log = self.path / f"{component}-{len(self.servers)}.log"
+        file = kubeconfig or self.target.kubeconfig_of(component)
+        flags = [f"--kubeconfig={file}", "--no-leader-elect", "--health-port=0"]
+        server = Server(component, [*flags, "--log-format=text", *arguments], log)
+        server.start()
+        self.servers.append(server)
+        return server
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────
+
+    async def nodes(self, count: int, *, cpu: int) -> list[str]:
+        """Add nodes, served by a fake kubelet; return when they can take pods."""
+        first = len(self._nodes)
+        added = [f"{self.namespace}-n{first + index}" for index in range(count)]
+        self._nodes += added
+        shapes = [Shape(name, cpu * 1000, 64 * GIB) for name in added]
+        kubelet = Kubelet(self.client, shapes, Pace(lease=4.0))
+        self._keep(f"kubelet {first}", asyncio.create_task(kubelet.run()))
+        await self.until(lambda: self.observer.ready_nodes() >= set(added), f"{added} are ready")
+        return added
+
+    async def group(self, name: str, minimum: int) -> None:
+        """Create a PodGroup, whose minimum the observer watches over from now on."""
+        self._minimums[name] = minimum
+        await self.client.create(POD_GROUPS, manifests.group(name, minimum), self.namespace)
+
+    async def pod(self, name: str, group: str = "", **how: Any) -> None:
+        """Create a pod; see `manifests.pod` for how."""
+        await self.client.create(PODS, manifests.pod(name, group, **how), self.namespace)
+
+    async def gang(self, name: str, size: int, *, minimum: int | None = None, **how: Any) -> None:
+        """Create a PodGroup and its pods, all of which it needs unless told otherwise."""
+        await self.group(name, minimum or size)
+        await asyncio.gather(*(self.pod(f"{name}-{index}", name, **how) for index in range(size)))
+
+    async def job(self, name: str, size: int, group: str, **how: Any) -> None:
+        """Create an indexed Job that runs all its pods at once."""
+        await self.client.create(JOBS, manifests.job(name, size, group, **how), self.namespace)
+
+    async def delete_pod(self, name: str) -> None:
+        """Delete a pod, as a user does."""
+        self.observer.deleted_by_test.add(name)
+        await self.client.delete(PODS, name, self.namespace)
+
+    async def delete_group(self, name: str) -> None:
+        """Delete a PodGroup, as a user does."""
+        del self._minimums[name]
+        await self.client.delete(POD_GROUPS, name, self.namespace)
+
+    async def cordon(self, node: str, *, cordoned: bool) -> None:
+        """`kubectl cordon` or `uncordon`."""
+        await self._patch_node(node, {"spec": {"unschedulable": cordoned or None}})
+
+    async def label(self, node: str, key: str, value: str) -> None:
+        """`kubectl label node`."""
+        await self._patch_node(node, {"metadata": {"labels": {key: value}}})
+
+    async def taint(self, node: str, key: str) -> None:
+        """`kubectl taint node` with effect NoSchedule."""
+        await self._taints(node, lambda found: [*found, {"key": key, "effect": "NoSchedule"}])
+
+    async def untaint(self, node: str, key: str) -> None:
+        """Take that taint off."""
+        await self._taints(node, lambda found: [one for one in found if one["key"] != key])
+
+    async def _taints(self, node: str, change: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+        """The list is written whole, so the node must still be the one that was read."""
+        for _ in range(5):
+            found = await self.client.get(NODES, node)
+            taints = change(found["spec"].get("taints", []))
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            with suppress(Conflict):
+                await self._patch_node(node, {"metadata": version, "spec": {"taints": taints}})
+                return
+        raise AssertionError(f"node {node} never stands still")
+
+    async def _patch_node(self, node: str, patch: Mapping[str, Any]) -> None:
+        await self.client.patch(NODES, node, patch, kind=PatchType.MERGE)
+
+    async def remove_crd(self) -> None:
+        """Delete the CRD of PodGroups, and wait until it is gone."""
+        await self._delete(CRD_KIND, CRD_NAME)
+        await self._gone(CRD_KIND, CRD_NAME)
+
+    async def apply_crd(self) -> None:
+        """Have the CRD of PodGroups, and its resource served."""
+        for file in CRDS.glob("*.yaml"):
+            with suppress(AlreadyExists):
+                await self.client.create(CRD_KIND, yaml.safe_load(file.read_text("utf-8")))
+        await self._answers(lambda: self.client.page(POD_GROUPS, self.namespace))
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────
+
+    async def until(
+        self, holds: Callable[[], bool], what: str, *, timeout: float = PATIENCE
+    ) -> None:
+        """Wait until something holds; looked at after each change that the observer sees."""
+        deadline = time.monotonic() + timeout
+        while not holds():
+            self._all_well()
+            assert time.monotonic() < deadline, f"not within {timeout:g} s: {what}"
+            async with self.observer.changed:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.observer.changed.wait(), 0.1)
+
+    async def bound(self, prefix: str, count: int, *, timeout: float = PATIENCE) -> None:
+        """Wait until so many pods, by the beginning of their names, have a node."""
+
+        def enough() -> bool:
+            return len(self.observer.bound(self.namespace, prefix)) >= count
+
+        await self.until(enough, f"{count} pods of {prefix} are bound", timeout=timeout)
+
+    async def either_bound(self, wanted: Mapping[str, int]) -> str:
+        """Wait until one of these gangs is bound whole; which."""
+
+        def first() -> str:
+            for name, size in wanted.items():
+                if len(self.observer.bound(self.namespace, name)) >= size:
+                    return name
+            return ""
+
+        await self.until(lambda: bool(first()), f"one of {wanted} is bound")
+        return first()
+
+    async def all_finished(self, count: int, *, timeout: float) -> None:
+        """Wait until so many pods have succeeded."""
+
+        def done() -> bool:
+            pods = self.observer.of(self.namespace)
+            return sum(pod.status.phase == "Succeeded" for pod in pods) == count
+
+        await self.until(done, f"{count} pods have succeeded", timeout=timeout)
+
+    async def quiet(self) -> None:
+        """Give something that must not happen the time to happen."""
+        await asyncio.sleep(QUIET)
+        await asyncio.wait_for(self.observer.caught_up(), PATIENCE)
+
+    async def condition(
+        self,
+        group: str,
+        kind: str,
+        status: str,
+        *,
+        reason: str = "",
+        message: str = "",
+        timeout: float = PATIENCE,
+    ) -> None:
+        """Wait for a condition of a PodGroup.
+
+        Args:
+            group: the PodGroup.
+            kind: the condition's type.
+            status: "True", "False" or "Unknown".
+            reason: if given, its reason.
+            message: if given, part of its message.
+            timeout: in seconds.
+        """
+        found: list[Any] = []
+
+        async def is_there() -> bool:
+            found[:] = await self.conditions(group)
+            return any(
+                one["type"] == kind
+                and one["status"] == status
+                and reason in ("", one["reason"])
+                and message in one["message"]
+                for one in found
+            )
+
+        await self._eventually(
+            is_there,
+            lambda: f"{group} has {kind}={status} {reason} {message}; it has {found}",
+            timeout,
+        )
+
+    async def conditions(self, group: str) -> list[Any]:
+        """The conditions of a PodGroup now."""
+        status = (await self.client.get(POD_GROUPS, group, self.namespace)).get("status") or {}
+        return list(status.get("conditions") or ())
+
+    async def event(
+        self, name: str, reason: str, *, note: str = "", timeout: float = PATIENCE
+    ) -> None:
+        """Wait for an event about an object of this name."""
+        found: list[Any] = []
+
+        async def is_there() -> bool:
+            about = [item async for item in self.client.list(EVENTS, self.namespace)]
+            found[:] = [
+                (item["reason"], item["note"])
+                for item in about
+                if item["regarding"]["name"] == name
+            ]
+            return any(one == reason and note in text for one, text in found)
+
+        await self._eventually(
+            is_there, lambda: f"event {reason} {note!r} about {name}; there are {found}", timeout
+        )
+
+    async def _exists(self, resource: Resource, name: str, namespace: str | None = None) -> None:
+        await self._answers(lambda: self.client.get(resource, name, namespace))
+
+    async def _answers(self, call: Callable[[], Any]) -> None:
+        async def there() -> bool:
+            try:
+                await call()
+            except NotFound:
+                return False
+            return True
+
+        await self._eventually(there, lambda: "the API server has it", PATIENCE)
+
+    async def _gone(self, resource: Resource, name: str) -> None:
+        async def gone() -> bool:
+            try:
+                await self.client.get(resource, name)
+            except NotFound:
+                return True
+            return False
+
+        await self._eventually(gone, lambda: f"{name} is gone", PATIENCE)
+
+    async def _eventually(
+        self, probe: Callable[[], Any], what: Callable[[], str], timeout: float
+    ) -> None:
+        """Wait until a question to the API server is answered with yes."""
+        deadline = time.monotonic() + timeout
+        while not await probe():
+            self._all_well()
+            assert time.monotonic() < deadline, f"not within {timeout:g} s: {what()}"
+            await asyncio.sleep(0.1)
+
+    def _keep(self, name: str, task: asyncio.Task[None]) -> None:
+        self._tasks[name] = task
+
+    def _all_well(self) -> None:
+        """Raise what ended one of the things that must run as long as the test."""
+        self.target.check()
+        for server in self.servers:
+            server.must_run()
+        for name, task in self._tasks.items():
+            if task.done():
+                raise AssertionError(f"the {name} of the test ended") from task.exception()
