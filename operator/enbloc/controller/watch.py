@@ -16,6 +16,7 @@ when ours appears, and runs it again.
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
@@ -33,6 +34,8 @@ CONNECT_SECONDS: Final = 5.0
 #: TLS connections take a moment to close after kopf has closed them; its loop waits for that.
 FAREWELL_SECONDS: Final = 0.2
 FINALIZER: Final = f"{names.API_GROUP}/cleanup"
+
+log = logging.getLogger(__name__)
 
 Seen = Callable[[str | None, Mapping[str, Any]], None]
 """Told of a PodGroup: ADDED, MODIFIED, DELETED, or None for one that was listed; the object."""
@@ -73,6 +76,8 @@ class Watch:
         ended: asyncio.Future[None] = home.create_future()
         runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         loop, stop = runner.get_loop(), asyncio.Event()
+        # What fails in it ends the run, and is said by whoever called this.
+        loop.set_exception_handler(lambda _, context: log.debug("kopf: %s", context["message"]))
         problems: list[BaseException] = []
 
         def fail(error: BaseException) -> None:
@@ -104,7 +109,7 @@ class Watch:
         stop: asyncio.Event,
         fail: Callable[[BaseException], None],
     ) -> None:
-        """Run kopf; in its thread."""
+        """Run kopf, as `kopf.operator()` does; in its thread."""
         registry = kopf.OperatorRegistry()
 
         @kopf.on.login(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
@@ -124,13 +129,17 @@ class Watch:
         async def seen(event: kopf.RawEvent, **_: Any) -> None:
             home.call_soon_threadsafe(self._seen, event["type"], event["object"])
 
-        await kopf.operator(
+        others = asyncio.all_tasks()
+        tasks = await kopf.spawn_tasks(
             registry=registry,
             settings=_settings(self._retries),
             clusterwide=True,
             standalone=True,
             stop_flag=stop,
         )
+        for task in tasks:  # or it would, having failed, wait 5 s for its own watch of the flag
+            task.add_done_callback(lambda _: stop.set())
+        await kopf.run_tasks(tasks, ignored=others)
         await asyncio.sleep(FAREWELL_SECONDS)
 
 
@@ -159,6 +168,10 @@ def _explained(error: BaseException | None) -> Exception:
     """What kopf died of, as an error whose text is one line for people."""
     if isinstance(error, EnblocError):
         return error
-    text = getattr(error, "message", None) or str(error) or type(error).__name__
-    what = text if error else "kopf ended by itself"
+    if isinstance(error, kopf.LoginError):
+        what = "the server refuses our credentials"
+    elif error is None:
+        what = "kopf ended by itself"
+    else:
+        what = getattr(error, "message", None) or str(error) or type(error).__name__
     return WatchFailed(f"cannot watch {POD_GROUPS.label()}: {what}")

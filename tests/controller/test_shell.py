@@ -1,0 +1,298 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller on an API server: what users see in the status of a PodGroup."""
+
+import asyncio
+import logging
+import signal
+from typing import Any
+
+import pytest
+from tests.controller.conftest import (
+    World,
+    condition,
+    controller,
+    eventually,
+    install_crd,
+    remove_crd,
+)
+
+from enbloc.kube.errors import NotFound
+from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS
+from enbloc.model import names
+
+
+async def test_the_status_follows_the_group_through_its_life(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=2)
+        await world.until("WaitingForMembers", members=0, scheduled=0, ready=0, failed=0)
+        await world.pod("a")
+        waiting = await world.until("WaitingForMembers", members=1)
+        assert condition(waiting, "Ready")["message"] == "1 of 2 members exist"
+        await world.pod("b")
+        await world.until("Pending", members=2)
+        await world.scheduler_says("False", "Unschedulable")
+        await world.until("Unschedulable", scheduled=0)
+        for name in ("a", "b"):
+            await world.bind(name)
+        await world.scheduler_says("True", "Scheduled")
+        await world.until("Starting", scheduled=2, ready=0)
+        for name in ("a", "b"):
+            await world.phase(name, "Running", ready=True)
+        running = await world.until("Running", scheduled=2, ready=2)
+        assert condition(running, "Ready")["status"] == "True"
+        for name in ("a", "b"):
+            await world.phase(name, "Succeeded")
+        done = await world.until("Succeeded", members=0, scheduled=0, ready=0)
+        assert condition(done, "Finished")["status"] == "True"
+        for name in ("a", "b"):
+            await world.client.delete(PODS, name, world.namespace)
+        assert (await world.until("Succeeded"))["conditions"] == done["conditions"]
+
+
+async def test_members_that_are_deleted_are_missed(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=2)
+        for name in ("a", "b"):
+            await world.pod(name)
+        await world.until("Pending", members=2)
+        await world.client.delete(PODS, "a", world.namespace)
+
+        await world.until("WaitingForMembers", members=1)
+
+
+async def test_what_was_there_before_the_controller_is_seen(world: World) -> None:
+    await world.pod("a")
+    await world.group(minMember=1)
+
+    async with controller(world):
+        await world.until("Pending", members=1)
+
+
+async def test_roles_are_counted(world: World) -> None:
+    roles = [{"name": "worker", "minMember": 1}, {"name": "launcher", "minMember": 1}]
+    async with controller(world):
+        await world.group(minMember=2, roles=roles)
+        await world.pod("w", role="worker")
+        await world.scheduler_says(
+            "False", "WaitingForMembers", roles=[{"name": "worker", "succeeded": 4}]
+        )
+        status = await world.until("WaitingForMembers", members=1)
+
+        def of(name: str) -> Any:
+            return next(role for role in status["roles"] if role["name"] == name)
+
+        assert of("worker") == {
+            "name": "worker",
+            "members": 1,
+            "scheduled": 0,
+            "ready": 0,
+            "succeeded": 4,
+        }
+        assert of("launcher") == {"name": "launcher", "members": 0, "scheduled": 0, "ready": 0}
+        assert condition(status, "Ready")["message"] == "role launcher: 0 of 1 members exist"
+
+
+async def test_the_two_writers_leave_each_other_alone(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        await world.scheduler_says("False", "Infeasible", attempts=3, incarnation="x", succeeded=1)
+        await world.pod("a")
+        status = await world.until("Infeasible", members=1)
+        assert condition(status, "Ready")["message"] == "says the scheduler"
+        assert (status["attempts"], status["incarnation"], status["succeeded"]) == (3, "x", 1)
+        await world.scheduler_says("True", "Scheduled", attempts=4)
+        status = await world.until("Starting", members=1)
+
+        assert status["attempts"] == 4
+        assert "incarnation" not in status
+
+
+async def test_kopf_leaves_no_trace_on_the_objects(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=1)
+        await world.pod("a")
+        await world.until("Pending", members=1)
+        group, pod = await world.get(POD_GROUPS), await world.get(PODS, "a")
+
+        assert "annotations" not in group["metadata"]
+        assert "finalizers" not in group["metadata"]
+        assert "annotations" not in pod["metadata"]
+        assert "finalizers" not in pod["metadata"]
+        managers = {
+            (field["manager"], field["operation"], field.get("subresource"))
+            for field in group["metadata"]["managedFields"]
+            if field["manager"].startswith(("enbloc-controller", "kopf"))
+        }
+        assert managers == {(names.CONTROLLER_MANAGER, "Apply", "status")}
+        assert names.CONTROLLER_MANAGER not in {
+            field["manager"] for field in pod["metadata"]["managedFields"]
+        }
+
+
+async def test_a_change_of_the_spec_is_stamped(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=1)
+        before = await world.until("WaitingForMembers")
+        await world.edit(scheduleTimeoutSeconds=30)
+
+        async def stamped() -> Any:
+            status = (await world.get(POD_GROUPS))["status"]
+            return status if status["observedGeneration"] == 2 else None
+
+        after = await eventually(stamped)
+        assert condition(after, "Ready")["observedGeneration"] == 2
+        before_ready, after_ready = condition(before, "Ready"), condition(after, "Ready")
+        assert before_ready["lastTransitionTime"] == after_ready["lastTransitionTime"]
+
+
+async def test_nothing_is_written_when_nothing_changes(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        version = (await world.get(POD_GROUPS))["metadata"]["resourceVersion"]
+        await world.pod("other", group="other")
+        await world.group("second", minMember=1)
+        await world.until("WaitingForMembers", "second")
+
+        assert (await world.get(POD_GROUPS))["metadata"]["resourceVersion"] == version
+
+
+async def test_the_end_of_a_job_is_the_end_of_the_group(world: World) -> None:
+    template = {
+        "metadata": {"labels": {"job": "x"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]},
+    }
+    spec = {"template": template, "parallelism": 1, "completions": 2}
+    job = await world.create(JOBS, metadata={"name": "job"}, spec=spec)
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": "job",
+        "uid": job["metadata"]["uid"],
+        "controller": True,
+    }
+    async with controller(world):
+        await world.group(minMember=1)
+        await world.pod("a", owner=owner)
+        await world.phase("a", "Succeeded")
+        await world.scheduler_says("True", "Scheduled", succeeded=1)
+        first_wave = await world.until("Running", members=0)
+        assert condition(first_wave, "Finished") == {}
+
+        since = "2026-11-21T05:00:00Z"
+        ends = [
+            {"type": type_, "status": "True", "lastProbeTime": since, "lastTransitionTime": since}
+            for type_ in ("SuccessCriteriaMet", "Complete")
+        ]
+        await world.status(
+            JOBS,
+            "job",
+            {
+                "startTime": since,
+                "completionTime": since,
+                "succeeded": 2,
+                "uncountedTerminatedPods": {},
+                "conditions": ends,
+            },
+        )
+        await world.until("Succeeded")
+
+        async def told() -> bool:
+            found = [e async for e in world.client.list(EVENTS, world.namespace)]
+            return any(event["reason"] == "PodGroupFinished" for event in found)
+
+        await eventually(told)
+
+
+async def test_a_group_that_is_deleted_and_created_again_is_a_new_one(world: World) -> None:
+    async with controller(world):
+        await world.pod("a")
+        await world.group(minMember=1)
+        await world.until("Pending")
+        await world.client.delete(POD_GROUPS, "train", world.namespace)
+        await world.group(minMember=2)
+
+        status = await world.until("WaitingForMembers", members=1)
+        assert status["observedGeneration"] == 1
+
+
+async def test_without_the_crd_it_says_so_once_and_goes_on_when_it_is_applied(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await remove_crd(world.client)
+    with caplog.at_level(logging.INFO):
+        async with controller(world) as running:
+            await asyncio.sleep(2.5)  # longer than between two looks
+            assert not running.ready()
+            await install_crd(world.client)
+            await world.group(minMember=1)
+            await world.until("WaitingForMembers")
+            assert running.ready()
+
+            await remove_crd(world.client)
+            await eventually(lambda: asyncio.sleep(0, not running.ready()))
+            await install_crd(world.client)
+            await world.group(minMember=1)
+            await world.until("WaitingForMembers")
+
+    problems = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
+    said = (
+        "The server does not serve podgroups.enbloc.dev: kubectl apply -f crds/ "
+        "(the controller goes on by itself)"
+    )
+    assert problems == [said, said]
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+async def test_it_leaves_signals_and_other_tasks_alone(world: World) -> None:
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    async with controller(world) as running:
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        other = asyncio.create_task(asyncio.sleep(3600))
+        assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+        running.stop.set()
+
+        assert await running.code == 0
+        assert not running.ready()
+    assert not other.done()
+    other.cancel()
+
+
+async def test_only_the_holder_of_the_lease_writes(world: World) -> None:
+    async with controller(world, leader_elect=True) as first:
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        async with controller(world, leader_elect=True) as second:
+            await eventually(lambda: asyncio.sleep(0, second.ready()))
+            first.stop.set()
+            assert await first.code == 0
+            await world.pod("a")
+            await world.until("Pending", members=1)
+            assert not second.code.done()
+
+
+async def test_it_ends_with_code_1_when_its_lease_is_taken(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with controller(world, leader_elect=True) as running:
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        lease = await world.get(LEASES, names.CONTROLLER_LEASE)
+        lease["spec"]["holderIdentity"] = "somebody else"
+        await world.client.replace(LEASES, names.CONTROLLER_LEASE, lease, world.namespace)
+
+        assert await running.code == 1
+    assert "somebody else holds it" in caplog.text
+
+
+async def test_members_of_a_group_that_does_not_exist_wait_for_it(world: World) -> None:
+    async with controller(world):
+        await world.pod("a", group="later")
+        with pytest.raises(NotFound):
+            await world.get(POD_GROUPS, "later")
+        await world.group("later", minMember=1)
+
+        await world.until("Pending", "later", members=1)
