@@ -57,14 +57,6 @@
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [list, watch]
-# kopf looks for namespaces to serve
-- apiGroups: [""]
-  resources: [namespaces]
-  verbs: [list, watch]
-# kopf notices when our kinds appear
-- apiGroups: [apiextensions.k8s.io]
-  resources: [customresourcedefinitions]
-  verbs: [list, watch]
 # the gangs
 - apiGroups: [enbloc.dev]
   resources: [podgroups]

@@ -77,13 +77,6 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "controller": (
         Rule("", ["pods"], ["list", "watch"], why="the members of each group"),
         Rule("batch", ["jobs"], ["list", "watch"], why="how the owner of a group ended"),
-        Rule("", ["namespaces"], ["list", "watch"], why="kopf looks for namespaces to serve"),
-        Rule(
-            "apiextensions.k8s.io",
-            ["customresourcedefinitions"],
-            ["list", "watch"],
-            why="kopf notices when our kinds appear",
-        ),
         Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
         Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="counters and summary"),
         _EVENTS,
