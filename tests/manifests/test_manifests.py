@@ -15,6 +15,7 @@ from enbloc.cli.entry import COMMANDS
 from enbloc.cli.flags import server_flags
 from enbloc.kube.permissions import ROLES
 from enbloc.model import names
+from enbloc.sandbox.shapes import GPU, default_shapes
 from hack import sync
 
 DOCUMENTS: list[dict[str, Any]] = list(
@@ -187,6 +188,18 @@ def test_an_example_brings_as_many_members_as_its_groups_need(path: Path) -> Non
         assert spec["schedulerName"] == names.SCHEDULER_NAME
 
     assert brought == minimums
+
+
+def test_the_two_gangs_fit_the_sandbox_s_nodes_one_at_a_time() -> None:
+    path = Path("manifests/examples/two-gangs.yaml")
+    gpus = [
+        number * int(spec["containers"][0]["resources"]["limits"][GPU])
+        for _, number, spec in members(list(yaml.safe_load_all(path.read_text(encoding="utf-8"))))
+    ]
+
+    room = sum(shape.gpus for shape in default_shapes(4))
+
+    assert max(gpus) <= room < sum(gpus)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
