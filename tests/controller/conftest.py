@@ -15,12 +15,13 @@ import pytest_asyncio
 import yaml
 from tests.controlplane import ControlPlane
 
-from enbloc.controller import run_controller
+from enbloc.controller.shell import Controller
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import load
 from enbloc.kube.errors import NotFound
 from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.kube.permissions import ROLES
 from enbloc.model import names
 from enbloc.telemetry import Health
 
@@ -29,11 +30,12 @@ NUMBERS = itertools.count()
 PATIENCE = 20.0
 
 
-async def eventually(probe: Callable[[], Awaitable[Any]], seconds: float = PATIENCE) -> Any:
-    """What the probe gives, once it is true."""
+async def eventually(probe: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    """What the probe gives, or what it gives to await, once that is true."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        found = await probe()
+        found = probe()
+        found = await found if isinstance(found, Awaitable) else found
         if found:
             return found
         assert asyncio.get_running_loop().time() < deadline, f"in vain: {probe}"
@@ -176,15 +178,20 @@ class Running:
 
 @asynccontextmanager
 async def controller(world: World, **options: Any) -> AsyncIterator[Running]:
-    """The controller on this world, stopped at the end."""
+    """The controller on this world with its role and no more, stopped at the end."""
     stop, health = asyncio.Event(), Health()
-    run = run_controller(world.options(stop=stop, **options), health=health)
-    running = Running(asyncio.create_task(run), stop, health)
-    try:
-        yield running
-    finally:
-        stop.set()
-        await running.code
+    given = world.options(stop=stop, health=health, **options)
+    async with Client(
+        await load(world.kubeconfig), component="controller", rules=ROLES["controller"]
+    ) as client:
+        running = Running(
+            asyncio.create_task(Controller(client, given, health).run()), stop, health
+        )
+        try:
+            yield running
+        finally:
+            stop.set()
+            await running.code
 
 
 async def install_crd(client: Client) -> None:

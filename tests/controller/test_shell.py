@@ -16,10 +16,13 @@ from tests.controller.conftest import (
     install_crd,
     remove_crd,
 )
+from tests.controlplane import ControlPlane
 
+from enbloc.controller import run_controller
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS
 from enbloc.model import names
+from enbloc.telemetry import Health
 
 
 async def test_the_status_follows_the_group_through_its_life(world: World) -> None:
@@ -232,7 +235,7 @@ async def test_without_the_crd_it_says_so_once_and_goes_on_when_it_is_applied(
             assert running.ready()
 
             await remove_crd(world.client)
-            await eventually(lambda: asyncio.sleep(0, not running.ready()))
+            await eventually(lambda: not running.ready())
             await install_crd(world.client)
             await world.group(minMember=1)
             await world.until("WaitingForMembers")
@@ -266,7 +269,7 @@ async def test_only_the_holder_of_the_lease_writes(world: World) -> None:
         await world.group(minMember=1)
         await world.until("WaitingForMembers")
         async with controller(world, leader_elect=True) as second:
-            await eventually(lambda: asyncio.sleep(0, second.ready()))
+            await eventually(second.ready)
             first.stop.set()
             assert await first.code == 0
             await world.pod("a")
@@ -296,3 +299,34 @@ async def test_members_of_a_group_that_does_not_exist_wait_for_it(world: World) 
         await world.group("later", minMember=1)
 
         await world.until("Pending", "later", members=1)
+
+
+async def test_the_process_runs_until_it_is_told_to_stop(world: World) -> None:
+    stop, health = asyncio.Event(), Health()
+    options = world.options(stop=stop, health=health)
+    process = asyncio.create_task(run_controller(options))
+    await world.group(minMember=1)
+    await world.until("WaitingForMembers")
+    assert health.failed("livez") == health.failed("readyz") == []
+    stop.set()
+
+    assert await process == 0
+    assert health.failed("readyz") == ["controller-running"]
+
+
+@pytest.mark.parametrize(
+    "world", [pytest.param("controlplane", marks=pytest.mark.controlplane)], indirect=True
+)
+async def test_kubectl_shows_the_state_in_its_columns(
+    world: World, control_plane: ControlPlane
+) -> None:
+    async with controller(world):
+        await world.group(minMember=2)
+        await world.pod("a")
+        await world.bind("a")
+        await world.until("WaitingForMembers", scheduled=1)
+        shown = await asyncio.to_thread(
+            control_plane.kubectl, "get", "epg", "-n", world.namespace, "--no-headers"
+        )
+
+    assert shown.stdout.split()[:5] == ["train", "WaitingForMembers", "2", "1", "0"]

@@ -41,7 +41,7 @@ class Log:
         self.lines.append((kind, found["metadata"]["name"]))
 
     async def until(self, *lines: tuple[str | None, str]) -> None:
-        await eventually(lambda: asyncio.sleep(0, self.lines == list(lines)))
+        await eventually(lambda: self.lines == list(lines))
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
     server = PodGroupServer(group("a"), group("b"))
     async with following(server) as (log, notices):
         await log.until(("begins", ""), (None, "a"), (None, "b"))
-        await eventually(lambda: asyncio.sleep(0, ("watch", f"{ROOT}/podgroups") in server.asked))
+        await eventually(lambda: ("watch", f"{ROOT}/podgroups") in server.asked)
         await asyncio.sleep(0.1)
         server.tell("MODIFIED", group("a", 2))
         server.tell("DELETED", group("b", 3))
@@ -99,11 +99,11 @@ async def test_a_missing_verb_is_said_in_one_line_and_given_later_is_used(
     server.spoil = lambda verb, _: refusal(403, "Forbidden", words) if verb == "watch" else None
     with caplog.at_level(logging.INFO):
         async with following(server) as (log, notices):
-            await eventually(lambda: asyncio.sleep(0, notices.standing))
+            await eventually(lambda: notices.standing)
             seen_then = len(log.lines)
-            await eventually(lambda: asyncio.sleep(0, len(log.lines) > seen_then + 3))
+            await eventually(lambda: len(log.lines) > seen_then + 3)
             server.spoil = lambda _verb, _path: None
-            await eventually(lambda: asyncio.sleep(0, not notices.standing))
+            await eventually(lambda: not notices.standing)
 
     assert problems(caplog) == [f"Cannot watch podgroups.enbloc.dev: {words}"]
 
@@ -112,7 +112,7 @@ async def test_a_missing_list_verb_is_said_with_the_fix(caplog: pytest.LogCaptur
     server = PodGroupServer(group("a"))
     server.spoil = lambda verb, _: refusal(403, "Forbidden", "no") if verb == "list" else None
     async with following(server) as (log, notices):
-        await eventually(lambda: asyncio.sleep(0, notices.standing))
+        await eventually(lambda: notices.standing)
         server.spoil = lambda _verb, _path: None
         await log.until(("begins", ""), (None, "a"))
         assert not notices.standing
@@ -184,7 +184,7 @@ async def test_the_token_is_the_clients_and_read_again_when_it_is_refused(tmp_pa
             refusal(401, "Unauthorized") if verb == "watch" and next(refused, False) else None
         )
         server.tell("ERROR", {"code": 410})  # makes kopf list and watch again
-        await eventually(lambda: asyncio.sleep(0, "Bearer new" in server.authorized))
+        await eventually(lambda: "Bearer new" in server.authorized)
 
 
 async def watch(login: Login) -> None:

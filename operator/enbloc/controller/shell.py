@@ -15,8 +15,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -26,16 +25,15 @@ from enbloc.controller.groups import Groups
 from enbloc.controller.members import Members
 from enbloc.controller.notices import Notices
 from enbloc.controller.pacer import Pacer
-from enbloc.errors import ConfigError
-from enbloc.kube import Client, Elector, LeaseLost, Reflector, Timing, load
+from enbloc.kube import Client, Elector, LeaseLost, Reflector, load
 from enbloc.kube.events import Recorder
 from enbloc.kube.lease import identity
-from enbloc.kube.options import Options
+from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import JOBS, PODS, Resource
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import PodObject
-from enbloc.telemetry import Health, HealthServer
+from enbloc.telemetry import Health
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +50,9 @@ class Controller:
         client: the API.
         options: what the flags say.
         health: where its checks are registered.
-        timing: how long the reflectors wait.
     """
 
-    def __init__(
-        self, client: Client, options: Options, health: Health, *, timing: Timing | None = None
-    ) -> None:
+    def __init__(self, client: Client, options: Options, health: Health) -> None:
         self._client = client
         self._options = options
         self._notices = Notices()
@@ -67,14 +62,17 @@ class Controller:
         self._recorder = Recorder(writer, socket.gethostname())
         self._desk = Desk(writer, self._members, self._notices, self._recorder)
         self._pacer = Pacer(self._desk.reconcile)
-        self._pods = Reflector(client, PODS, PodObject, timing=timing, report=self._says(PODS))
-        self._jobs = Reflector(client, JOBS, JobObject, timing=timing, report=self._says(JOBS))
+        self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
+        self._jobs = Reflector(client, JOBS, JobObject, report=self._says(JOBS))
         self._synced = {PODS.plural: asyncio.Event(), JOBS.plural: asyncio.Event()}
         self._stop = options.stop or asyncio.Event()
         self._stopping = False
         self._beat = time.monotonic()
         health.register("controller-loop", self._beats, "livez", "healthz")
-        health.register("controller-streams", self._ready, "readyz")
+        health.register("controller-api", lambda: not self._notices.standing, "readyz")
+        health.register("controller-running", lambda: not self._stopping, "readyz")
+        for name, synced in self._synced.items():
+            health.register(f"controller-{name}-synced", synced.is_set, "readyz")
 
     async def run(self) -> int:
         """Run until `options.stop` is set.
@@ -149,11 +147,6 @@ class Controller:
     def _beats(self) -> bool:
         return time.monotonic() - self._beat < STUCK_SECONDS
 
-    def _ready(self) -> bool:
-        """Streams are in step and nothing stands in the way; the Lease has no part in it."""
-        listed = all(synced.is_set() for synced in self._synced.values())
-        return listed and not self._notices.standing and not self._stopping
-
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._notices.say, f"watching {resource.label()}")
 
@@ -167,12 +160,11 @@ class Controller:
         )
 
 
-async def run_controller(options: Options, *, health: Health | None = None) -> int:
+async def run_controller(options: Options) -> int:
     """Run the controller until `options.stop` is set, or it loses its Lease.
 
     Args:
         options: what the flags say.
-        health: a server's checks, to add to; None = a server of its own.
 
     Returns:
         The exit code: 0 stopped, 1 the Lease was lost.
@@ -184,24 +176,5 @@ async def run_controller(options: Options, *, health: Health | None = None) -> i
     cluster = await load(options.kubeconfig, options.context)
     log.info("Starting the controller", extra={"server": cluster.server, "by": cluster.source})
     async with Client(cluster, component="controller") as client:
-        with _served(options, health) as checks:
-            return await Controller(client, options, checks).run()
-
-
-@contextmanager
-def _served(options: Options, health: Health | None) -> Iterator[Health]:
-    """The checks to add to: those of somebody's server, or of one of our own."""
-    if health is not None or not options.health_port:
-        yield health or Health()
-        return
-    own = Health()
-    try:
-        server = HealthServer(own, options.health_port, options.bind_address)
-    except ConfigError as error:
-        if options.strict_port:
-            raise
-        log.warning("No health server: %s", error)
-        yield own
-        return
-    with server:
-        yield own
+        with served_health(options) as health:
+            return await Controller(client, options, health).run()
