@@ -218,8 +218,9 @@ def test_a_pod_with_odd_metadata_is_read_and_told(metadata: dict[str, str], prob
 
 
 texts = st.text(max_size=6)
+int64s = st.integers(-(2**63), 2**63 - 1)
 maybe_texts = st.none() | st.dictionaries(texts, texts, max_size=2)
-quantities = st.none() | st.dictionaries(texts, texts | st.integers() | st.floats(), max_size=2)
+quantities = st.none() | st.dictionaries(texts, texts | int64s | st.floats(), max_size=2)
 
 
 @given(texts, maybe_texts, maybe_texts, quantities, texts, st.none() | st.integers(-3, 3), texts)
@@ -254,6 +255,16 @@ def test_reading_is_total(
     for read, kind, document in documents:
         made = read(msgspec.convert({"metadata": metadata, **document}, kind))
         assert isinstance(made.problem, str)
+
+
+@pytest.mark.parametrize(
+    "spec", [{"priority": 2**31}, {"overhead": {"cpu": 2**63}}, {"priority": "high"}]
+)
+def test_numbers_that_the_api_does_not_allow_are_refused_when_decoding(
+    spec: dict[str, Any],
+) -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.spec\.(priority|overhead)"):
+        read_pod(spec=spec)
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────

@@ -3,15 +3,18 @@
 """The fields of Kubernetes objects that scheduling reads, as typed Structs to decode into.
 
 Unknown fields are skipped without being built. A field that a server may send as `null` is
-optional here, so decoding fails only on a value of the wrong type. `gc=False`: none of these can
+optional here, so decoding fails only on a value of the wrong type or a number beyond what the API
+allows. `gc=False`: none of these can
 form a cycle.
 """
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
-Quantities: TypeAlias = dict[str, str | int | float]
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Quantities: TypeAlias = dict[str, str | Int64 | float]
 Texts: TypeAlias = dict[str, str]
 
 
@@ -39,7 +42,7 @@ class Metadata(_Struct):
     namespace: str | None = None
     uid: str = ""
     resource_version: str | None = None
-    generation: int | None = None
+    generation: Int64 | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: Texts | None = None
@@ -68,7 +71,7 @@ class ResourceRequirements(_Struct, omit_defaults=True):
 class ContainerPort(_Struct, omit_defaults=True):
     """`ports[]` of a container."""
 
-    host_port: int | None = None
+    host_port: Int64 | None = None
 
 
 class Container(_Struct, omit_defaults=True):
@@ -163,7 +166,7 @@ class PodSpecObject(_Struct):
     scheduling_gates: tuple[Present, ...] | None = None
     scheduler_name: str | None = None
     node_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
 
 
 class ContainerStatus(_Struct, omit_defaults=True):
@@ -233,15 +236,15 @@ class RoleObject(_Struct):
     """`spec.roles[]` of a PodGroup."""
 
     name: str = ""
-    min_member: int | None = None
+    min_member: Int64 | None = None
 
 
 class PodGroupSpecObject(_Struct):
     """`spec` of a PodGroup."""
 
-    min_member: int | None = None
+    min_member: Int64 | None = None
     min_resources: Quantities | None = None
-    schedule_timeout_seconds: int | None = None
+    schedule_timeout_seconds: Int64 | None = None
     roles: tuple[RoleObject, ...] | None = None
     priority_class_name: str | None = None
 
@@ -250,7 +253,7 @@ class RoleStatusObject(_Struct):
     """`status.roles[]` of a PodGroup."""
 
     name: str = ""
-    succeeded: int | None = None
+    succeeded: Int64 | None = None
 
 
 class PodGroupStatusObject(_Struct):
@@ -258,8 +261,8 @@ class PodGroupStatusObject(_Struct):
 
     incarnation: str | None = None
     started_time: str | None = None
-    succeeded: int | None = None
-    attempts: int | None = None
+    succeeded: Int64 | None = None
+    attempts: Int64 | None = None
     roles: tuple[RoleStatusObject, ...] | None = None
 
 
