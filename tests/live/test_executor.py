@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+from tests.kube.memory import MemoryClient, Store
+
+from enbloc.config import default_profiles
+from enbloc.engine.effects import Bind, CancelPlan, Decided, Emit, EventType, PreBind
+from enbloc.engine.events import Bound, Event, PreBound, SlotsFree
+from enbloc.framework.act import Api, Target
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import SUCCESS, Status
+from enbloc.live.executor import SLOTS, Executor
+from enbloc.live.inbox import Inbox
+from enbloc.live.notes import Notes
+from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.troubles import Troubles
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import EventReason
+from enbloc.model.pods import PodKey, PodUID
+
+
+@dataclass
+class Gate:
+    """Prepares and binds members when it is opened."""
+
+    name: ClassVar[str] = "Gate"
+    open: asyncio.Event = field(default_factory=asyncio.Event)
+    told: list[str] = field(default_factory=list)
+
+    async def pre_bind(self, target: Target, api: Api) -> Status:
+        del api
+        await self.open.wait()
+        self.told.append(f"prepared {target.pod.name}")
+        return SUCCESS
+
+    async def bind(self, target: Target, api: Api) -> Status:
+        del api
+        await self.open.wait()
+        self.told.append(f"bound {target.pod.name}")
+        return SUCCESS
+
+    async def post_bind(self, target: Target, api: Api) -> None:
+        del api
+        self.told.append(f"told of {target.pod.name}")
+
+
+class World:
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.inbox = Inbox()
+        self.client = MemoryClient(Store())
+        troubles = Troubles()
+        [given] = default_profiles().values()
+        profile = Profile("enbloc", (self.gate, *given.plugins))
+        self.notes = Notes(self.client)
+        self.executor = Executor(
+            self.client,
+            {"enbloc": profile},
+            self.inbox,
+            GroupStatuses(self.client, lambda: 0.0, troubles),
+            PodConditions(self.client, lambda: 0.0, troubles),
+            self.notes,
+        )
+
+    async def events(self) -> list[Event]:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return list(self.inbox.take())
+
+
+@pytest.fixture
+async def world() -> World:
+    return World()
+
+
+def target(name: str, plan: str = "plan-1") -> Target:
+    return Target(plan, PodKey("ns", name), PodUID(f"uid-{name}"), "n1")
+
+
+async def test_it_offers_its_slots_once_and_each_again_when_its_bind_is_settled(
+    world: World,
+) -> None:
+    assert await world.events() == [SlotsFree(SLOTS)]
+    world.executor.start([Bind("enbloc", target("a")), Bind("enbloc", target("b"))], 0.0)
+    assert await world.events() == []
+    world.gate.open.set()
+    told = await world.events()
+    assert told == [
+        Bound("plan-1", PodUID("uid-a")),
+        SlotsFree(1),
+        Bound("plan-1", PodUID("uid-b")),
+        SlotsFree(1),
+    ]
+    assert world.gate.told == ["bound a", "told of a", "bound b", "told of b"]
+
+
+async def test_a_cancelled_plan_is_not_prepared_further_and_what_was_sent_goes_on(
+    world: World,
+) -> None:
+    await world.events()
+    world.executor.start(
+        [
+            PreBind("enbloc", target("a")),
+            PreBind("enbloc", target("other", plan="plan-2")),
+            Bind("enbloc", target("b")),
+        ],
+        0.0,
+    )
+    await world.events()
+    world.executor.start([CancelPlan("plan-1")], 0.0)
+    await world.events()
+    world.gate.open.set()
+    told = await world.events()
+    assert PreBound("plan-2", PodUID("uid-other")) in told
+    assert Bound("plan-1", PodUID("uid-b")) in told
+    assert not any(isinstance(e, PreBound) and e.plan == "plan-1" for e in told)
+
+
+async def test_a_stop_waits_for_binds_and_gives_up_those_that_do_not_end(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.executor.start([Bind("enbloc", target("a"))], 0.0)
+    await world.events()
+    await world.executor.finish(0.01)
+    assert "Gave up 1 Bindings" in caplog.text
+    world.executor.start([Bind("enbloc", target("b"))], 0.0)
+    asyncio.get_running_loop().call_later(0.01, world.gate.open.set)
+    await world.executor.finish(5.0)
+    assert world.gate.told == ["bound b", "told of b"]
+
+
+async def test_each_decision_is_one_log_line_with_fixed_keys(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    decided = Decided(GroupKey("ns", "g"), "enbloc", 2, "unschedulable", 0, "0/1 nodes", "plan-9")
+    world.executor.start([decided], 0.25)
+    [record] = caplog.records
+    assert record.message == "Pod group does not fit"
+    assert (
+        vars(record).items()
+        >= {
+            "podGroup": "ns/g",
+            "profile": "enbloc",
+            "cycle": 1,
+            "attempts": 2,
+            "result": "unschedulable",
+            "duration": 0.25,
+            "reason": "0/1 nodes",
+        }.items()
+    )
+
+
+async def test_an_event_goes_to_its_pod_or_its_group(world: World) -> None:
+    def emit(*, pod: PodKey | None = None, group: GroupKey | None = None) -> Emit:
+        return Emit(
+            type=EventType.NORMAL,
+            reason=EventReason.SCHEDULED,
+            action="Binding",
+            note="done",
+            reporter="enbloc",
+            uid="u",
+            pod=pod,
+            group=group,
+        )
+
+    async with world.notes:
+        world.executor.start([emit(pod=PodKey("ns", "p")), emit(group=GroupKey("ns", "g"))], 0.0)
+    regarding = [body["regarding"] for _, _, body in world.client.sent]
+    assert [about["kind"] for about in regarding] == ["Pod", "PodGroup"]
+    assert [about["name"] for about in regarding] == ["p", "g"]
+
+
+async def test_a_bind_that_breaks_by_a_bug_of_ours_is_raised_to_end_the_process() -> None:
+    world = World()
+    world.executor.start([Bind("no such profile", target("a"))], 0.0)
+    with pytest.raises(KeyError, match="no such profile"):
+        await asyncio.wait_for(world.executor.run(), 5.0)
