@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One HTTP exchange with the API server: connection, credentials, timeout, typed errors."""
 
+import asyncio
 import socket
 import ssl
 import time
@@ -25,6 +26,7 @@ READ_SECONDS: Final = 30.0
 #: leaseDuration − renewDeadline, so that nothing of a deposed leader lands after a successor.
 WRITE_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 5.0
+GOODBYE_SECONDS: Final = 0.1
 _METHODS: Final = {
     "get": "GET",
     "list": "GET",
@@ -82,8 +84,16 @@ class Stream:
             raise _unreachable(self._call, error) from error
 
     def close(self) -> None:
-        """Close the connection; who reads gets Unreachable."""
+        """Close the connection; who reads gets Unreachable.
+
+        At once: a TLS connection closed in the middle of an answer would linger for the other
+        side's goodbye.
+        """
+        connection = self._response.connection
+        transport = connection.transport if connection is not None else None
         self._response.close()
+        if transport is not None:
+            transport.abort()
 
 
 class Transport:
@@ -123,6 +133,8 @@ class Transport:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
+            # A cancelled request's TLS connection says goodbye first; the loop may end after us.
+            await asyncio.sleep(0 if self._tls is None else GOODBYE_SECONDS)
 
     @property
     def server_offset(self) -> float | None:
@@ -159,10 +171,13 @@ class Transport:
             body = await response.read() if response.status >= 300 else b""
         except _BROKEN as error:
             raise _unreachable(call, error) from error
-        async with response:
-            if response.status >= 300:
-                raise _refused(call, response, body)
-            yield Stream(call, response)
+        if response.status >= 300:
+            raise _refused(call, response, body)
+        stream = Stream(call, response)
+        try:
+            yield stream
+        finally:
+            stream.close()
 
     async def _respond(self, call: Call) -> aiohttp.ClientResponse:
         header = await self._credentials(call)

@@ -1,0 +1,281 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The same package against a real kube-apiserver, as a user with the scheduler's role only."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Coroutine, Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.controlplane import ControlPlane
+from tests.kube.fake import Pod
+
+from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.config import load
+from enbloc.kube.errors import Conflict, Forbidden
+from enbloc.kube.events import About, Notice, Recorder
+from enbloc.kube.eviction import Evicted, evict
+from enbloc.kube.items import Added, Modified
+from enbloc.kube.lease import Elector
+from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS
+from enbloc.kube.permissions import ROLES
+from enbloc.kube.reflector import Reflector
+from enbloc.model import names
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(180)]
+
+CRDS = Path(__file__).resolve().parents[2] / "crds"
+USER = "scheduler"
+
+
+@dataclass
+class World:
+    """A namespace of its own.
+
+    Attributes:
+        admin: may do anything.
+        scheduler: has the scheduler's role, and refuses to send what is not in it.
+    """
+
+    control: ControlPlane
+    admin: Client
+    scheduler: Client
+    namespace: str
+
+    async def pod(self, name: str) -> dict[str, Any]:
+        spec = {
+            "schedulerName": names.SCHEDULER_NAME,
+            "automountServiceAccountToken": False,
+            "containers": [{"name": "c", "image": "i"}],
+        }
+        body = {"metadata": {"name": name}, "spec": spec}
+        made: dict[str, Any] = await self.admin.create(PODS, body, self.namespace)
+        return made
+
+    def binding(self, pod: dict[str, Any], uid: str = "") -> Binding:
+        metadata = pod["metadata"]
+        receipt = {names.PLAN_KEY: "receipt"}
+        return Binding(self.namespace, metadata["name"], uid or metadata["uid"], "n1", receipt)
+
+
+@pytest.fixture(scope="module")
+def control() -> Generator[ControlPlane, None, None]:
+    with ControlPlane() as started:
+        started.kubectl("apply", "-f", str(CRDS))
+        started.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
+        started.kubectl("apply", "-f", "-", stdin=json.dumps(_role()))
+        started.kubectl("create", "clusterrolebinding", USER, f"--clusterrole={USER}",
+                        f"--user={USER}")  # fmt: skip
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+        started.kubectl("apply", "-f", "-", stdin=json.dumps(node))
+        yield started
+
+
+def _role() -> dict[str, Any]:
+    rules = [
+        {
+            "apiGroups": [rule.group],
+            "resources": list(rule.resources),
+            "verbs": list(rule.verbs),
+            "resourceNames": list(rule.names),
+        }
+        for rule in ROLES["scheduler"]
+    ]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": USER},
+        "rules": rules,
+    }
+
+
+@pytest.fixture
+async def world(control: ControlPlane) -> AsyncGenerator[World, None]:
+    namespace = f"t{uuid4().hex[:8]}"
+    as_user = await load(control.kubeconfig_for_user(USER))
+    async with (
+        Client(await load(control.kubeconfig), component="admin") as admin,
+        Client(as_user, component="test", rules=ROLES["scheduler"]) as scheduler,
+    ):
+        await admin.create(NAMESPACES, {"metadata": {"name": namespace}})
+        yield World(control, admin, scheduler, namespace)
+
+
+async def test_the_answers_to_a_binding_are_what_we_take_them_for(world: World) -> None:
+    pod = await world.pod("p")
+    another = world.binding(pod, uid="other")
+    for outcome in (await bind(world.scheduler, another), await settle(world.scheduler, another)):
+        assert isinstance(outcome, Refused)
+        assert outcome.cause is Cause.MEMBER_CHANGED
+    assert await bind(world.scheduler, world.binding(pod)) == Bound()
+    again = await bind(world.scheduler, world.binding(pod))
+    assert isinstance(again, Refused)
+    assert again.cause is Cause.MEMBER_CHANGED
+    assert await settle(world.scheduler, world.binding(pod)) == Bound()
+    bound = await world.admin.get(PODS, "p", world.namespace)
+    assert bound["metadata"]["annotations"][names.PLAN_KEY] == "receipt"
+
+
+async def test_a_terminating_namespace_is_told_from_a_missing_permission(world: World) -> None:
+    pod = await world.pod("p")
+    await world.admin.patch(
+        PODS,
+        "p",
+        {"metadata": {"finalizers": ["test.enbloc.dev/stay"]}},
+        world.namespace,
+        kind=PatchType.MERGE,
+    )
+    await world.admin.delete(NAMESPACES, world.namespace)
+    outcome = await bind(world.scheduler, world.binding(pod))
+    assert isinstance(outcome, Refused)
+    assert outcome.cause is Cause.NAMESPACE_TERMINATING
+    nobody = await load(world.control.kubeconfig_for_user("nobody"))
+    async with Client(nobody, component="test") as client:
+        outcome = await bind(client, world.binding(pod))
+        assert isinstance(outcome, Refused)
+        assert outcome.cause is Cause.SCHEDULER_ERROR
+        with pytest.raises(Forbidden, match="cannot get pods: 403 Forbidden"):
+            await client.get(PODS, "p", world.namespace)
+    empty = {"metadata": {"finalizers": None}}
+    await world.admin.patch(PODS, "p", empty, world.namespace, kind=PatchType.MERGE)
+
+
+async def test_preconditions_protect_another_pod_of_that_name(world: World) -> None:
+    pod = await world.pod("p")
+    with pytest.raises(Conflict):
+        await world.admin.delete(PODS, "p", world.namespace, uid="other")
+    assert await evict(world.admin, world.namespace, "p", pod["metadata"]["uid"]) == Evicted()
+
+
+async def test_a_status_is_applied_with_the_permission_to_patch_it_alone(world: World) -> None:
+    group = {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {"name": "g"},
+    }
+    await world.admin.create(POD_GROUPS, {**group, "spec": {"minMember": 2}}, world.namespace)
+    written = await world.scheduler.patch(
+        POD_GROUPS,
+        "g",
+        {**group, "status": {"attempts": 3}},
+        world.namespace,
+        kind=PatchType.APPLY,
+        subresource="status",
+        query={"fieldManager": names.SCHEDULER_MANAGER, "force": "true"},
+    )
+    assert written["status"]["attempts"] == 3
+
+
+async def test_repeated_events_are_one_series(world: World) -> None:
+    pod = await world.pod("p")
+    recorder = Recorder(world.scheduler, "scheduler-0")
+    about = About(PODS, world.namespace, "p", pod["metadata"]["uid"])
+    for _ in range(3):
+        recorder.emit(Notice("Warning", "FailedScheduling", "Scheduling", "no", "enbloc", about))
+    await recorder.flush(10)
+    (event,) = [event async for event in world.admin.list(EVENTS, world.namespace)]
+    assert event["series"]["count"] == 3
+    described = world.control.kubectl("describe", "pod", "p", "-n", world.namespace).stdout
+    assert "(x3 over" in described
+
+
+async def test_leadership_passes_from_one_to_the_next(world: World) -> None:
+    def elector(identity: str) -> Elector:
+        return Elector(
+            world.scheduler,
+            namespace=world.namespace,
+            name=names.SCHEDULER_LEASE,
+            identity=identity,
+        )
+
+    reigns: list[tuple[str, int]] = []
+
+    async def lead(candidate: Elector) -> None:
+        async def work() -> None:
+            reigns.append((candidate.holder, candidate.epoch))
+            assert candidate.holds()
+
+        await candidate.run(work)
+
+    await lead(elector("one"))
+    await lead(elector("two"))
+    assert reigns == [("one", 0), ("two", 1)]
+    lease = await world.admin.get(LEASES, names.SCHEDULER_LEASE, world.namespace)
+    assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_quiet_stream_is_confirmed_within_seconds(world: World) -> None:
+    reflector = Reflector(world.scheduler, PODS, Pod, namespace=world.namespace)
+    task = asyncio.create_task(_drain(reflector))
+    await world.admin.create(NODES, {"metadata": {"name": f"n-{world.namespace}"}})
+    async with asyncio.timeout(10):
+        await reflector.confirm()
+    assert reflector.synced
+    await _cancel(task)
+
+
+async def _drain(reflector: Reflector[Pod]) -> None:
+    async for _ in reflector.stream():
+        pass
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_a_crash_of_the_api_server_in_a_burst_loses_and_doubles_nothing(
+    world: World,
+) -> None:
+    count = 300
+    slots = asyncio.Semaphore(32)
+    added, on_node = Counter[str](), Counter[str]()
+    well = asyncio.Event()
+
+    def report(problem: str | None) -> None:
+        (well.clear if problem else well.set)()
+
+    reflector = Reflector(world.scheduler, PODS, Pod, namespace=world.namespace, report=report)
+
+    async def follow() -> None:
+        async for item in reflector.stream():
+            if isinstance(item, Added):
+                added[item.meta.uid] += 1
+            if isinstance(item, Added | Modified) and item.object.spec.get("nodeName"):
+                on_node[item.meta.uid] += 1
+
+    async def one_by_one(work: Coroutine[Any, Any, Any]) -> Any:
+        async with slots:
+            return await work
+
+    async def bound(pod: dict[str, Any]) -> Bound | Refused:
+        outcome = await bind(world.scheduler, world.binding(pod))
+        if isinstance(outcome, Unknown):
+            return await settle(world.scheduler, world.binding(pod))
+        return outcome
+
+    task = asyncio.create_task(follow())
+    pods = await asyncio.gather(*(one_by_one(world.pod(f"p{index}")) for index in range(count)))
+    binds = asyncio.gather(*(one_by_one(bound(pod)) for pod in pods))
+    await asyncio.sleep(0.1)
+    await asyncio.to_thread(world.control.restart_apiserver, 1.0, crash=True)
+    outcomes = await binds
+    async with asyncio.timeout(30):
+        await well.wait()
+        await reflector.confirm()
+    # Until its own caches are warm, a restarted server may refuse what the role allows.
+    refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    assert all(outcome.cause is Cause.SCHEDULER_ERROR for outcome in refused)
+    uids = {pod["metadata"]["uid"] for pod in pods}
+    assert added == Counter(uids)
+    assert on_node.keys() <= uids
+    assert len(on_node) == count - len(refused)
+    await _cancel(task)
