@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks of the small cluster kinds: namespaces, nodes, priority classes, secrets, events."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from enbloc.model.names import TAINT_NOT_READY
+from enbloc.sandbox.kinds import Kind
+from enbloc.sandbox.request import Options
+from enbloc.sandbox.status import FieldError, forbidden, forbidden_field, wrong
+
+if TYPE_CHECKING:
+    from enbloc.sandbox.api import Api
+
+Document = Mapping[str, Any]
+Fresh = dict[str, Any]
+
+_PROTECTED: Final = frozenset({"default", "kube-system", "kube-public"})
+
+
+class Namespace(Kind):
+    """Namespaces: active, then terminating until they are empty."""
+
+    returns_deleted = True
+
+    def default(self, obj: Fresh) -> None:
+        name = obj["metadata"].get("name")
+        if name:
+            obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+
+    def prepare_create(self, api: Api, obj: Fresh) -> None:
+        obj["spec"] = {**(obj.get("spec") or {}), "finalizers": ["kubernetes"]}
+        obj["status"] = {"phase": "Active"}
+
+    def prepare_update(self, api: Api, obj: Fresh, old: Document) -> None:
+        obj["spec"] = old.get("spec", {})
+
+    def prepare_status(self, api: Api, obj: Fresh, old: Document) -> None:
+        deleting = "deletionTimestamp" in obj["metadata"]
+        obj["status"] = {
+            **(obj.get("status") or {}),
+            "phase": "Terminating" if deleting else "Active",
+        }
+
+    def grace(self, obj: Document, asked: int | None) -> int:
+        return 0
+
+    def written(self, api: Api, obj: Document) -> None:
+        """Every namespace has a service account, as its controller makes it."""
+        name = obj["metadata"]["name"]
+        known = api.store.get("serviceaccounts", (name, "default")) is not None
+        if not known and "deletionTimestamp" not in obj["metadata"]:
+            accounts = api.catalog.builtin("serviceaccounts")
+            api.create(
+                accounts, name, {"metadata": {"name": "default"}}, Options(manager="sandbox")
+            )
+
+    def held(self, obj: Document) -> bool:
+        return bool((obj.get("spec") or {}).get("finalizers"))
+
+    def check_delete(self, api: Api, obj: Document) -> None:
+        name = obj["metadata"]["name"]
+        if name in _PROTECTED:
+            why = "this namespace may not be deleted"
+            raise forbidden(api.catalog.builtin("namespaces"), name, why)
+
+
+class Node(Kind):
+    """Nodes: tainted until the lifecycle controller has seen them ready."""
+
+    def default(self, obj: Fresh) -> None:
+        obj.setdefault("spec", {})
+        state = obj.get("status") or {}
+        if "capacity" in state and "allocatable" not in state:
+            obj["status"] = {**state, "allocatable": state["capacity"]}
+
+    def admit(self, api: Api, obj: Fresh) -> None:
+        taints = obj["spec"].setdefault("taints", [])
+        if not any(t["key"] == TAINT_NOT_READY and t["effect"] == "NoSchedule" for t in taints):
+            taints.append({"key": TAINT_NOT_READY, "effect": "NoSchedule"})
+
+    def validate(self, api: Api, obj: Document) -> list[FieldError]:
+        errors: list[FieldError] = []
+        seen: set[tuple[str, str]] = set()
+        for i, taint in enumerate((obj.get("spec") or {}).get("taints") or ()):
+            found = (taint.get("key", ""), taint.get("effect", ""))
+            if found in seen:
+                errors.append(FieldError(f"metadata.taints[{i}]", "Duplicate value", "", taint))
+            seen.add(found)
+        return errors
+
+
+class PriorityClass(Kind):
+    """Priority classes: the value is for ever."""
+
+    generation = True
+
+    def default(self, obj: Fresh) -> None:
+        obj.setdefault("value", 0)
+        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+    def validate(self, api: Api, obj: Document) -> list[FieldError]:
+        name = obj["metadata"].get("name", "")
+        if obj["value"] > 10**9 and not name.startswith("system-"):
+            detail = "maximum allowed value of a user defined priority is 1000000000"
+            return [forbidden_field("value", detail)]
+        return []
+
+    def validate_update(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
+        return [
+            wrong(name, obj[name], "field is immutable")
+            for name in ("value", "preemptionPolicy")
+            if obj[name] != old.get(name)
+        ]
+
+    def admit(self, api: Api, obj: Fresh) -> None:
+        if not obj.get("globalDefault"):
+            return
+        for item in api.store.table("priorityclasses.scheduling.k8s.io").items.values():
+            if item.obj.get("globalDefault"):
+                why = f"PriorityClass {item.key[1]} is already marked as default. Only one default can exist"
+                resource = api.catalog.builtin("priorityclasses", "scheduling.k8s.io")
+                raise forbidden(resource, obj["metadata"].get("name", ""), why)
+
+
+class Secret(Kind):
+    """Secrets: texts become data."""
+
+    def default(self, obj: Fresh) -> None:
+        obj.setdefault("type", "Opaque")
+        texts = obj.pop("stringData", None)
+        if texts:
+            encoded = {k: base64.b64encode(v.encode()).decode() for k, v in texts.items()}
+            obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+class Event(Kind):
+    """Events: they belong to the namespace of their object."""
+
+    def validate(self, api: Api, obj: Document) -> list[FieldError]:
+        involved = obj.get("involvedObject") or obj.get("regarding") or {}
+        namespace = obj["metadata"]["namespace"]
+        wanted = involved.get("namespace") or "default"
+        if namespace == wanted:
+            return []
+        detail = "does not match event.namespace"
+        return [wrong("involvedObject.namespace", involved.get("namespace", ""), detail)]

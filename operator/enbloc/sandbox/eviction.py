@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Evicting a pod, as far as its PodDisruptionBudget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from enbloc.sandbox import status
+from enbloc.sandbox.api import Api
+from enbloc.sandbox.meta import with_metadata
+from enbloc.sandbox.request import Deletion, Options
+from enbloc.sandbox.route import Target
+from enbloc.sandbox.select import label_selector
+from enbloc.sandbox.store import Item
+
+Document = Mapping[str, Any]
+
+#: Seconds that the API server asks a refused client to wait.
+RETRY_SECONDS: Final = 10
+
+
+def evict(api: Api, target: Target, body: Document, options: Options) -> dict[str, Any]:
+    """Delete a pod if its budget allows; a Status. Refused 429 or, with two budgets, 500."""
+    metadata = body.get("metadata") or {}
+    if metadata.get("name", target.name) != target.name:
+        raise status.bad_request("name in URL does not match name in Eviction object")
+    pods = api.catalog.builtin("pods")
+    pod = api.stored(pods, target.key)
+    how = Deletion.of({}, body.get("deleteOptions") or {}, dry_run=options.dry_run)
+    state = pod.obj.get("status") or {}
+    free = state.get("phase") in {"Succeeded", "Failed", "Pending"}
+    if not free and "deletionTimestamp" not in pod.obj["metadata"]:
+        _spend(api, pod, how)
+    api.delete(pods, target.key, how)
+    return status.success(code=201)
+
+
+def _spend(api: Api, pod: Item, how: Deletion) -> None:
+    budgets = [
+        one
+        for one in api.store.table("poddisruptionbudgets.policy").items.values()
+        if one.key[0] == pod.key[0] and covers(one.obj, pod.obj)
+    ]
+    if len(budgets) > 1:
+        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise status.Refused(500, "InternalError", f"Internal error occurred: {message}")
+    if not budgets:
+        return
+    budget = budgets[0]
+    state = budget.obj.get("status") or {}
+    if state.get("observedGeneration", 0) < budget.obj["metadata"].get("generation", 0):
+        raise _too_many(
+            f"The disruption budget {budget.key[1]} is still being processed by the server."
+        )
+    allowed = state.get("disruptionsAllowed", 0)
+    if allowed <= 0:
+        healthy, wanted = state.get("currentHealthy", 0), state.get("desiredHealthy", 0)
+        raise _too_many(
+            f"The disruption budget {budget.key[1]} needs {wanted} healthy pods and has {healthy} currently"
+        )
+    if not how.dry_run:
+        disrupted = {**(state.get("disruptedPods") or {}), pod.key[1]: api.now()}
+        changed = {**state, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+        resource = api.catalog.builtin("poddisruptionbudgets", "policy")
+        api.amend(resource, budget.key, {**with_metadata(budget.obj), "status": changed})
+
+
+def covers(budget: Document, pod: Document) -> bool:
+    """Whether a budget speaks of this pod."""
+    return label_selector((budget.get("spec") or {}).get("selector"))(pod)
+
+
+def _too_many(cause: str) -> status.Refused:
+    return status.Refused(
+        429,
+        "TooManyRequests",
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+        {
+            "causes": [{"reason": "DisruptionBudget", "message": cause}],
+            "retryAfterSeconds": RETRY_SECONDS,
+        },
+    )

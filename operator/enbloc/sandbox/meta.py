@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Object metadata: names, generated names, times, what a client may and may not set."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from enbloc.sandbox.status import FieldError, required, wrong
+
+Document = Mapping[str, Any]
+
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_KEY_RULE: Final = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_VALUE_RULE: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
+    "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+#: Kinds whose names are DNS labels, or path segments; all others are DNS subdomains.
+_LABEL_NAMED: Final = frozenset({"namespaces", "services"})
+_FREE_NAMED: Final = frozenset(
+    f"{plural}.rbac.authorization.k8s.io"
+    for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+)
+
+
+def rfc3339(seconds: float) -> str:
+    """A time as the API writes it, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_of(text: str | None) -> float | None:
+    """The time in seconds since the epoch, None for none."""
+    return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def generated(prefix: str) -> str:
+    """A name for `generateName`."""
+    return prefix[:58] + "".join(secrets.choice(_ALPHABET) for _ in range(5))
+
+
+def name_rule(storage: str, name: str) -> str:
+    """What is wrong with a name, "" for nothing."""
+    if storage in _FREE_NAMED:
+        bad = name in {".", ".."} or "/" in name or "%" in name
+        return "may not be '.' or '..', or contain '/' or '%'" if bad else ""
+    if storage in _LABEL_NAMED:
+        if len(name) > 63:
+            return "must be no more than 63 bytes"
+        return "" if _LABEL.fullmatch(name) else _LABEL_RULE
+    if len(name) > 253:
+        return "must be no more than 253 bytes"
+    return "" if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+
+
+def is_label(text: str) -> bool:
+    """Whether the text is a DNS label of at most 63 characters."""
+    return len(text) <= 63 and _LABEL.fullmatch(text) is not None
+
+
+def check_metadata(storage: str, obj: Document) -> list[FieldError]:
+    """The errors of names, labels and annotations."""
+    metadata = obj["metadata"]
+    errors: list[FieldError] = []
+    name = metadata.get("name", "")
+    if not name:
+        errors.append(required("metadata.name", "name or generateName is required"))
+    elif rule := name_rule(storage, name):
+        errors.append(wrong("metadata.name", name, rule))
+    errors += check_labels("metadata.labels", metadata.get("labels") or {})
+    for key in metadata.get("annotations") or {}:
+        if rule := _key_rule(key.lower()):
+            errors.append(wrong("metadata.annotations", key, rule))
+    size = sum(len(k) + len(v) for k, v in (metadata.get("annotations") or {}).items())
+    if size > 256 * 1024:
+        errors.append(
+            FieldError("metadata.annotations", "Too long", "may not be more than 262144 bytes")
+        )
+    for i, owner in enumerate(metadata.get("ownerReferences") or ()):
+        for key in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(key):
+                field = f"metadata.ownerReferences[{i}].{key}"
+                errors.append(
+                    wrong(
+                        field, "", f"{'version' if key == 'apiVersion' else key} must not be empty"
+                    )
+                )
+    return errors
+
+
+def check_labels(field: str, labels: Mapping[str, str]) -> list[FieldError]:
+    """The errors of label keys and values."""
+    errors: list[FieldError] = []
+    for key, value in labels.items():
+        if rule := _key_rule(key):
+            errors.append(wrong(field, key, rule))
+        if len(value) > 63:
+            errors.append(wrong(field, value, "must be no more than 63 bytes"))
+        elif not _VALUE.fullmatch(value):
+            errors.append(wrong(field, value, _VALUE_RULE))
+    return errors
+
+
+def _key_rule(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    if slash and not _SUBDOMAIN.fullmatch(prefix):
+        return f"prefix part {_SUBDOMAIN_RULE}"
+    if len(name) > 63:
+        return "name part must be no more than 63 bytes"
+    return "" if _QUALIFIED.fullmatch(name) else _KEY_RULE
+
+
+def with_metadata(obj: Document, **changes: Any) -> dict[str, Any]:
+    """A copy of the document with changed metadata; None removes a field."""
+    metadata = {**obj["metadata"], **changes}
+    for name, value in changes.items():
+        if value is None:
+            del metadata[name]
+    return {**obj, "metadata": metadata}

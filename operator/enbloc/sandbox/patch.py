@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The patch types but apply: merge patch, JSON patch, strategic merge patch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jsonpatch
+
+from enbloc.sandbox.status import Refused, bad_request
+from enbloc.sandbox.types import ANYTHING, Shape, Type
+
+_DIRECTIVES: Final = ("$patch", "$retainKeys")
+_ORDER: Final = "$setElementOrder/"
+_PRIMITIVES: Final = "$deleteFromPrimitiveList/"
+
+
+def merge_patch(document: Any, patch: Any) -> Any:
+    """RFC 7386: null removes, objects merge, all else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(document) if isinstance(document, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), value)
+    return merged
+
+
+def json_patch(document: Mapping[str, Any], operations: Any) -> Any:
+    """RFC 6902; Refused 422 when an operation does not apply, 400 when it is none."""
+    try:
+        return jsonpatch.JsonPatch(operations).apply(copy.deepcopy(document))
+    except jsonpatch.JsonPatchTestFailed as error:
+        raise Refused(
+            422, "Invalid", f"the server rejected our request: test failed: {error}"
+        ) from error
+    except (jsonpatch.JsonPatchConflict, jsonpatch.JsonPointerException) as error:
+        message = f"the server rejected our request due to an error in our request: {error}"
+        raise Refused(422, "Invalid", message) from error
+    except (jsonpatch.JsonPatchException, TypeError, AttributeError) as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+
+
+def strategic_merge(kind: Type, document: Mapping[str, Any], patch: Any) -> dict[str, Any]:
+    """A merge that knows which lists have keys; Refused 400 for a malformed patch."""
+    if not isinstance(patch, dict):
+        raise bad_request("error decoding patch: a strategic merge patch is an object")
+    merged = _map(kind, document, patch)
+    return {} if merged is None else merged
+
+
+def _map(
+    kind: Type, document: Mapping[str, Any], patch: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    directive = patch.get("$patch")
+    if directive == "delete":
+        return None
+    body = {name: value for name, value in patch.items() if name not in _DIRECTIVES}
+    if directive == "replace":
+        return _clean(body)
+    if directive not in {None, "merge"}:
+        raise bad_request(f"unknown patch type found: {directive}")
+    merged = dict(document)
+    retained = patch.get("$retainKeys")
+    if retained is not None:
+        merged = {name: value for name, value in merged.items() if name in retained}
+    orders: dict[str, list[Any]] = {}
+    for name, value in body.items():
+        if name.startswith(_ORDER):
+            orders[name.removeprefix(_ORDER)] = value
+        elif name.startswith(_PRIMITIVES):
+            plain = name.removeprefix(_PRIMITIVES)
+            merged[plain] = [one for one in merged.get(plain) or () if one not in value]
+        elif value is None:
+            merged.pop(name, None)
+        else:
+            _field(kind.child(name), name, merged, value)
+    for name, order in orders.items():
+        if isinstance(merged.get(name), list):
+            merged[name] = _ordered(kind.child(name), merged[name], order)
+    return merged
+
+
+def _field(kind: Type, name: str, merged: dict[str, Any], value: Any) -> None:
+    old = merged.get(name)
+    if isinstance(value, dict):
+        result = _map(kind, old if isinstance(old, dict) else {}, value)
+        if result is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = result
+    elif isinstance(value, list):
+        merged[name] = _list(kind, old if isinstance(old, list) else [], value)
+    else:
+        merged[name] = value
+
+
+def _list(kind: Type, old: list[Any], patch: list[Any]) -> list[Any]:
+    if kind.shape is not Shape.LIST or not kind.merge_key:
+        return [_clean(one) for one in patch]
+    if kind.merge_key == "*":
+        return [*old, *(one for one in patch if one not in old)]
+    if any(isinstance(one, dict) and one.get("$patch") == "replace" for one in patch):
+        return [_clean(one) for one in patch if one.get("$patch") != "replace"]
+    key, items = kind.merge_key, kind.items or ANYTHING
+    merged = list(old)
+    for one in patch:
+        if not isinstance(one, dict) or key not in one:
+            raise bad_request(f"map: {one} does not contain declared merge key: {key}")
+        at = next((i for i, have in enumerate(merged) if have.get(key) == one[key]), None)
+        result = _map(items, merged[at] if at is not None else {}, one)
+        if at is None:
+            merged += [] if result is None else [result]
+        elif result is None:
+            del merged[at]
+        else:
+            merged[at] = result
+    return merged
+
+
+def _ordered(kind: Type, values: list[Any], order: list[Any]) -> list[Any]:
+    """The list in the order that the client wants; what it does not know keeps its neighbour."""
+    key = kind.merge_key
+
+    def identity(one: Any) -> Any:
+        return one.get(key) if isinstance(one, dict) else one
+
+    ranks = {identity(one): rank for rank, one in enumerate(order)}
+    placed: list[tuple[int, int, Any]] = []
+    last = -1
+    for index, value in enumerate(values):
+        last = ranks.get(identity(value), last)
+        placed.append((last, index, value))
+    return [value for _, _, value in sorted(placed, key=lambda one: one[:2])]
+
+
+def _clean(value: Any) -> Any:
+    """A value without the directives that were meant for a merge."""
+    if isinstance(value, dict):
+        return {
+            name: _clean(one)
+            for name, one in value.items()
+            if name not in _DIRECTIVES
+            and not name.startswith((_ORDER, _PRIMITIVES))
+            and one is not None
+        }
+    if isinstance(value, list):
+        return [_clean(one) for one in value]
+    return value

@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks of pods: defaults, admission, gates, immutability, graceful deletion."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from enbloc.model.names import TAINT_NOT_READY, TAINT_UNREACHABLE
+from enbloc.sandbox.kinds import Kind
+from enbloc.sandbox.status import (
+    FieldError,
+    forbidden,
+    forbidden_field,
+    not_supported,
+    required,
+    wrong,
+)
+
+if TYPE_CHECKING:
+    from enbloc.sandbox.api import Api
+
+Document = Mapping[str, Any]
+Fresh = dict[str, Any]
+
+_IMMUTABLE: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
+    " to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it"
+    " was previously negative)"
+)
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+def default_pod_spec(spec: Fresh) -> None:
+    """The defaults of a pod's spec, also inside templates."""
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("schedulerName", "default-scheduler")
+    if "serviceAccountName" in spec:
+        spec.setdefault("serviceAccount", spec["serviceAccountName"])
+    for container in _containers(spec):
+        _default_container(container)
+
+
+def _default_container(container: Fresh) -> None:
+    image: str = container.get("image", "")
+    latest = "@" not in image and (":" not in image.rpartition("/")[2] or image.endswith(":latest"))
+    container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    for port in container.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+    resources = container.setdefault("resources", {})
+    if "limits" in resources:
+        resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = container.get(name)
+        if probe is not None:
+            for key, value in (
+                ("timeoutSeconds", 1),
+                ("periodSeconds", 10),
+                ("successThreshold", 1),
+                ("failureThreshold", 3),
+            ):
+                probe.setdefault(key, value)
+
+
+def _containers(spec: Document) -> Iterator[Any]:
+    yield from spec.get("initContainers") or ()
+    yield from spec.get("containers") or ()
+
+
+def qos(spec: Document) -> str:
+    """The quality-of-service class."""
+    requests: dict[str, set[str]] = {}
+    guaranteed = True
+    for container in _containers(spec):
+        resources = container.get("resources") or {}
+        wants, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for name in ("cpu", "memory"):
+            if wants.get(name, "0") != "0" or limits.get(name, "0") != "0":
+                requests.setdefault(name, set()).add(name)
+            if limits.get(name, "0") == "0" or wants.get(name) != limits.get(name):
+                guaranteed = False
+    if not requests:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def check_pod_spec(path: str, spec: Document) -> list[FieldError]:
+    """The errors of a pod's spec, also inside templates."""
+    errors: list[FieldError] = []
+    names: set[str] = set()
+    if not spec.get("containers"):
+        errors.append(required(f"{path}.containers"))
+    for field in ("initContainers", "containers"):
+        for i, container in enumerate(spec.get(field) or ()):
+            errors += _check_container(f"{path}.{field}[{i}]", container, names)
+    if spec["restartPolicy"] not in {"Always", "OnFailure", "Never"}:
+        supported = ["Always", "OnFailure", "Never"]
+        errors.append(not_supported(f"{path}.restartPolicy", spec["restartPolicy"], supported))
+    return errors
+
+
+def _check_container(path: str, container: Document, names: set[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    name = container.get("name")
+    if not name:
+        errors.append(required(f"{path}.name"))
+    elif name in names:
+        errors.append(FieldError(f"{path}.name", "Duplicate value", "", name))
+    names.add(name or "")
+    if not container.get("image"):
+        errors.append(required(f"{path}.image"))
+    resources = container.get("resources") or {}
+    for kind in ("limits", "requests"):
+        for resource, amount in (resources.get(kind) or {}).items():
+            if amount.startswith("-"):
+                detail = "must be greater than or equal to 0"
+                errors.append(wrong(f"{path}.resources.{kind}.{resource}", amount, detail))
+    return errors
+
+
+class Pod(Kind):
+    """Pods."""
+
+    generation = True
+    returns_deleted = True
+
+    def default(self, obj: Fresh) -> None:
+        spec = obj.setdefault("spec", {})
+        default_pod_spec(spec)
+        spec.setdefault("enableServiceLinks", True)
+
+    def admit(self, api: Api, obj: Fresh) -> None:
+        spec = obj["spec"]
+        _admit_priority(api, obj)
+        spec.setdefault("serviceAccountName", "default")
+        spec.setdefault("serviceAccount", spec["serviceAccountName"])
+        tolerations = spec.setdefault("tolerations", [])
+        for key in (TAINT_NOT_READY, TAINT_UNREACHABLE):
+            if not any(_tolerates(one, key) for one in tolerations):
+                tolerations.append(
+                    {
+                        "key": key,
+                        "operator": "Exists",
+                        "effect": "NoExecute",
+                        "tolerationSeconds": 300,
+                    }
+                )
+
+    def prepare_create(self, api: Api, obj: Fresh) -> None:
+        state: Fresh = {"phase": "Pending", "qosClass": qos(obj["spec"])}
+        if obj["spec"].get("schedulingGates"):
+            state["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": None,
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                }
+            ]
+        obj["status"] = state
+
+    def validate(self, api: Api, obj: Document) -> list[FieldError]:
+        return check_pod_spec("spec", obj["spec"])
+
+    def prepare_update(self, api: Api, obj: Fresh, old: Document) -> None:
+        # What admission gave stays when a client sends the pod without it.
+        for name in (
+            "tolerations",
+            "priority",
+            "preemptionPolicy",
+            "serviceAccount",
+            "serviceAccountName",
+        ):
+            if name in old["spec"]:
+                obj["spec"].setdefault(name, old["spec"][name])
+
+    def prepare_status(self, api: Api, obj: Fresh, old: Document) -> None:
+        references = old["metadata"].get("ownerReferences")
+        if references is not None:
+            obj["metadata"]["ownerReferences"] = references
+        if "status" in obj:
+            obj["status"] = {
+                **obj["status"],
+                "qosClass": old["status"].get("qosClass", "BestEffort"),
+            }
+
+    def validate_update(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
+        new, spec = obj["spec"], old["spec"]
+        if new == spec:
+            return []
+        errors: list[FieldError] = []
+        gates = {one["name"] for one in new.get("schedulingGates") or ()}
+        had = {one["name"] for one in spec.get("schedulingGates") or ()}
+        if added := gates - had:
+            detail = f"only deletion is allowed, but found new scheduling gate '{min(added)}'"
+            errors.append(forbidden_field("spec.schedulingGates", detail))
+        if _comparable(new, spec, gated=bool(had)) != _comparable(spec, spec, gated=bool(had)):
+            errors.append(forbidden_field("spec", _IMMUTABLE))
+        return errors
+
+    def grace(self, obj: Document, asked: int | None) -> int:
+        if not obj["spec"].get("nodeName"):
+            return 0
+        if (obj.get("status") or {}).get("phase") in _FINISHED:
+            return 0
+        seconds = obj["spec"]["terminationGracePeriodSeconds"] if asked is None else asked
+        return 1 if seconds < 0 else seconds
+
+
+def _tolerates(toleration: Document, key: str) -> bool:
+    return toleration.get("key", "") in {"", key} and toleration.get("effect", "") in {
+        "",
+        "NoExecute",
+    }
+
+
+def _admit_priority(api: Api, obj: Fresh) -> None:
+    """Resolve the priority class, as the Priority admission plugin does."""
+    spec, pods = obj["spec"], api.catalog.builtin("pods")
+    name = obj["metadata"].get("name", "")
+    classes = api.store.table("priorityclasses.scheduling.k8s.io").items
+    wanted = spec.get("priorityClassName")
+    found: Document = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
+    if wanted:
+        item = classes.get(("", wanted))
+        if item is None:
+            raise forbidden(pods, name, f"no PriorityClass with name {wanted} was found")
+        found = item.obj
+    else:
+        default = next((one.obj for one in classes.values() if one.obj.get("globalDefault")), None)
+        if default is not None:
+            found = default
+            spec["priorityClassName"] = default["metadata"]["name"]
+    if "priority" in spec and spec["priority"] != found["value"]:
+        why = "the integer value of priority ({}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name"
+        raise forbidden(pods, name, why.format(spec["priority"], found["value"]))
+    spec["priority"] = found["value"]
+    spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
+
+
+def _comparable(new: Document, old: Document, *, gated: bool) -> Fresh:
+    """A spec with what may change taken from the old one."""
+    spec: Fresh = copy.deepcopy(dict(new))
+    spec.pop("schedulingGates", None)
+    for field in ("containers", "initContainers"):
+        before = old.get(field) or []
+        for one, known in zip(spec.get(field) or [], before, strict=False):
+            one["image"] = known.get("image")
+    deadline = spec.get("activeDeadlineSeconds")
+    had = old.get("activeDeadlineSeconds")
+    if deadline is not None and (had is None or deadline <= had):
+        spec.pop("activeDeadlineSeconds")
+        if had is not None:
+            spec["activeDeadlineSeconds"] = had
+    tolerations = spec.get("tolerations") or []
+    if all(one in tolerations for one in old.get("tolerations") or ()):
+        spec["tolerations"] = old.get("tolerations") or []
+    if "tolerations" not in old and not spec.get("tolerations"):
+        spec.pop("tolerations", None)
+    if gated:
+        # While it is gated, a pod's node selection may become narrower.
+        selector, before_ = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+        if all(selector.get(key) == value for key, value in before_.items()):
+            spec.pop("nodeSelector", None)
+            if before_:
+                spec["nodeSelector"] = before_
+        if not (old.get("affinity") or {}).get("nodeAffinity"):
+            affinity = {
+                k: v for k, v in (spec.get("affinity") or {}).items() if k != "nodeAffinity"
+            }
+            spec.pop("affinity", None)
+            if affinity:
+                spec["affinity"] = affinity
+    return spec
