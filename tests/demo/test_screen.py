@@ -75,7 +75,7 @@ def test_changes_of_one_kind_share_a_line() -> None:
     assert lines == [
         "  1.50s  job a: a-0 → n0, a-1 → n1",
         "  1.50s  job b: b-0 → n0",
-        "  1.50s  job a: a-2 waits: 0/2 nodes are available",
+        "  1.50s  job a: a-2 waiting: 0/2 nodes are available",
         "  1.50s  job b: b-1 finished",
         "  1.50s  job b: b-2 failed (why)",
         "  1.50s  job b: b-3 deleted",

@@ -3,13 +3,15 @@
 """Whether the demo's outcome was right: pure, over what the API server was seen to say."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from enbloc.demo.observed import GroupSeen, PodSeen, Seen, held
 from enbloc.demo.scenario import GANGS, Scenario
 from enbloc.model import names
 
-#: How long a gang may be seen with some of its pods placed, while their Binds are under way.
-BURST_SECONDS = 10.0
+#: How long a gang may be seen with some of its pods placed, while their Binds are under way: at
+#: all, and more for each pod (seconds).
+BURST_SECONDS: Final = (10.0, 0.05)
 
 
 def judge_alone(pods: Iterable[PodSeen], scenario: Scenario) -> list[str]:
@@ -77,8 +79,9 @@ def _failures(pods: Iterable[PodSeen]) -> list[str]:
 def _burst(log: Sequence[Seen], gang: str, size: int, problems: list[str]) -> float | None:
     """When the gang's first pod was seen on a node; None if none was.
 
-    Held pods may go from none to all once, within BURST_SECONDS; anything else is a problem.
+    Held pods may go from none to all once, within the time of a burst; anything else is a problem.
     """
+    longest = BURST_SECONDS[0] + BURST_SECONDS[1] * size
     pods: dict[str, PodSeen] = {}
     began: float | None = None
     whole = False
@@ -91,7 +94,7 @@ def _burst(log: Sequence[Seen], gang: str, size: int, problems: list[str]) -> fl
             began = seen.at
         if count >= size:
             whole = True
-        elif whole or (began is not None and seen.at - began > BURST_SECONDS):
+        elif whole or (began is not None and seen.at - began > longest):
             problems.append(
                 f"gang {gang}: {count} of {size} pods were on nodes {seen.at:.1f} s after the start"
             )

@@ -123,8 +123,8 @@ def _what(before: PodSeen | None, now: PodSeen) -> str:
         return "deleted"
     if now.node and (before is None or not before.node):
         return "placed"
-    if now.waiting and (before is None or not before.waiting):
-        return "no room"
+    if now.waiting and not now.node and (before is None or not before.waiting):
+        return f"waiting: {now.waiting}"
     return ""
 
 
@@ -133,7 +133,4 @@ def _listed(pods: Sequence[PodSeen], what: str) -> str:
         return f"{len(pods)} pods {what}"
     if what == "placed":
         return ", ".join(f"{pod.name} → {pod.node}" for pod in pods)
-    if what == "no room":
-        verb = "waits" if len(pods) == 1 else "wait"
-        return f"{', '.join(pod.name for pod in pods)} {verb}: {pods[0].waiting}"
     return f"{', '.join(pod.name for pod in pods)} {what}"

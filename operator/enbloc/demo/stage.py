@@ -175,7 +175,7 @@ class Stage:
         return [read_pod(self._screen.clock(), msgspec.convert(one, Object)) async for one in found]
 
     async def delete_pods(self, seconds: float) -> None:
-        """Delete all pods of the demo, and wait until they are gone.
+        """Delete all pods of the demo, those that wait for room first, until they are gone.
 
         Raises:
             DemoError: they are not gone in time.
@@ -189,6 +189,8 @@ class Stage:
                 except NotFound:
                     return
 
-        await asyncio.gather(*map(delete, list(self.pods)))
+        for placed in (False, True):
+            names = [pod.name for pod in self.pods.values() if bool(pod.node) is placed]
+            await asyncio.gather(*map(delete, names))
         await self.until(seconds, "the pods to be gone", lambda: not self.pods)
         self.tell()

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+from tests.kubelet.conftest import Yard, condition, job
+
+from enbloc.kube.client import PatchType
+from enbloc.kube.paths import JOBS, NODES, PODS
+from enbloc.model.names import EXIT_CODE_KEY, RUN_SECONDS_KEY
+from enbloc.sandbox.controllers import ControllerPace
+from enbloc.sandbox.kubelet import Pace
+from enbloc.sandbox.shapes import Shape
+
+NODE = Shape("n1", 64_000, 64 * 2**30)
+IMPATIENT = ControllerPace(grace=0.5, retry=0.02)
+
+
+def taints(node: dict[str, Any]) -> set[str]:
+    return {one["key"].rpartition("/")[2] for one in node["spec"].get("taints") or ()}
+
+
+async def bind_all(yard: Yard) -> None:
+    """Put every pod that has no node on the only one."""
+    for pod in await yard.pods():
+        if not pod["spec"].get("nodeName"):
+            name = pod["metadata"]["name"]
+            binding = {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": name},
+                "target": {"kind": "Node", "name": "n1"},
+            }
+            await yard.client.create(PODS, binding, "default", name=name, subresource="binding")
+
+
+async def until_job(yard: Yard, name: str, **status: Any) -> dict[str, Any]:
+    return await yard.until(
+        JOBS,
+        name,
+        lambda found: all(found["status"].get(key) == value for key, value in status.items()),
+    )
+
+
+async def test_a_new_node_takes_pods_once_its_kubelet_has_spoken(yard: Yard) -> None:
+    yard.controllers()
+    await yard.client.create(NODES, Shape("mute", 1, 1).manifest())
+    await yard.kubelet(NODE)
+    await yard.until(NODES, "n1", lambda node: not taints(node))
+    mute = await yard.get(NODES, "mute")
+    assert mute is not None
+    assert taints(mute) == {"not-ready"}
+
+
+async def test_a_node_without_heartbeat_becomes_unreachable_and_comes_back(yard: Yard) -> None:
+    yard.controllers(IMPATIENT)
+    kubelet = await yard.kubelet(NODE, pace=Pace(lease=0.05))
+    await yard.until(NODES, "n1", lambda node: not taints(node))
+    await yard.stop(kubelet)
+    lost = await yard.until(NODES, "n1", lambda node: taints(node) == {"unreachable"})
+    assert {one["effect"] for one in lost["spec"]["taints"]} == {"NoSchedule", "NoExecute"}
+    await yard.until(NODES, "n1", lambda node: condition(node, "Ready") == "Unknown")
+    await yard.kubelet(NODE, pace=Pace(lease=0.05))
+    await yard.until(NODES, "n1", lambda node: not taints(node))
+
+
+async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned(yard: Yard) -> None:
+    yard.controllers()
+    await yard.kubelet(NODE)
+    for unschedulable, wanted in ((True, {"unschedulable"}), (None, set[str]())):
+        cordon = {"spec": {"unschedulable": unschedulable}}
+        await yard.client.patch(NODES, "n1", cordon, kind=PatchType.MERGE)
+        await yard.until(NODES, "n1", lambda node, wanted=wanted: taints(node) == wanted)
+
+
+async def test_an_indexed_job_runs_each_index_once_and_completes(yard: Yard) -> None:
+    yard.controllers()
+    await yard.kubelet(NODE)
+    body = job("j", annotations={RUN_SECONDS_KEY: "0.1"}, completions=4, parallelism=2)
+    body["spec"]["completionMode"] = "Indexed"
+    await yard.client.create(JOBS, body, "default")
+    found = await until_job(yard, "j", active=2)
+    while condition(found, "Complete") != "True":
+        await bind_all(yard)
+        found = await yard.until(JOBS, "j", lambda _: True)
+    assert found["status"]["succeeded"] == 4
+    assert found["status"]["completedIndexes"] == "0-3"
+    assert found["status"]["completionTime"]
+    assert condition(found, "SuccessCriteriaMet") == "True"
+    pods = await yard.pods()
+    indexes = [
+        pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in pods
+    ]
+    assert sorted(indexes) == ["0", "1", "2", "3"]
+    assert all(pod["metadata"]["ownerReferences"][0]["name"] == "j" for pod in pods)
+
+
+async def test_a_plain_job_counts_ready_pods(yard: Yard) -> None:
+    yard.controllers()
+    await yard.kubelet(NODE)
+    await yard.client.create(JOBS, job("j", completions=3, parallelism=3), "default")
+    await until_job(yard, "j", active=3)
+    await bind_all(yard)
+    await until_job(yard, "j", active=3, ready=3)
+
+
+async def test_a_deleted_pod_is_replaced(yard: Yard) -> None:
+    yard.controllers(IMPATIENT)
+    await yard.client.create(JOBS, job("j", completions=2, parallelism=2), "default")
+    await until_job(yard, "j", active=2)
+    gone = (await yard.pods())[0]["metadata"]
+    await yard.client.delete(PODS, gone["name"], "default")
+    await until_job(yard, "j", active=2, failed=1)
+    assert gone["uid"] not in {pod["metadata"]["uid"] for pod in await yard.pods()}
+
+
+async def test_a_job_whose_pods_fail_gives_up_at_its_backoff_limit(yard: Yard) -> None:
+    yard.controllers(IMPATIENT)
+    await yard.kubelet(NODE)
+    fails = {RUN_SECONDS_KEY: "0", EXIT_CODE_KEY: "1"}
+    await yard.client.create(JOBS, job("j", annotations=fails, backoffLimit=2), "default")
+    found = await yard.until(JOBS, "j", lambda _: True)
+    while condition(found, "Failed") != "True":
+        await bind_all(yard)
+        found = await yard.until(JOBS, "j", lambda _: True)
+    assert found["status"]["failed"] == 3
+    assert len(await yard.pods()) == 3
+    reasons = {one["type"]: one["reason"] for one in found["status"]["conditions"]}
+    assert reasons["Failed"] == reasons["FailureTarget"] == "BackoffLimitExceeded"
+
+
+async def test_a_suspended_job_has_no_pods_until_it_is_resumed(yard: Yard) -> None:
+    yard.controllers()
+    await yard.client.create(JOBS, job("j", completions=2, parallelism=2), "default")
+    await until_job(yard, "j", active=2)
+    for suspend, count in ((True, 0), (False, 2)):
+        change = {"spec": {"suspend": suspend}}
+        await yard.client.patch(JOBS, "j", change, "default", kind=PatchType.MERGE)
+        await yard.until(
+            JOBS,
+            "j",
+            lambda found, suspend=suspend: condition(found, "Suspended") == str(suspend),
+        )
+        await yard.until(
+            JOBS, "j", lambda found, count=count: found["status"].get("active", 0) == count
+        )
+        pods = [pod for pod in await yard.pods() if "deletionTimestamp" not in pod["metadata"]]
+        assert len(pods) == count
+
+
+async def test_a_refused_pod_is_tried_again(yard: Yard) -> None:
+    yard.controllers(IMPATIENT)
+    yard.sandbox.faults.add(verb="create", resource="pods", status=403, times=2)
+    await yard.client.create(JOBS, job("j", completions=1), "default")
+    await until_job(yard, "j", active=1)
+
+
+async def test_controllers_that_restart_make_no_second_pod(yard: Yard) -> None:
+    first = yard.controllers()
+    await yard.client.create(JOBS, job("j", completions=2, parallelism=2), "default")
+    await until_job(yard, "j", active=2)
+    await yard.stop(first)
+    yard.controllers()
+    await yard.client.create(JOBS, job("k", completions=1), "default")
+    await until_job(yard, "k", active=1)
+    assert len(await yard.pods()) == 3
+
+
+async def test_a_deleted_job_takes_its_pods_with_it(yard: Yard) -> None:
+    yard.controllers()
+    await yard.client.create(JOBS, job("j", completions=1), "default")
+    await until_job(yard, "j", active=1)
+    name = (await yard.pods())[0]["metadata"]["name"]
+    await yard.client.delete(JOBS, "j", "default")
+    await yard.gone(JOBS, "j")
+    await yard.gone(PODS, name)
+    await yard.client.create(JOBS, job("k", completions=1), "default")
+    await until_job(yard, "k", active=1)
