@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -159,9 +159,7 @@ class TableMachine(RuleBasedStateMachine):
 
 
 TestTable = TableMachine.TestCase
-TestTable.settings = settings(
-    max_examples=50, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
-)
+TestTable.settings = settings(max_examples=50, stateful_step_count=30)
 
 
 @given(worlds(), st.data(), requirements)
