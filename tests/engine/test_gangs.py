@@ -242,6 +242,21 @@ def test_a_refused_first_bind_of_a_gang_stops_the_others() -> None:
     assert len(cluster.where()) == 4
 
 
+def test_each_refusal_of_bindings_doubles_the_pause_until_a_plan_is_carried_out() -> None:
+    cluster = Cluster(slots=1)
+    cluster.nodes("n1", cpu=8)
+    cluster.answer = lambda _: "SCHEDULER_ERROR"
+    cluster.gang("g", 2)
+    tries = []
+    for _ in range(16):
+        cluster.settle(seconds=1)
+        tries.append(len(cluster.sent))
+    assert tries == [2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5], "pauses of 1, 2, 4, 8 s"
+    cluster.answer = lambda _: "ok"
+    cluster.settle(seconds=10)
+    assert len(cluster.where()) == 2
+
+
 def test_a_refusal_after_others_were_bound_is_completed_with_a_new_plan() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=8)

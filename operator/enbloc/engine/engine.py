@@ -376,7 +376,7 @@ class Engine:
         item.last_attempt = now
         plan = self._make_plan(members, facts, profile)
         if plan.verdict is Verdict.PLACED:
-            self._queue.succeeded(item)
+            self._queue.placed(item)
             self._plans.open(plan, profile, facts, now)
         else:
             reason = (
@@ -453,6 +453,8 @@ class Engine:
             item.fingerprint = _fingerprint(facts)
             saying = Saying(Reason.SCHEDULER_ERROR, f"binding was refused: {text}")
             self._refused(members, facts, item, now, saying, frozenset())
+        else:
+            self._queue.succeeded(item)
         needed = any(assignment.needed for assignment in open_plan.plan.assignments)
         if needed and not facts.deficit and facts.group is not None:
             self._sayings[members.key] = PENDING

@@ -149,11 +149,14 @@ class SchedulingQueue:
         # As upstream, nobody is forgotten even if a hint was wrong.
         heapq.heappush(self._timers, (now + self._longest_wait, item.ticket, item.key))
 
-    def succeeded(self, item: Item) -> None:
-        """An attempt placed the group."""
-        item.unschedulable = item.errors = 0
+    def placed(self, item: Item) -> None:
+        """An attempt placed the group; whether that is a success, its Bindings will tell."""
         item.rejectors = frozenset()
         self.park(item)
+
+    def succeeded(self, item: Item) -> None:
+        """A plan was carried out: the pause after the next failure is a short one again."""
+        item.unschedulable = item.errors = 0
 
     def wake(
         self,

@@ -104,6 +104,11 @@ async def bind(profile: Profile, target: Target, api: MemberApi) -> Event:
         case kube.Bound():
             return Bound(target.plan, target.uid)
         case kube.Refused(cause, message):
+            if cause is kube.Cause.SCHEDULER_ERROR:  # ours to mend: a permission, a webhook
+                logger.error(
+                    "The API server refused a Binding",
+                    extra={"pod": str(target.pod), "node": target.node, "err": message},
+                )
             return BindRefused(target.plan, target.uid, Cause[cause.name], message)
         case None if status.ok:  # a plugin that binds in its own way
             return Bound(target.plan, target.uid)
