@@ -15,6 +15,7 @@ from enbloc.sandbox.gc import Collector
 from enbloc.sandbox.kinds import Kind
 from enbloc.sandbox.meta import check_metadata, generated, rfc3339, with_metadata
 from enbloc.sandbox.request import Deletion, Options
+from enbloc.sandbox.status import Refused, bad_request
 from enbloc.sandbox.store import Item, Key, Store, make_item
 from enbloc.sandbox.views import stored, viewed
 
@@ -131,9 +132,8 @@ class Api:
         if resource.custom is not None:
             obj, unknown = resource.custom.read(body)
         else:
-            kind = types.builtin_type(resource.group, resource.version, resource.kind)
-            obj, unknown = types.read_builtin(kind, body)
-        options.unknown_fields(unknown)
+            obj, unknown = _builtin(resource, body)
+        options.unknown_fields(resource, unknown)
         rest = {k: v for k, v in obj.items() if k not in {"kind", "apiVersion", "metadata"}}
         metadata = obj.get("metadata") or {}
         given = metadata.get("namespace", "")
@@ -348,7 +348,8 @@ class Api:
         if not finalizers and not grace:
             if how.dry_run:
                 return viewed(resource, item), True
-            return viewed(resource, self.remove(resource, key, item.obj, item.managed)), True
+            gone = self.remove(resource, key, item.obj, item.managed)
+            return viewed(resource, self._deleted(gone) if kind.graceful else gone), True
         changes: dict[str, Any] = {
             "finalizers": finalizers or None,
             "deletionGracePeriodSeconds": grace,
@@ -367,17 +368,35 @@ class Api:
         kind.prepare_status(self, obj, item.obj)
         return viewed(resource, self._replace(resource, item, obj, item.managed, Options())), False
 
+    def _deleted(self, item: Item) -> Item:
+        """The answer to a deletion without grace: as if its time had just come."""
+        metadata = item.obj["metadata"]
+        changes: dict[str, Any] = {"deletionGracePeriodSeconds": 0}
+        if "deletionTimestamp" not in metadata:
+            changes["deletionTimestamp"] = self.now()
+            changes["generation"] = metadata["generation"] + 1
+        return make_item(item.key, with_metadata(item.obj, **changes), item.managed, item.rv)
+
     def _check_preconditions(self, resource: Resource, item: Item, how: Deletion) -> None:
-        uid = item.obj["metadata"]["uid"]
+        why = ""
+        uid, name = item.obj["metadata"]["uid"], item.key[1]
         if how.uid and how.uid != uid:
-            why = f"Precondition failed: UID in precondition: {how.uid}, UID in object meta: {uid}"
-            raise status.conflict(resource, item.key[1], why)
-        if how.rv and how.rv != str(item.rv):
             why = (
-                f"Precondition failed: ResourceVersion in precondition: {how.rv}, "
-                f"ResourceVersion in object meta: {item.rv}"
+                f"the UID in the precondition ({how.uid}) does not match the UID in record "
+                f"({uid}). The object might have been deleted and then recreated"
             )
-            raise status.conflict(resource, item.key[1], why)
+        elif how.rv and how.rv != str(item.rv):
+            why = (
+                f"the ResourceVersion in the precondition ({how.rv}) does not match the "
+                f"ResourceVersion in record ({item.rv}). The object might have been modified"
+            )
+        if why:
+            # The API server names the kind here, not the resource.
+            refusal = status.conflict(resource, name, why)
+            named = status.qualified(resource).replace(resource.plural, resource.kind, 1)
+            message = f'Operation cannot be fulfilled on {named} "{name}": {why}'
+            details = {**(refusal.details or {}), "kind": resource.kind}
+            raise status.Refused(409, "Conflict", message, details)
 
     def _finalizers(self, kind: Kind, metadata: Document, how: Deletion) -> list[str]:
         own = ("foregroundDeletion", "orphan")
@@ -400,6 +419,14 @@ class Api:
         item = self.store.remove(resource.storage, key, document, managed)
         self.kind(resource.storage).deleted(self, item.obj)
         return item
+
+
+def _builtin(resource: Resource, body: Document) -> tuple[dict[str, Any], list[str]]:
+    kind = types.builtin_type(resource.group, resource.version, resource.kind)
+    try:
+        return types.read_builtin(kind, body)
+    except Refused as refusal:
+        raise bad_request(f"{status.cannot_handle(resource)}: {refusal.message}") from None
 
 
 def _check_kind(resource: Resource, body: Document) -> None:

@@ -20,7 +20,7 @@ Document = Mapping[str, Any]
 
 def create(api: Api, target: Target, body: dict[str, Any], options: Options) -> Item:
     """Apply an object that does not exist yet."""
-    _check(target, body)
+    _check(target, body, options)
     document = {**body, "metadata": {**(body.get("metadata") or {}), "name": target.name}}
     mine = _mine(api, target, document, options)
     managed = (mine,) if mine.fields else ()
@@ -29,7 +29,7 @@ def create(api: Api, target: Target, body: dict[str, Any], options: Options) -> 
 
 def update(api: Api, target: Target, body: dict[str, Any], options: Options) -> Item:
     """Apply to an object; Refused 409 when another manager owns a field with another value."""
-    _check(target, body)
+    _check(target, body, options)
     kind = api.type_of(target.resource)
     document = {**body, "metadata": {**(body.get("metadata") or {}), "name": target.name}}
     mine = _mine(api, target, document, options)
@@ -74,7 +74,12 @@ def update(api: Api, target: Target, body: dict[str, Any], options: Options) -> 
     return api.change(target.resource, target.key, change, options, target.subresource, owners)
 
 
-def _check(target: Target, body: Document) -> None:
+def _check(target: Target, body: Document, options: Options) -> None:
+    if not options.named:
+        error = status.required("fieldManager", "is required for apply patch")
+        message = f'PatchOptions.meta.k8s.io "" is invalid: {error.field}: {error.message}'
+        details = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [error.cause()]}
+        raise status.Refused(422, "Invalid", message, details)
     if body.get("kind") != target.resource.kind or not body.get("apiVersion"):
         raise status.bad_request(
             f"an apply of {target.resource.plural} needs apiVersion and kind {target.resource.kind}"
@@ -187,7 +192,8 @@ def _conflict(conflicts: list[tuple[Manager, Path]]) -> status.Refused:
         message = f"{head}{who}: {paths[0]}"
     else:
         groups = [
-            f"{who}:\n" + "\n".join(f"- {path}" for path in paths) for who, paths in lines.items()
+            "\n- ".join([who.replace("conflict", "conflicts", 1) + ":", *paths])
+            for who, paths in lines.items()
         ]
         message = head + "\n".join(groups)
     return status.Refused(409, "Conflict", message, {"causes": causes})

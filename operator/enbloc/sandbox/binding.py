@@ -27,7 +27,7 @@ def bind(api: Api, target: Target, body: Document, options: Options) -> dict[str
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     bindings = api.catalog.builtin("bindings")
-    node = _node(bindings, name, body)
+    node = _node(body)
     _check_namespace(api, bindings, name, target.namespace)
     pod = api.stored(pods, (target.namespace, name)).obj
     _check(pods, name, pod, metadata, node)
@@ -36,13 +36,16 @@ def bind(api: Api, target: Target, body: Document, options: Options) -> dict[str
     return status.success(code=201)
 
 
-def _node(bindings: status.Named, name: str, body: Document) -> str:
+def _node(body: Document) -> str:
     target = body.get("target") or {}
+    error = None
     if target.get("kind") not in {None, "", "Node"}:
         error = status.not_supported("target.kind", target["kind"], ["Node", "<empty>"])
-        raise status.invalid(bindings, name, [error])
-    if not target.get("name"):
-        raise status.invalid(bindings, name, [status.required("target.name")])
+    elif not target.get("name"):
+        error = status.required("target.name")
+    if error is not None:
+        # The API server returns the bare field error here, and so a 500 without a reason.
+        raise status.Refused(500, "", f"{error.field}: {error.message}")
     return target["name"]
 
 
@@ -59,7 +62,12 @@ def _check(pods: status.Named, name: str, pod: Document, metadata: Document, nod
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted = metadata.get(field)
         if wanted and wanted != mine[field]:
-            why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {mine[field]}"
+            key = f"/registry/pods/{mine['namespace']}/{name}"
+            why = (
+                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: {label} in precondition: {wanted}, "
+                f"{label} in object meta: {mine[field]}"
+            )
             raise status.conflict(pods, name, why)
     why = ""
     if "deletionTimestamp" in mine:
@@ -97,7 +105,5 @@ def _bound(api: Api, pod: Document, node: str, metadata: Document) -> dict[str, 
         "lastProbeTime": None,
         "lastTransitionTime": api.now(),
     }
-    if "generation" in merged:
-        scheduled["observedGeneration"] = merged["generation"]
     state["conditions"] = [*conditions, scheduled]
     return {**pod, "metadata": merged, "spec": {**pod["spec"], "nodeName": node}, "status": state}

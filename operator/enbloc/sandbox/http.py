@@ -189,7 +189,7 @@ def _json(body: bytes, code: int = 200, warnings: list[str] | None = None) -> we
 
 def _refusal(refusal: Refused) -> web.Response:
     answer = _json(encode(refusal.status()), refusal.code)
-    seconds = refusal.details.get("retryAfterSeconds")
+    seconds = (refusal.details or {}).get("retryAfterSeconds")
     if seconds is not None:
         answer.headers["Retry-After"] = str(seconds)
     return answer

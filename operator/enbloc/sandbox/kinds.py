@@ -26,6 +26,8 @@ class Kind:
     generation = False
     #: Whether DELETE answers with the object rather than a Status.
     returns_deleted = False
+    #: Whether objects live on for a while when they are deleted.
+    graceful = False
     #: What happens to dependents when a DELETE does not say.
     propagation = "Background"
 

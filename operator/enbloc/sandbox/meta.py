@@ -87,6 +87,9 @@ def check_metadata(storage: str, obj: Document) -> list[FieldError]:
     """The errors of names, labels and annotations."""
     metadata = obj["metadata"]
     errors: list[FieldError] = []
+    prefix = metadata.get("generateName", "")
+    if prefix and (rule := name_rule(storage, prefix.rstrip("-.") or "-")):
+        errors.append(wrong("metadata.generateName", prefix, rule))
     name = metadata.get("name", "")
     if not name:
         errors.append(required("metadata.name", "name or generateName is required"))

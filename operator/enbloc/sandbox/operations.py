@@ -110,8 +110,8 @@ class Operations:
         )
 
     def _apply(self, target: Target, data: bytes, options: Options) -> Written:
-        if not options.manager or target.subresource == "scale":
-            raise status.unsupported_body("server-side apply is not supported here")
+        if target.subresource == "scale":
+            raise status.unsupported_body("the sandbox does not apply to the scale subresource")
         body = bodies.read_yaml(data)
         if not isinstance(body, dict):
             raise status.bad_request("the body of an apply is an object")
@@ -127,7 +127,7 @@ class Operations:
     def delete_collection(
         self, target: Target, how: Deletion, query: Mapping[str, str]
     ) -> list[Item]:
-        """Delete what a selector finds; what was deleted."""
+        """Delete what a selector finds; the objects as they were."""
         resource = target.resource
         selector = select.parse(
             resource,
@@ -136,7 +136,9 @@ class Operations:
             query.get("fieldSelector", ""),
         )
         items = self._api.store.table(resource.storage).select(selector)
-        return [self._api.delete(resource, item.key, how)[0] for item in items]
+        for item in items:
+            self._api.delete(resource, item.key, how)
+        return items
 
 
 def _with_managers(item: Item, data: bytes) -> Document:

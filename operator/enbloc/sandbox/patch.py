@@ -35,13 +35,13 @@ def json_patch(document: Mapping[str, Any], operations: Any) -> Any:
     """RFC 6902; Refused 422 when an operation does not apply, 400 when it is none."""
     try:
         return jsonpatch.JsonPatch(operations).apply(copy.deepcopy(document))
-    except jsonpatch.JsonPatchTestFailed as error:
-        raise Refused(
-            422, "Invalid", f"the server rejected our request: test failed: {error}"
-        ) from error
-    except (jsonpatch.JsonPatchConflict, jsonpatch.JsonPointerException) as error:
-        message = f"the server rejected our request due to an error in our request: {error}"
-        raise Refused(422, "Invalid", message) from error
+    except (
+        jsonpatch.JsonPatchConflict,
+        jsonpatch.JsonPatchTestFailed,
+        jsonpatch.JsonPointerException,
+    ) as error:
+        message = "the server rejected our request due to an error in our request"
+        raise Refused(422, "Invalid", message, {}) from error
     except (jsonpatch.JsonPatchException, TypeError, AttributeError) as error:
         raise bad_request(f"error decoding patch: {error}") from error
 
@@ -82,7 +82,8 @@ def _map(
             _field(kind.child(name), name, merged, value)
     for name, order in orders.items():
         if isinstance(merged.get(name), list):
-            merged[name] = _ordered(kind.child(name), merged[name], order)
+            before = document.get(name)
+            merged[name] = _ordered(kind.child(name), merged[name], order, before or [])
     return merged
 
 
@@ -104,7 +105,7 @@ def _list(kind: Type, old: list[Any], patch: list[Any]) -> list[Any]:
     if kind.shape is not Shape.LIST or not kind.merge_key:
         return [_clean(one) for one in patch]
     if kind.merge_key == "*":
-        return [*old, *(one for one in patch if one not in old)]
+        return _ordered(kind, [*old, *(one for one in patch if one not in old)], patch, old)
     if any(isinstance(one, dict) and one.get("$patch") == "replace" for one in patch):
         return [_clean(one) for one in patch if one.get("$patch") != "replace"]
     key, items = kind.merge_key, kind.items or ANYTHING
@@ -120,23 +121,33 @@ def _list(kind: Type, old: list[Any], patch: list[Any]) -> list[Any]:
             del merged[at]
         else:
             merged[at] = result
-    return merged
+    return _ordered(kind, merged, [one[key] for one in patch], old)
 
 
-def _ordered(kind: Type, values: list[Any], order: list[Any]) -> list[Any]:
-    """The list in the order that the client wants; what it does not know keeps its neighbour."""
-    key = kind.merge_key
+def _ordered(kind: Type, values: list[Any], order: list[Any], server: list[Any]) -> list[Any]:
+    """What the client names in its order, what only the server has in its own, interleaved.
+
+    Args:
+        values: the merged list.
+        order: the identities of what the client names.
+        server: the list before the patch.
+    """
 
     def identity(one: Any) -> Any:
-        return one.get(key) if isinstance(one, dict) else one
+        return one.get(kind.merge_key) if isinstance(one, dict) else one
 
-    ranks = {identity(one): rank for rank, one in enumerate(order)}
-    placed: list[tuple[int, int, Any]] = []
-    last = -1
-    for index, value in enumerate(values):
-        last = ranks.get(identity(value), last)
-        placed.append((last, index, value))
-    return [value for _, _, value in sorted(placed, key=lambda one: one[:2])]
+    places = {identity(one): place for place, one in enumerate(server)}
+    wanted = [identity(one) if isinstance(one, dict) else one for one in order]
+    theirs = sorted(
+        (one for one in values if identity(one) in wanted), key=lambda o: wanted.index(identity(o))
+    )
+    ours = [one for one in values if identity(one) not in wanted]
+    found: list[Any] = []
+    while ours and theirs:
+        left, right = places.get(identity(ours[0])), places.get(identity(theirs[0]))
+        first = left is not None and right is not None and left < right
+        found.append((ours if first else theirs).pop(0))
+    return found + ours + theirs
 
 
 def _clean(value: Any) -> Any:

@@ -131,11 +131,15 @@ class Pod(Kind):
 
     generation = True
     returns_deleted = True
+    graceful = True
 
     def default(self, obj: Fresh) -> None:
         spec = obj.setdefault("spec", {})
         default_pod_spec(spec)
         spec.setdefault("enableServiceLinks", True)
+        for condition in (obj.get("status") or {}).get("conditions") or ():
+            condition.setdefault("lastProbeTime", None)
+            condition.setdefault("lastTransitionTime", None)
 
     def admit(self, api: Api, obj: Fresh) -> None:
         spec = obj["spec"]
@@ -162,7 +166,7 @@ class Pod(Kind):
                     "type": "PodScheduled",
                     "status": "False",
                     "lastProbeTime": None,
-                    "lastTransitionTime": None,
+                    "lastTransitionTime": api.now(),
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }
@@ -199,11 +203,11 @@ class Pod(Kind):
         if new == spec:
             return []
         errors: list[FieldError] = []
-        gates = {one["name"] for one in new.get("schedulingGates") or ()}
         had = {one["name"] for one in spec.get("schedulingGates") or ()}
-        if added := gates - had:
-            detail = f"only deletion is allowed, but found new scheduling gate '{min(added)}'"
-            errors.append(forbidden_field("spec.schedulingGates", detail))
+        for i, gate in enumerate(new.get("schedulingGates") or ()):
+            if gate["name"] not in had:
+                detail = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
+                errors.append(forbidden_field(f"spec.schedulingGates[{i}].name", detail))
         if _comparable(new, spec, gated=bool(had)) != _comparable(spec, spec, gated=bool(had)):
             errors.append(forbidden_field("spec", _IMMUTABLE))
         return errors

@@ -49,6 +49,7 @@ class Form:
             406,
             "NotAcceptable",
             "only the following media types are accepted: application/json",
+            {},
         )
 
     def one(self, api: Api, resource: Resource, item: Item) -> bytes:

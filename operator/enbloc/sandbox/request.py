@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from enbloc.sandbox.status import Refused, bad_request
+from enbloc.sandbox.catalog import Resource
+from enbloc.sandbox.status import Refused, bad_request, cannot_handle
 
 _VALIDATION = ("Ignore", "Warn", "Strict")
 
@@ -20,6 +21,7 @@ class Options:
     Attributes:
         dry_run: do everything but the write.
         manager: the field manager.
+        named: whether the request names it; else it is the user agent.
         force: an apply takes fields from their owners.
         validation: what to do about unknown fields: Ignore, Warn or Strict.
         warnings: collected for the answer's `Warning` headers.
@@ -27,6 +29,7 @@ class Options:
 
     dry_run: bool = False
     manager: str = "unknown"
+    named: bool = True
     force: bool = False
     validation: str = "Warn"
     warnings: list[str] = field(default_factory=list)
@@ -49,17 +52,21 @@ class Options:
         return Options(
             dry_run=dry_run == "All",
             manager=manager[:128],
+            named=bool(query.get("fieldManager")),
             force=query.get("force") in {"true", "1"},
             validation=validation,
         )
 
-    def unknown_fields(self, paths: list[str]) -> None:
+    def unknown_fields(self, resource: Resource, paths: list[str]) -> None:
         """Warn of, or refuse, fields that the schema does not have."""
         texts = [f'unknown field "{path}"' for path in paths]
         if not texts or self.validation == "Ignore":
             return
         if self.validation == "Strict":
-            raise bad_request(f"strict decoding error: {', '.join(texts)}")
+            message = f"strict decoding error: {', '.join(texts)}"
+            if resource.custom is None:
+                message = f"{cannot_handle(resource)}: {message}"
+            raise bad_request(message)
         self.warnings += texts
 
 

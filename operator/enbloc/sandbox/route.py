@@ -90,7 +90,7 @@ def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
         return "deletecollection"
     verb = _VERBS.get(method)
     if verb is None:
-        raise not_allowed("the server does not allow this method on the requested resource")
+        raise not_allowed()
     return verb
 
 
@@ -107,11 +107,11 @@ def _check_served(target: Target, method: str) -> None:
     if target.verb == "watch" or (target.subresource and target.verb == "create"):
         fits = True
     if not (allowed and fits):
-        raise not_allowed("the server does not allow this method on the requested resource")
+        raise not_allowed()
     if target.resource.namespaced and not target.namespace and method not in {"GET"}:
         if target.verb != "deletecollection":
             raise bad_request("an empty namespace may not be set during creation")
-        raise not_allowed("the server does not allow this method on the requested resource")
+        raise not_allowed()
 
 
 def _left_out(target: Target) -> Refused:

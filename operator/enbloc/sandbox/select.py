@@ -94,11 +94,7 @@ def parse(resource: Resource, namespace: str, labels: str, fields: str) -> Selec
     predicates = [_on_labels(term) for term in label_terms(labels)]
     for path, negated, value in _field_terms(fields):
         if not _supported(resource, path):
-            raise bad_request(
-                f'Unable to find "{resource.api_version}, Resource={resource.plural}" that match '
-                f'label selector "{labels}", field selector "{fields}": '
-                f"field label not supported: {path}"
-            )
+            raise bad_request(f"field label not supported: {path}")
         if path == "metadata.name" and not negated and not name:
             name = value
         elif path == "spec.nodeName" and resource.storage == "pods" and not negated:

@@ -36,6 +36,20 @@ class Named(Protocol):
     def kind(self) -> str: ...
 
 
+class Versioned(Protocol):
+    """What the refusal of a body needs to know of a resource."""
+
+    @property
+    def kind(self) -> str:
+        """As in `kind`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Without the group."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One wrong field, as `field.Error` of the API machinery prints it."""
@@ -107,7 +121,7 @@ class Refused(EnblocError):
     Attributes:
         code: the HTTP status.
         reason: the machine-readable reason, "" for none.
-        details: `details` of the Status, possibly empty.
+        details: `details` of the Status, None for none.
     """
 
     def __init__(
@@ -117,7 +131,7 @@ class Refused(EnblocError):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = details or {}
+        self.details = details
 
     def status(self) -> dict[str, Any]:
         """The body of the answer."""
@@ -130,7 +144,7 @@ class Refused(EnblocError):
         }
         if self.reason:
             body["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             body["details"] = self.details
         return {**body, "code": self.code}
 
@@ -208,19 +222,26 @@ def bad_request(message: str) -> Refused:
     return Refused(400, "BadRequest", message)
 
 
+def cannot_handle(resource: Versioned) -> str:
+    """How a refusal of a built-in kind's body begins."""
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+
+
 def no_route() -> Refused:
     """404 for a path that is not served."""
-    return Refused(404, "NotFound", "the server could not find the requested resource")
+    return Refused(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def not_allowed(why: str) -> Refused:
+def not_allowed(
+    why: str = "the server does not allow this method on the requested resource",
+) -> Refused:
     """405 for a verb that the resource does not have."""
-    return Refused(405, "MethodNotAllowed", why)
+    return Refused(405, "MethodNotAllowed", why, {})
 
 
 def unsupported_body(why: str) -> Refused:
     """415 for a body that cannot be read."""
-    return Refused(415, "UnsupportedMediaType", why)
+    return Refused(415, "UnsupportedMediaType", why, {})
 
 
 def expired(why: str = "The resourceVersion for the provided list is too old.") -> Refused:

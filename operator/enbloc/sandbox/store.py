@@ -293,6 +293,8 @@ class Store:
 def make_item(key: Key, obj: Document, managed: tuple[Any, ...], rv: int) -> Item:
     """An item with its bytes; the document gets its resourceVersion."""
     stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(rv)}}
+    if not rv:  # a dry run of a create
+        del stored["metadata"]["resourceVersion"]
     if managed:
         metadata = {**stored["metadata"], "managedFields": [entry.entry() for entry in managed]}
         return Item(key, stored, managed, rv, encode({**stored, "metadata": metadata}))

@@ -242,6 +242,5 @@ def _mistyped(path: str, value: Any, wanted: str) -> Refused:
     names = {str: "string", bool: "bool", dict: "object", list: "array"}
     given = names.get(type(value), "number")
     return bad_request(
-        f"the object provided is unrecognized: json: cannot unmarshal {given} into Go struct "
-        f"field {path} of type {wanted}"
+        f"json: cannot unmarshal {given} into Go struct field {path} of type {wanted}"
     )
