@@ -206,7 +206,8 @@ def _struct(kind: Type, value: Any, path: str, unknown: list[str]) -> dict[str, 
             unknown.append(f"{path}.{name}" if path else name)
         elif one is not None:
             read = _read(child, one, f"{path}.{name}" if path else name, unknown)
-            if read or child.shape is Shape.STRUCT or not isinstance(read, (list, dict)):
+            # A pointer to an empty struct stays: `subresources: {status: {}}` says something.
+            if read or child.shape not in {Shape.LIST, Shape.MAP}:
                 found[name] = read
     return found
 
