@@ -3,6 +3,7 @@
 """Every rule of the CRD accepts what it should and refuses the rest, on a live API server."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -15,6 +16,7 @@ from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import Cluster, load
 from enbloc.kube.errors import Invalid
 from enbloc.kube.paths import POD_GROUPS
+from enbloc.sandbox import Sandbox
 
 ROLES = [{"name": "launcher", "minMember": 1}, {"name": "worker", "minMember": 7}]
 SCHEDULED = {
@@ -117,10 +119,20 @@ def controlplane() -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest_asyncio.fixture(params=[pytest.param("controlplane", marks=pytest.mark.controlplane)])
+@asynccontextmanager
+async def target(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+    if request.param == "sandbox":
+        async with Sandbox() as sandbox:
+            yield Cluster(sandbox.url)
+    else:
+        yield await load(request.getfixturevalue(request.param).kubeconfig)
+
+
+@pytest_asyncio.fixture(
+    params=["sandbox", pytest.param("controlplane", marks=pytest.mark.controlplane)],
+)
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    cluster: Cluster = await load(request.getfixturevalue(request.param).kubeconfig)
-    async with Client(cluster, component="tests") as client:
+    async with target(request) as cluster, Client(cluster, component="tests") as client:
         yield client
 
 
