@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every rule of the CRD accepts what it should and refuses the rest, on a live API server."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -120,7 +120,7 @@ def controlplane() -> Iterator[ControlPlane]:
 
 
 @asynccontextmanager
-async def target(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+async def target(request: pytest.FixtureRequest) -> AsyncGenerator[Cluster]:
     if request.param == "sandbox":
         async with Sandbox() as sandbox:
             yield Cluster(sandbox.url)
