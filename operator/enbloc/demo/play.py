@@ -38,6 +38,8 @@ _SHARE: Final = 32
 #: What happens within this time is told together, for a few pods and for many (seconds).
 _TELL_SECONDS: Final = (0.1, 1.0)
 _FEW_PODS: Final = 64
+#: After each turn of act one, if there are few: who watches should see the turns (seconds).
+_TURN_SECONDS: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ async def _one_by_one(
             PODS, (planned.pod(gang, i, grouped=False) for i in numbers for gang in GANGS)
         )
         await stage.decided([f"{gang}-{i}" for i in numbers for gang in GANGS], DECIDE_SECONDS)
+        await asyncio.sleep(_TURN_SECONDS if step == 1 else 0)
     pods = await stage.listed_pods()
     problems = judge_alone(pods, planned)
     stage.forget()

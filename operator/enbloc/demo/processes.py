@@ -45,6 +45,17 @@ class Child:
             last = "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL:])
             raise DemoError(f"{self.name} ended with code {self.process.returncode}:\n{last}")
 
+    async def end(self, patience: float = STOP_SECONDS) -> None:
+        """Ask it to end; after so many seconds, kill it."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.process.returncode is None:
+                self.process.send_signal(number)
+            try:
+                await asyncio.wait_for(self.process.wait(), patience)
+            except TimeoutError:
+                continue
+            return
+
 
 @asynccontextmanager
 async def running(name: str, arguments: Sequence[str], log: Path) -> AsyncIterator[Child]:
@@ -66,18 +77,8 @@ async def running(name: str, arguments: Sequence[str], log: Path) -> AsyncIterat
             stderr=output,
             start_new_session=True,  # Ctrl-C is for us: we end it in order
         )
+    child = Child(name, process, log)
     try:
-        yield Child(name, process, log)
+        yield child
     finally:
-        await _ended(process)
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.returncode is None:
-            process.send_signal(number)
-        try:
-            await asyncio.wait_for(process.wait(), STOP_SECONDS)
-        except TimeoutError:
-            continue
-        return
+        await child.end()
