@@ -5,7 +5,7 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.kube.permissions import ROLES
 from enbloc.model import names
+from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 
 CRD: dict[str, Any] = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text())
@@ -228,11 +229,20 @@ def control_plane() -> Iterator[ControlPlane]:
         yield cp
 
 
-@pytest_asyncio.fixture(params=[pytest.param("controlplane", marks=pytest.mark.controlplane)])
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+@pytest_asyncio.fixture(
+    params=["sandbox", pytest.param("controlplane", marks=pytest.mark.controlplane)]
+)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     """A fresh namespace of a server that serves PodGroups."""
-    kubeconfig = request.getfixturevalue("control_plane").kubeconfig
-    async with Client(await load(kubeconfig), component="test") as client:
+    async with AsyncExitStack() as stack:
+        if request.param == "sandbox":
+            server = await stack.enter_async_context(Sandbox())
+            kubeconfig = tmp_path / "kubeconfig"
+            server.write_kubeconfig(kubeconfig)
+        else:
+            kubeconfig = request.getfixturevalue("control_plane").kubeconfig
+        client = Client(await load(kubeconfig), component="test")
+        await stack.enter_async_context(client)
         try:
             await client.page(POD_GROUPS, limit=1)
         except NotFound:

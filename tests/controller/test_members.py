@@ -84,9 +84,20 @@ def test_the_end_of_a_job_touches_the_groups_of_its_pods_once() -> None:
     assert members.end_job("uid-j", complete=True) == {TRAIN}
     assert members.end_job("uid-j", complete=True) == set()
     assert members.end_job("uid-r", complete=True) == set()
-    assert members.jobs == {"uid-j": True, "uid-r": True}
+    assert members.end_job("uid-j", complete=False) == {TRAIN}
+    assert members.jobs == {"uid-j": False, "uid-r": True}
+    members.remove(PodUID("p"))
+    assert members.end_job("uid-j", complete=True) == set()
     members.remove_job("uid-j")
     assert members.jobs == {"uid-r": True}
+
+
+def test_a_pod_that_a_job_adopts_counts_as_its_pod() -> None:
+    members = Members()
+    members.put(pod(), ready=False)
+    members.put(replace(pod(), owner=Owner("Job", "j", "uid-j")), ready=False)
+
+    assert members.end_job("uid-j", complete=True) == {TRAIN}
 
 
 def test_only_a_job_is_an_owner_that_ends() -> None:

@@ -132,6 +132,7 @@ class Desk:
 
     def _failed(self, card: _Card, error: APIError) -> float | None:
         """What follows from a write that did not succeed: when to try again, or None."""
+        log.debug("Could not write the status of %s: %s", card.group.key, error)
         if isinstance(error, NotFound):
             if self._cards.get(card.group.key) is card:
                 del self._cards[card.group.key]

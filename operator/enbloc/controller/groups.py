@@ -68,14 +68,13 @@ class Groups:
 
     async def follow(self) -> None:
         """Tell of PodGroups until cancelled."""
-        login = Login(self._client.cluster)
         while True:
             await self._until_listable()
             self._begins()
             loop = asyncio.get_running_loop()
             proven = loop.call_later(self._patience.proven, self._proven)
             try:
-                await Watch(login, self._seen, self._patience.retries).run()
+                await Watch(Login(self._client.cluster), self._seen, self._patience.retries).run()
             except NotServedYet as error:
                 log.debug("Watching again: %s", error)
             except (WatchFailed, ConfigError) as error:

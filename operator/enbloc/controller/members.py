@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of members: which pods name which group, in the little that its status counts."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -68,6 +68,7 @@ class Members:
     def __init__(self) -> None:
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
+        self._of_job: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
         self._jobs: dict[str, bool] = {}
 
     @property
@@ -87,10 +88,13 @@ class Members:
         if self._group_of.get(pod.uid, pod.group) != pod.group:
             touched |= self.remove(pod.uid)
         member = Member.of(pod, ready=ready)
-        if self._members[pod.group].get(pod.uid) != member:
+        before = self._members[pod.group].get(pod.uid)
+        if before != member:
             self._group_of[pod.uid] = pod.group
             self._members[pod.group][pod.uid] = member
             touched.add(pod.group)
+        self._count(before.job if before else "", pod.group, -1)
+        self._count(member.job, pod.group, +1)
         return touched
 
     def remove(self, uid: PodUID) -> set[GroupKey]:
@@ -99,7 +103,7 @@ class Members:
         if group is None:
             return set()
         members = self._members[group]
-        del members[uid]
+        self._count(members.pop(uid).job, group, -1)
         if not members:
             del self._members[group]
         return {group}
@@ -109,16 +113,19 @@ class Members:
         if self._jobs.get(uid) is complete:
             return set()
         self._jobs[uid] = complete
-        return self._groups_of_job(uid)
+        return set(self._of_job.get(uid, ()))
 
     def remove_job(self, uid: str) -> None:
         """A Job was deleted; how it ended no longer matters once its pods are gone as well."""
         self._jobs.pop(uid, None)
 
-    def _groups_of_job(self, uid: str) -> set[GroupKey]:
-        # A Job ends once: scanning then costs less than an index kept for every pod.
-        return {
-            group
-            for group, members in self._members.items()
-            if any(member.job == uid for member in members.values())
-        }
+    def _count(self, job: str, group: GroupKey, change: int) -> None:
+        """So many more pods of this Job are in this group."""
+        if not job:
+            return
+        groups = self._of_job[job]
+        groups[group] += change
+        if not groups[group]:
+            del groups[group]
+        if not groups:
+            del self._of_job[job]
