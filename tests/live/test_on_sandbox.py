@@ -1,0 +1,348 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.live.world import NAMESPACE, World
+
+from enbloc.kube.config import Cluster
+from enbloc.kube.errors import APIError
+from enbloc.kube.paths import LEASES, POD_GROUPS
+from enbloc.sandbox import Sandbox
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox() as server:
+        yield server
+
+
+@pytest.fixture
+async def world(sandbox: Sandbox) -> AsyncIterator[World]:
+    async with World(Cluster(sandbox.url)) as opened:
+        yield opened
+
+
+# ── the main job ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_gang_of_eight_is_bound_by_one_plan_and_says_so(world: World) -> None:
+    await world.nodes("n1 n2", cpu=4)
+    async with world.scheduler():
+        await world.gang("g", 8)
+        await world.until_bound("g-", 8)
+
+        async def said() -> bool:
+            return await world.condition("g") == ("True", "Scheduled")
+
+        await world.until(said)
+    assert len(await world.plans("g-")) == 1
+    assert len(await world.events("Scheduled")) == 8
+    assert len(await world.events("GangScheduled")) == 1
+
+
+async def test_of_two_gangs_that_contend_one_runs_and_the_other_waits_then_runs(
+    world: World,
+) -> None:
+    await world.nodes("n1 n2", cpu=4)
+    async with world.scheduler():
+        for name in ("a", "b"):
+            await world.group(name, 6)
+        for index in range(6):
+            await world.pod(f"a-{index}", "a")
+            await world.pod(f"b-{index}", "b")
+        await world.until_bound("", 6)
+        first = "a" if await world.bound("a") else "b"
+        second = "b" if first == "a" else "a"
+
+        async def waits() -> bool:
+            return await world.condition(second) == ("False", "Unschedulable") and all(
+                [
+                    await world.pod_condition(f"{second}-{index}") == ("False", "Unschedulable")
+                    for index in range(6)
+                ]
+            )
+
+        await world.until(waits)
+        assert len(await world.bound(first)) == 6
+        assert await world.bound(second) == {}
+        for index in range(6):
+            await world.delete(f"{first}-{index}")
+        await world.until_bound(second, 6)
+
+
+async def test_members_before_their_group_and_one_missing_wait_and_then_go(world: World) -> None:
+    await world.nodes("n1", cpu=8)
+    async with world.scheduler():
+        for index in range(3):
+            await world.pod(f"g-{index}", "g")
+        await world.group("g", 4)
+
+        async def waits() -> bool:
+            return await world.condition("g") == ("False", "WaitingForMembers")
+
+        await world.until(waits)
+        assert await world.bound() == {}
+        await world.pod("g-3", "g")
+        await world.until_bound("g-", 4)
+
+
+async def test_a_pod_without_a_group_is_bound_and_that_of_another_scheduler_is_not(
+    world: World,
+) -> None:
+    await world.nodes("n1", cpu=8)
+    async with world.scheduler():
+        await world.pod("theirs", scheduler="default-scheduler")
+        await world.pod("ours")
+        await world.until_bound("ours", 1)
+    assert await world.bound("theirs") == {}
+
+
+# ── faults ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_scheduler_killed_in_mid_burst_leaves_a_gang_that_the_next_one_completes(
+    world: World, sandbox: Sandbox
+) -> None:
+    await world.nodes("n1 n2", cpu=32)
+    sandbox.faults.add(verb="create", resource="pods/binding", delay=0.3)
+    async with world.scheduler(ends_with=None) as doomed:
+        await world.gang("g", 40)
+
+        async def some() -> bool:
+            return bool(await world.bound("g-"))
+
+        await world.until(some)
+        await doomed.kill()
+    assert 0 < len(await world.bound("g-")) < 40
+    sandbox.faults.clear()
+    async with world.scheduler():
+        await world.until_bound("g-", 40)
+    assert len(await world.plans("g-")) == 2
+
+
+async def test_a_stop_in_mid_burst_lets_what_was_sent_settle(
+    world: World, sandbox: Sandbox
+) -> None:
+    await world.nodes("n1", cpu=16)
+    sandbox.faults.add(verb="create", resource="pods/binding", delay=0.5)
+    async with world.scheduler(ends_with=None) as running:
+        await world.gang("g", 16)
+        await asyncio.sleep(0.3)
+        assert await running.end() == 0
+    assert len(await world.bound("g-")) == 16
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+async def test_an_api_server_that_goes_away_in_mid_burst_costs_nothing(
+    world: World, sandbox: Sandbox, seconds: float
+) -> None:
+    await world.nodes("n1 n2", cpu=32)
+    sandbox.faults.add(verb="create", resource="pods/binding", delay=0.1)
+    async with world.scheduler() as running:
+        await world.gang("g", 40)
+        sandbox.faults.refuse(seconds)
+        await asyncio.sleep(seconds / 2)
+        assert running.health.failed("readyz")
+        await asyncio.sleep(seconds / 2)
+        await world.until_bound("g-", 40)
+        assert len(await world.plans("g-")) == 1
+
+        async def ready() -> bool:
+            return not running.health.failed("readyz")
+
+        await world.until(ready)
+
+
+@pytest.mark.parametrize("how", ["end_watches", "expire_watches"])
+async def test_watches_that_end_in_mid_burst_lose_and_double_nothing(
+    world: World, sandbox: Sandbox, how: str
+) -> None:
+    await world.nodes("n1 n2", cpu=32)
+    sandbox.faults.add(verb="create", resource="pods/binding", delay=0.02)
+    async with world.scheduler():
+        for name in ("a", "b", "c"):
+            await world.gang(name, 20)
+            getattr(sandbox.faults, how)()
+        await world.until_bound("", 60)
+    assert len(await world.plans()) == 3
+    assert len(await world.events("Scheduled")) == 60
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param({"status": 500}, id="500 before the write"),
+        pytest.param({"status": 500, "after_commit": True}, id="500 after the write"),
+        pytest.param({"status": 504, "after_commit": True}, id="504 after the write"),
+        pytest.param({"after_commit": True}, id="connection cut after the write"),
+        pytest.param({"status": 429, "retry_after": 1}, id="429"),
+        pytest.param({"status": 401}, id="401"),
+    ],
+)
+async def test_a_bind_whose_outcome_is_unknown_is_settled_and_never_planned_elsewhere(
+    world: World, sandbox: Sandbox, fault: dict[str, object]
+) -> None:
+    await world.nodes("n1 n2", cpu=8)
+    sandbox.faults.add(verb="create", resource="pods/binding", times=5, **fault)  # type: ignore[arg-type]
+    async with world.scheduler():
+        await world.gang("g", 16)
+        await world.until_bound("g-", 16)
+    assert len(await world.plans("g-")) == 1
+
+
+async def test_a_binding_that_hangs_is_sent_again(world: World, sandbox: Sandbox) -> None:
+    await world.nodes("n1", cpu=8)
+    sandbox.faults.add(verb="create", resource="pods/binding", times=2, hang=True)
+    async with world.scheduler():
+        await world.gang("g", 8)
+        await world.until_bound("g-", 8)
+    assert len(await world.plans("g-")) == 1
+
+
+async def test_a_refused_binding_is_the_schedulers_error_and_is_tried_again_later(
+    world: World, sandbox: Sandbox
+) -> None:
+    await world.nodes("n1 n2", cpu=8)
+    sandbox.faults.add(verb="create", resource="pods/binding", status=403)
+    async with world.scheduler():
+        await world.gang("g", 4)
+
+        async def told() -> bool:
+            return await world.condition("g") == ("False", "SchedulerError")
+
+        await world.until(told)
+        assert await world.bound() == {}
+        sandbox.faults.clear()
+        await world.until_bound("g-", 4)
+
+
+@pytest.mark.parametrize("resource", ["pods", "nodes", "podgroups.enbloc.dev", "priorityclasses"])
+async def test_a_missing_permission_to_list_is_named_and_awaited(
+    world: World, sandbox: Sandbox, resource: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.nodes("n1", cpu=8)
+    plural = resource.partition(".")[0]
+    sandbox.faults.add(verb="list", resource=plural, status=403)
+    async with world.scheduler() as running:
+
+        async def told() -> bool:
+            return "grant the verb" in caplog.text
+
+        await world.until(told)
+        assert f'"list" on {plural}' in caplog.text
+        assert f"{plural}-synced" in running.health.failed("readyz")
+        sandbox.faults.clear()
+        await world.gang("g", 4)
+        await world.until_bound("g-", 4)
+
+
+async def test_a_missing_permission_to_write_status_is_named_and_the_gang_still_placed(
+    world: World, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.nodes("n1", cpu=8)
+    sandbox.faults.add(verb="patch", resource="podgroups/status", status=403)
+    async with world.scheduler() as running:
+        await world.gang("g", 4)
+        await world.until_bound("g-", 4)
+        assert "Not allowed to patch podgroups.enbloc.dev/status" in caplog.text
+        assert "scheduler-api" in running.health.failed("readyz")
+        sandbox.faults.clear()
+
+        async def said() -> bool:
+            return await world.condition("g") == ("True", "Scheduled")
+
+        await world.until(said)
+
+
+async def test_without_the_crd_it_says_what_to_apply_and_goes_on_once_it_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with Sandbox(crds=()) as bare, World(Cluster(bare.url)) as world:
+        await world.nodes("n1", cpu=8)
+        await world.pod("p")
+        async with world.scheduler() as running:
+
+            async def told() -> bool:
+                return "kubectl apply -f crds/" in caplog.text
+
+            await world.until(told)
+            assert "podgroups-synced" in running.health.failed("readyz")
+            assert await world.bound() == {}
+            await world.install_crds()
+            await world.until_bound("p", 1)
+            await world.gang("g", 4)
+            await world.until_bound("g-", 4)
+
+
+# ── leadership ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_standby_is_ready_decides_nothing_and_takes_over(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await world.nodes("n1", cpu=32)
+    async with world.scheduler(leader_elect=True, ends_with=None) as first:
+        await world.gang("a", 4)
+        await world.until_bound("a-", 4)
+        async with world.scheduler(leader_elect=True) as second:
+
+            async def ready() -> bool:
+                return not second.health.failed("readyz")
+
+            await world.until(ready)
+            await world.gang("b", 4)
+            await world.until_bound("b-", 4)
+            assert await first.end() == 0
+            await world.gang("c", 4)
+            await world.until_bound("c-", 4)
+            plans = [await world.plans(name) for name in ("a-", "b-", "c-")]
+            processes = [{plan.rpartition("-")[0] for plan in found} for found in plans]
+            assert processes[0] == processes[1] != processes[2]
+
+
+async def test_a_leader_whose_lease_is_taken_stops_with_code_1(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.nodes("n1", cpu=8)
+    async with world.scheduler(leader_elect=True, ends_with=None) as leader:
+        await world.gang("a", 4)
+        await world.until_bound("a-", 4)
+        await _take_lease(world)
+        assert await asyncio.wait_for(leader.task, 20) == 1
+    assert "lost the Lease" in caplog.text
+
+
+async def _take_lease(world: World) -> None:
+    async def taken() -> bool:
+        lease = await world.client.get(LEASES, "enbloc-scheduler", NAMESPACE)
+        lease["spec"]["holderIdentity"] = "another"
+        try:
+            await world.client.replace(LEASES, "enbloc-scheduler", lease, NAMESPACE)
+        except APIError:  # it was renewed in between
+            return False
+        return True
+
+    await world.until(taken)
+
+
+# ── one thing at a time ──────────────────────────────────────────────────────────────────────
+
+
+async def test_a_group_deleted_while_it_waits_leaves_no_trace(world: World) -> None:
+    await world.nodes("n1", cpu=2)
+    async with world.scheduler():
+        await world.gang("g", 4)
+
+        async def waits() -> bool:
+            return await world.condition("g") == ("False", "Unschedulable")
+
+        await world.until(waits)
+        await world.client.delete(POD_GROUPS, "g", NAMESPACE)
+        await world.nodes("n2", cpu=8)
+        await world.pod("alone")
+        await world.until_bound("alone", 1)
+    assert await world.bound("g-") == {}

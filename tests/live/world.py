@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A sandbox with nodes, gangs and schedulers in this process; nothing waits without a bound."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.config import Cluster
+from enbloc.kube.errors import Unreachable
+from enbloc.kube.items import Timing
+from enbloc.kube.options import Options
+from enbloc.kube.paths import CRDS, EVENTS, NODES, POD_GROUPS, PODS
+from enbloc.kube.permissions import ROLES
+from enbloc.live.scheduler import Scheduler
+from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY
+from enbloc.telemetry import Health
+
+NAMESPACE = "default"
+CRD_FILES = Path(__file__).parent.parent.parent / "crds"
+PATIENCE = 20.0
+#: Recovery as in production, only sooner.
+FAST = Timing(watch=(30.0, 40.0), retry=(0.05, 0.2), refused=(0.1, 0.3))
+
+
+class Running:
+    """A scheduler under way."""
+
+    def __init__(self, scheduler: Scheduler, stop: asyncio.Event, health: Health) -> None:
+        self.stop = stop
+        self.health = health
+        self.task = asyncio.create_task(scheduler.run())
+
+    async def kill(self) -> None:
+        """End it as SIGKILL would: nothing more is sent, nothing is settled."""
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+    async def end(self) -> int:
+        """Stop it as SIGTERM would; the exit code."""
+        self.stop.set()
+        return await asyncio.wait_for(self.task, PATIENCE)
+
+
+class World:
+    """What a test does to a cluster, and what it waits for.
+
+    Args:
+        cluster: the API server.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.client = Client(cluster, component="test")
+
+    async def __aenter__(self) -> Self:
+        await self.client.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.client.__aexit__(None, None, None)
+
+    async def install_crds(self) -> None:
+        """As `kubectl apply -f crds/` does."""
+        for path in CRD_FILES.glob("*.yaml"):
+            await self.client.create(CRDS, yaml.safe_load(path.read_text()))
+
+    # ── the cluster ──────────────────────────────────────────────────────────────────────────
+
+    async def nodes(self, names: str, cpu: int = 8) -> None:
+        """Nodes that are ready and untainted."""
+        room = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+        ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+        status = {"capacity": room, "allocatable": room, "conditions": [ready]}
+        for name in names.split():
+            body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+            await self.client.create(NODES, body)
+            await self.client.patch(
+                NODES, name, {"status": status}, kind=PatchType.MERGE, subresource="status"
+            )
+            untainted: dict[str, Any] = {"spec": {"taints": []}}
+            await self.client.patch(NODES, name, untainted, kind=PatchType.MERGE)
+
+    async def group(self, name: str, minimum: int) -> None:
+        body = {
+            "apiVersion": POD_GROUPS.api_version,
+            "kind": POD_GROUPS.kind,
+            "metadata": {"name": name},
+            "spec": {"minMember": minimum},
+        }
+        await self.client.create(POD_GROUPS, body, NAMESPACE)
+
+    async def pod(
+        self, name: str, group: str = "", *, cpu: int = 1, scheduler: str = "enbloc"
+    ) -> None:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "annotations": {POD_GROUP_KEY: group} if group else {}},
+            "spec": {"schedulerName": scheduler, "containers": [container]},
+        }
+        await self.client.create(PODS, body, NAMESPACE)
+
+    async def gang(self, name: str, size: int, *, cpu: int = 1) -> None:
+        await self.group(name, size)
+        for index in range(size):
+            await self.pod(f"{name}-{index}", name, cpu=cpu)
+
+    async def delete(self, name: str) -> None:
+        """Delete a pod for good, as its kubelet would confirm it."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+        await self.client.request("delete", PODS, name, NAMESPACE, body=body)
+
+    # ── what is there ────────────────────────────────────────────────────────────────────────
+
+    async def pods(self, prefix: str = "") -> dict[str, Any]:
+        found = [pod async for pod in self.client.list(PODS, NAMESPACE)]
+        named = {pod["metadata"]["name"]: pod for pod in found}
+        return {name: pod for name, pod in named.items() if name.startswith(prefix)}
+
+    async def bound(self, prefix: str = "") -> dict[str, str]:
+        """Name → node of the pods that have one."""
+        pods = await self.pods(prefix)
+        nodes = {name: pod["spec"].get("nodeName") for name, pod in pods.items()}
+        return {name: node for name, node in nodes.items() if node}
+
+    async def plans(self, prefix: str = "") -> set[str]:
+        """The plans that placed these pods, by their receipts."""
+        pods = await self.pods(prefix)
+        receipts = [pod["metadata"]["annotations"].get(PLAN_KEY) for pod in pods.values()]
+        return {json.loads(receipt)["plan"] for receipt in receipts if receipt}
+
+    async def condition(self, group: str, kind: str = "Scheduled") -> tuple[str, str]:
+        """Status and reason of a PodGroup's condition; ("", "") while there is none."""
+        found = await self.client.get(POD_GROUPS, group, NAMESPACE)
+        return _condition(found, kind)
+
+    async def pod_condition(self, pod: str) -> tuple[str, str]:
+        return _condition(await self.client.get(PODS, pod, NAMESPACE), "PodScheduled")
+
+    async def events(self, reason: str) -> list[Any]:
+        found = [event async for event in self.client.list(EVENTS, NAMESPACE)]
+        return [event for event in found if event["reason"] == reason]
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
+        """Wait until a condition holds, asked over and over; an unreachable server says no."""
+        async with asyncio.timeout(seconds):
+            while True:
+                with suppress(Unreachable):
+                    if await holds():
+                        return
+                await asyncio.sleep(0.02)
+
+    async def until_bound(self, prefix: str, count: int, seconds: float = PATIENCE) -> None:
+        async def all_bound() -> bool:
+            return len(await self.bound(prefix)) == count
+
+        await self.until(all_bound, seconds)
+
+    # ── schedulers ───────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def scheduler(
+        self, *, leader_elect: bool = False, ends_with: int | None = 0
+    ) -> AsyncIterator[Running]:
+        """A scheduler with the permissions of its role and no more.
+
+        Args:
+            leader_elect: it decides only while it holds the Lease.
+            ends_with: its exit code when it is stopped; None if the test ends it.
+        """
+        stop, health = asyncio.Event(), Health()
+        options = Options(
+            leader_elect=leader_elect, lease_namespace=NAMESPACE, health=health, stop=stop
+        )
+        rules = ROLES["scheduler"]
+        async with Client(self.cluster, component="scheduler", rules=rules) as client:
+            running = Running(Scheduler(client, options, timing=FAST), stop, health)
+            try:
+                yield running
+                if ends_with is not None:
+                    assert await running.end() == ends_with
+            finally:
+                await running.kill()
+
+
+def _condition(found: Any, kind: str) -> tuple[str, str]:
+    for condition in found.get("status", {}).get("conditions") or ():
+        if condition["type"] == kind:
+            return condition["status"], condition.get("reason", "")
+    return "", ""
