@@ -13,7 +13,7 @@ from enbloc.sandbox import fields, status, types
 from enbloc.sandbox.catalog import Catalog, Resource
 from enbloc.sandbox.gc import Collector
 from enbloc.sandbox.kinds import Kind
-from enbloc.sandbox.meta import check_metadata, generated, rfc3339, with_metadata
+from enbloc.sandbox.meta import check_finalizers, check_metadata, generated, rfc3339, with_metadata
 from enbloc.sandbox.request import Deletion, Options
 from enbloc.sandbox.status import Refused, bad_request
 from enbloc.sandbox.store import Item, Key, Store, make_item
@@ -103,13 +103,13 @@ class Api:
         self._check_namespace(resource, obj)
         kind.admit(self, obj)
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": self.now()}
-        if self._has_status(resource):
-            obj.pop("status", None)
+        if self._has_status(resource) and not kind.keeps_status:
+            _reset_status(resource, obj)
         if kind.generation:
             metadata["generation"] = 1
         kind.prepare_create(self, obj)
         errors = check_metadata(resource.storage, obj) + kind.validate(self, obj)
-        errors = errors or kind.rules(obj, None)
+        errors += kind.rules(obj, None, errors)
         if errors:
             raise status.invalid(resource, metadata.get("name", ""), errors)
         key = (namespace, metadata["name"])
@@ -210,11 +210,13 @@ class Api:
         if managed is not None:
             owners = managed(old)
         else:
-            owners = self._own(resource, owners, old.obj, obj, options, subresource)
+            # Objects whose owners were never recorded stay so until the first apply.
+            owners = owners and self._own(resource, owners, old.obj, obj, options, subresource)
         self._prepare(resource, kind, obj, old.obj, subresource)
-        errors = check_metadata(resource.storage, obj) + kind.validate(self, obj)
+        errors = check_finalizers(obj, old.obj) + check_metadata(resource.storage, obj)
+        errors += kind.validate(self, obj)
         errors += kind.validate_update(self, obj, old.obj) if subresource != "status" else []
-        errors = errors or kind.rules(obj, old.obj)
+        errors += kind.rules(obj, old.obj, errors)
         if errors:
             raise status.invalid(resource, key[1], errors)
         return viewed(
@@ -312,11 +314,12 @@ class Api:
         if options.dry_run:
             return make_item(before.key, obj, owners, before.rv)
         metadata = obj["metadata"]
+        kind = self.kind(resource.storage)
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
-            if not metadata.get("deletionGracePeriodSeconds"):
+            if not metadata.get("deletionGracePeriodSeconds") and not kind.held(obj):
                 return self.remove(resource, before.key, obj, owners)
         item = self.store.put(resource.storage, obj, owners)
-        self.kind(resource.storage).written(self, item.obj)
+        kind.written(self, item.obj)
         return item
 
     def amend(self, resource: Resource, key: Key, obj: Document) -> Item:
@@ -345,7 +348,7 @@ class Api:
             remaining = metadata.get("deletionGracePeriodSeconds") or 0
             if remaining and grace >= remaining:
                 return viewed(resource, item), False
-        if not finalizers and not grace:
+        if not finalizers and not grace and not kind.held(item.obj):
             if how.dry_run:
                 return viewed(resource, item), True
             gone = self.remove(resource, key, item.obj, item.managed)
@@ -356,6 +359,8 @@ class Api:
         }
         if "finalizers" not in metadata and not finalizers:
             del changes["finalizers"]
+        if kind.held(item.obj):
+            del changes["deletionGracePeriodSeconds"]
         if not deleting or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
             changes["deletionTimestamp"] = rfc3339(self.clock() + grace)
         if not deleting and metadata.get("generation"):
@@ -419,6 +424,14 @@ class Api:
         item = self.store.remove(resource.storage, key, document, managed)
         self.kind(resource.storage).deleted(self, item.obj)
         return item
+
+
+def _reset_status(resource: Resource, obj: dict[str, Any]) -> None:
+    obj.pop("status", None)
+    if resource.custom is None:
+        kind = types.builtin_type(resource.group, resource.version, resource.kind)
+        if "status" in kind.present:
+            obj["status"] = types.zero(kind.fields["status"])
 
 
 def _builtin(resource: Resource, body: Document) -> tuple[dict[str, Any], list[str]]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from enbloc.sandbox import fields, status
@@ -34,7 +35,7 @@ def update(api: Api, target: Target, body: dict[str, Any], options: Options) -> 
     document = {**body, "metadata": {**(body.get("metadata") or {}), "name": target.name}}
     mine = _mine(api, target, document, options)
     stored = api.stored(target.resource, target.key)
-    managers = stored.managed
+    managers = stored.managed or _before_first_apply(api, target, stored)
     before = next((one for one in managers if one.who == mine.who), None)
     merged: dict[str, Any] = {}
 
@@ -52,7 +53,7 @@ def update(api: Api, target: Target, body: dict[str, Any], options: Options) -> 
         return {**merged, "metadata": metadata}
 
     def owners(old: Item) -> tuple[Manager, ...]:
-        touched, _ = fields.compare(kind, old.obj, merged)
+        touched, removed = fields.compare(kind, old.obj, merged)
         conflicts = _conflicts(managers, mine, touched)
         if conflicts and not options.force:
             raise _conflict(conflicts)
@@ -63,23 +64,29 @@ def update(api: Api, target: Target, body: dict[str, Any], options: Options) -> 
             lost = touched & mine.fields & one.fields
             left = one.fields - lost
             if left:
-                kept.append(
-                    one
-                    if not lost
-                    else Manager(*one.who[:2], one.api_version, one.subresource, one.time, left)
-                )
-        same = before is not None and before.fields == mine.fields
-        return (*kept, before) if same and before is not None else (*kept, mine)
+                kept.append(replace(one, fields=left) if lost else one)
+        if mine.fields:
+            # Only who changes the object gets a new time.
+            time = mine.time if touched or removed else before.time if before else ""
+            kept.append(replace(mine, time=time))
+        return fields.in_order(kept)
 
     return api.change(target.resource, target.key, change, options, target.subresource, owners)
+
+
+def _before_first_apply(api: Api, target: Target, item: Item) -> tuple[Manager, ...]:
+    """The owner of all that nobody has been recorded to own."""
+    who = Manager(
+        "before-first-apply", "Update", item.obj["apiVersion"], "", api.now(), frozenset()
+    )
+    change = fields.compare(api.type_of(target.resource), {}, item.obj)
+    return fields.after_update((), who, change, ())
 
 
 def _check(target: Target, body: Document, options: Options) -> None:
     if not options.named:
         error = status.required("fieldManager", "is required for apply patch")
-        message = f'PatchOptions.meta.k8s.io "" is invalid: {error.field}: {error.message}'
-        details = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [error.cause()]}
-        raise status.Refused(422, "Invalid", message, details)
+        raise status.invalid_options("PatchOptions", error)
     if body.get("kind") != target.resource.kind or not body.get("apiVersion"):
         raise status.bad_request(
             f"an apply of {target.resource.plural} needs apiVersion and kind {target.resource.kind}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from enbloc.sandbox import status
 from enbloc.sandbox.api import Api
+from enbloc.sandbox.catalog import Resource
 from enbloc.sandbox.request import Options
 from enbloc.sandbox.route import Target
 
@@ -26,9 +27,8 @@ def bind(api: Api, target: Target, body: Document, options: Options) -> dict[str
         raise status.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    bindings = api.catalog.builtin("bindings")
     node = _node(body)
-    _check_namespace(api, bindings, name, target.namespace)
+    _check_namespace(api, target.resource, name, target.namespace)
     pod = api.stored(pods, (target.namespace, name)).obj
     _check(pods, name, pod, metadata, node)
     if not options.dry_run:
@@ -49,12 +49,12 @@ def _node(body: Document) -> str:
     return target["name"]
 
 
-def _check_namespace(api: Api, bindings: status.Named, name: str, namespace: str) -> None:
+def _check_namespace(api: Api, resource: Resource, name: str, namespace: str) -> None:
     found = api.store.get("namespaces", ("", namespace))
     if found is None:
         raise status.not_found(api.catalog.builtin("namespaces"), namespace)
     if "deletionTimestamp" in found.obj["metadata"]:
-        api.refuse_terminating(bindings, name, namespace)
+        api.refuse_terminating(resource, name, namespace)
 
 
 def _check(pods: status.Named, name: str, pod: Document, metadata: Document, node: str) -> None:

@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 Fresh = dict[str, Any]
 
+#: What the API server writes about a node that no kubelet has described.
+_UNKNOWN_NODE: Final[Document] = {
+    "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+    "nodeInfo": dict.fromkeys(
+        (
+            "architecture", "bootID", "containerRuntimeVersion", "kernelVersion",
+            "kubeProxyVersion", "kubeletVersion", "machineID", "operatingSystem", "osImage",
+            "systemUUID",
+        ),
+        "",
+    ),
+}  # fmt: skip
 _PROTECTED: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -60,6 +72,7 @@ class Namespace(Kind):
             )
 
     def held(self, obj: Document) -> bool:
+        # Until the namespace is empty; see gc.
         return bool((obj.get("spec") or {}).get("finalizers"))
 
     def check_delete(self, api: Api, obj: Document) -> None:
@@ -72,11 +85,16 @@ class Namespace(Kind):
 class Node(Kind):
     """Nodes: tainted until the lifecycle controller has seen them ready."""
 
+    keeps_status = True
+
     def default(self, obj: Fresh) -> None:
         obj.setdefault("spec", {})
-        state = obj.get("status") or {}
+        state = obj["status"] = {**_UNKNOWN_NODE, **(obj.get("status") or {})}
         if "capacity" in state and "allocatable" not in state:
-            obj["status"] = {**state, "allocatable": state["capacity"]}
+            state["allocatable"] = state["capacity"]
+        for condition in state.get("conditions") or ():
+            condition.setdefault("lastHeartbeatTime", None)
+            condition.setdefault("lastTransitionTime", None)
 
     def admit(self, api: Api, obj: Fresh) -> None:
         taints = obj["spec"].setdefault("taints", [])
@@ -112,7 +130,9 @@ class PriorityClass(Kind):
 
     def validate_update(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
         return [
-            wrong(name, obj[name], "field is immutable")
+            forbidden_field(name, "may not be changed in an update.")
+            if name == "value"
+            else wrong(name, obj[name], "field is immutable")
             for name in ("value", "preemptionPolicy")
             if obj[name] != old.get(name)
         ]
@@ -140,6 +160,12 @@ class Secret(Kind):
 
 class Event(Kind):
     """Events: they belong to the namespace of their object."""
+
+    def default(self, obj: Fresh) -> None:
+        obj.setdefault("eventTime", None)
+        new = "regarding" in obj
+        for name in ("firstTimestamp", "lastTimestamp"):
+            obj.setdefault(f"deprecated{name[0].upper()}{name[1:]}" if new else name, None)
 
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         involved = obj.get("involvedObject") or obj.get("regarding") or {}

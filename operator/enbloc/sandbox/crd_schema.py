@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,11 @@ Fresh = dict[str, Any]
 Schema = Mapping[str, Any]
 
 _FORMATS: Final = frozenset({"date", "date-time", "email", "ipv4", "ipv6", "uri", "uuid"})
+_BLOCKING: Final = frozenset({"Unsupported value", "Required value", "Too long", "Too many"})
+_UNCHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation"
+)
 _KEYWORDS: Final = frozenset(
     {
         "type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
@@ -88,13 +93,26 @@ class CustomSchema:
         errors = [] if self._validator.is_valid(obj) else list(self._errors(obj))
         return errors + list(_duplicates(self.source, obj, ""))
 
-    def rules(self, obj: Document, old: Document | None) -> list[FieldError]:
-        """The errors of the CEL rules."""
+    def rules(
+        self, obj: Document, old: Document | None, errors: Sequence[FieldError]
+    ) -> list[FieldError]:
+        """The errors of the CEL rules, which need an object of the right shape."""
+        if not self._rules.rules:
+            return []
+        if any(error.type in _BLOCKING or "must be of type" in error.detail for error in errors):
+            return [FieldError("<nil>", "Invalid value", _UNCHECKED, None)]
         return self._rules.check(obj, old)
 
     def _errors(self, obj: Document) -> Iterator[FieldError]:
+        texts: set[str] = set()
         for error in self._validator.iter_errors(obj):
-            yield _worded(_path(error.instance_path), error.kind, error.instance)
+            path = _path(error.instance_path)
+            if error.kind.name in {"minLength", "maxLength", "pattern"}:
+                # The API server stops at the first fault of a text; lengths come first.
+                if path in texts:
+                    continue
+                texts.add(path)
+            yield _worded(path, error.kind, error.instance)
 
 
 def _path(steps: list[str | int]) -> str:
@@ -113,7 +131,7 @@ def _worded(path: str, kind: Any, value: Any) -> FieldError:
             return not_supported(path, value, limit)
         case "type":
             given = _json_type(value)
-            shown = " or ".join(limit)
+            shown = ",".join(limit)
             return wrong(path, given, f'{path} in body must be of type {shown}: "{given}"')
         case "maxLength":
             return FieldError(path, "Too long", f"may not be more than {limit} bytes")
@@ -180,6 +198,9 @@ def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
     embedded = schema.get("x-kubernetes-embedded-resource")
     for name, one in value.items():
         inner = f"{path}.{name}" if path else name
+        known = properties.get(name) or (more if isinstance(more, dict) else {})
+        if one is None and known and not known.get("nullable"):
+            continue
         if name in properties:
             found[name] = _prune(properties[name], one, inner, unknown)
         elif isinstance(more, dict):
@@ -199,8 +220,7 @@ def _default(schema: Schema, value: Any) -> None:
         return
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     for name, one in properties.items():
-        missing = name not in value or (value[name] is None and not one.get("nullable"))
-        if missing and "default" in one:
+        if name not in value and "default" in one:
             value[name] = copy.deepcopy(one["default"])
         if name in value:
             _default(one, value[name])

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from enbloc.sandbox.catalog import Resource, Subresource
@@ -62,6 +62,7 @@ class Custom(Kind):
     """Objects of a custom kind."""
 
     generation = True
+    unconditional = False
 
     def __init__(self, schemas: Mapping[str, CustomSchema]) -> None:
         self._schemas = schemas
@@ -72,14 +73,17 @@ class Custom(Kind):
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         return self._schemas[obj["apiVersion"].rpartition("/")[2]].validate(obj)
 
-    def rules(self, obj: Document, old: Document | None) -> list[FieldError]:
-        return self._schemas[obj["apiVersion"].rpartition("/")[2]].rules(obj, old)
+    def rules(
+        self, obj: Document, old: Document | None, errors: Sequence[FieldError]
+    ) -> list[FieldError]:
+        return self._schemas[obj["apiVersion"].rpartition("/")[2]].rules(obj, old, errors)
 
 
 class CustomResourceDefinition(Kind):
     """Definitions: established at once."""
 
     generation = True
+    unconditional = False
 
     def default(self, obj: Fresh) -> None:
         spec = obj.setdefault("spec", {})

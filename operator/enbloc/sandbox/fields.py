@@ -59,10 +59,11 @@ class Manager:
             "manager": self.name,
             "operation": self.operation,
             "apiVersion": self.api_version,
-            "time": self.time,
             "fieldsType": "FieldsV1",
             "fieldsV1": _encoded(self.fields),
         }
+        if self.time:
+            found["time"] = self.time
         if self.subresource:
             found["subresource"] = self.subresource
         return found
@@ -155,7 +156,7 @@ def compare(kind: Type, before: Any, after: Any) -> tuple[Paths, Paths]:
 def _compare(
     kind: Type, before: Any, after: Any, path: Path, touched: set[Path], removed: set[Path]
 ) -> None:
-    if before is after:
+    if before is after or (before is _MISSING and after is None):
         return
     if after is _MISSING:
         _all(kind, before, path, removed)
@@ -165,8 +166,8 @@ def _compare(
         for name in before.keys() | after.keys():
             child = kind.child(name)
             old = before.get(name, _MISSING)
-            if old is _MISSING and name in kind.present:
-                old = {}
+            if old is _MISSING and not kind.key_defaults.get(name, True):
+                old = kind.key_defaults[name]  # the API server always writes these
             elif old is _MISSING and name in kind.required and child.shape is Shape.LIST:
                 old = []
             _compare(child, old, after.get(name, _MISSING), (*path, f"f:{name}"), touched, removed)
@@ -247,7 +248,14 @@ def after_update(
             kept.append(_with(manager, fields, time))
     if not found and touched:
         kept.append(_with(who, touched, who.time))
-    return tuple(kept)
+    return in_order(kept)
+
+
+def in_order(managers: Iterable[Manager]) -> tuple[Manager, ...]:
+    """The managers as the API server lists them: appliers first, older before newer."""
+    return tuple(
+        sorted(managers, key=lambda m: (m.operation, m.time, m.name, m.api_version, m.subresource))
+    )
 
 
 def _with(manager: Manager, fields: Paths, time: str) -> Manager:

@@ -152,7 +152,7 @@ class Http:
                 return _json(listed(api, resource, target.namespace, query, form))
             case "get":
                 return _json(form.one(api, resource, self._operations.get(target)))
-        options = Options.of(query, request.headers.get("User-Agent", ""))
+        options = Options.of(query, request.headers.get("User-Agent", ""), target.verb)
         media = request.headers.get("Content-Type", "")
         data = await request.read()
         if target.verb in {"delete", "deletecollection"}:
@@ -168,15 +168,18 @@ class Http:
         self, target: Target, how: Deletion, query: Mapping[str, str], form: Form
     ) -> web.Response:
         resource = target.resource
+        warning = self._api.kind(resource.storage).delete_warning
+        warnings = [warning] if warning and not how.propagation else []
         if target.verb == "deletecollection":
             items = self._operations.delete_collection(target, how, query)
             metadata = {"resourceVersion": str(self._api.store.rv)}
-            return _json(form.many(self._api, resource, items, metadata))
+            return _json(form.many(self._api, resource, items, metadata), 200, warnings)
         item, gone = self._api.delete(resource, target.key, how)
         if gone and not self._api.kind(resource.storage).returns_deleted:
             details = status.details_of(resource, target.name)
-            return _json(encode(status.success({**details, "uid": item.obj["metadata"]["uid"]})))
-        return _json(form.one(self._api, resource, item))
+            done = status.success({**details, "uid": item.obj["metadata"]["uid"]})
+            return _json(encode(done), 200, warnings)
+        return _json(form.one(self._api, resource, item), 200, warnings)
 
 
 def _json(body: bytes, code: int = 200, warnings: list[str] | None = None) -> web.Response:

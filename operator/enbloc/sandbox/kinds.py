@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from enbloc.sandbox.status import FieldError
@@ -28,6 +28,12 @@ class Kind:
     returns_deleted = False
     #: Whether objects live on for a while when they are deleted.
     graceful = False
+    #: Whether a PUT may leave out the resourceVersion.
+    unconditional = True
+    #: Whether a client may give the status of a new object.
+    keeps_status = False
+    #: A warning for a DELETE that does not say what happens to dependents.
+    delete_warning = ""
     #: What happens to dependents when a DELETE does not say.
     propagation = "Background"
 
@@ -44,8 +50,10 @@ class Kind:
         """The errors of a new or changed object."""
         return []
 
-    def rules(self, obj: Document, old: Document | None) -> list[FieldError]:
-        """The errors of the schema's CEL rules, asked for when all else is right."""
+    def rules(
+        self, obj: Document, old: Document | None, errors: Sequence[FieldError]
+    ) -> list[FieldError]:
+        """The errors of the schema's CEL rules, given those found so far."""
         return []
 
     def prepare_update(self, api: Api, obj: Fresh, old: Document) -> None:
@@ -61,6 +69,10 @@ class Kind:
     def grace(self, obj: Document, asked: int | None) -> int:
         """Seconds that a deleted object lives on."""
         return 0
+
+    def held(self, obj: Document) -> bool:
+        """Whether something other than finalizers in its metadata keeps a deleted object."""
+        return False
 
     def deleted(self, api: Api, obj: Document) -> None:
         """The object was removed."""
@@ -82,3 +94,9 @@ class Returned(Kind):
     """A kind whose DELETE answers with the object."""
 
     returns_deleted = True
+
+
+class Conditional(Kind):
+    """A kind whose PUT must name the resourceVersion that it replaces."""
+
+    unconditional = False

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from enbloc.sandbox.status import FieldError, required, wrong
+from enbloc.sandbox.status import FieldError, forbidden_field, required, wrong
 
 Document = Mapping[str, Any]
 
@@ -114,6 +114,24 @@ def check_metadata(storage: str, obj: Document) -> list[FieldError]:
                     )
                 )
     return errors
+
+
+def check_finalizers(obj: Document, old: Document) -> list[FieldError]:
+    """The errors of finalizers that come too late."""
+    if "deletionTimestamp" not in old["metadata"]:
+        return []
+    had = old["metadata"].get("finalizers") or ()
+    new = [one for one in obj["metadata"].get("finalizers") or () if one not in had]
+    if not new:
+        return []
+    listed = ", ".join(f'"{one}"' for one in sorted(new))
+    return [
+        forbidden_field(
+            "metadata.finalizers",
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            f"[]string{{{listed}}}",
+        )
+    ]
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> list[FieldError]:

@@ -61,9 +61,22 @@ class Operations:
         body.setdefault("metadata", {})
         if target.subresource == "finalize":
             return self._finalize(target, body, options)
+        self._check_version(target, body)
         return self._api.change(
             target.resource, target.key, lambda _: body, options, target.subresource
         )
+
+    def _check_version(self, target: Target, body: Document) -> None:
+        resource, name = target.resource, target.name
+        unconditional = self._api.kind(resource.storage).unconditional
+        if unconditional or body["metadata"].get("resourceVersion"):
+            return
+        self._api.stored(resource, target.key)
+        error = status.wrong("metadata.resourceVersion", 0, "must be specified for an update")
+        details = {**status.details_of(resource, name), "causes": [error.cause()]}
+        what = f'{status.qualified(resource)} "{name}"'
+        message = f"{what} is invalid: {error.field}: {error.message}"
+        raise status.Refused(422, "Invalid", message, details)
 
     def _finalize(self, target: Target, body: Document, options: Options) -> Item:
         item = self._api.stored(target.resource, target.key)

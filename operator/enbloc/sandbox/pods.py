@@ -144,8 +144,6 @@ class Pod(Kind):
     def admit(self, api: Api, obj: Fresh) -> None:
         spec = obj["spec"]
         _admit_priority(api, obj)
-        spec.setdefault("serviceAccountName", "default")
-        spec.setdefault("serviceAccount", spec["serviceAccountName"])
         tolerations = spec.setdefault("tolerations", [])
         for key in (TAINT_NOT_READY, TAINT_UNREACHABLE):
             if not any(_tolerates(one, key) for one in tolerations):

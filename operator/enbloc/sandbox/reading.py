@@ -74,6 +74,8 @@ class Form:
         if self.kind == "Table":
             return encode(table.table(resource, items, api.clock(), metadata, self.include))
         kind, version = resource.list_name, resource.api_version
+        if resource.custom is not None:
+            metadata = {"continue": "", **metadata}
         if self.kind:
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
         head = encode({"kind": kind, "apiVersion": version, "metadata": metadata})[:-1]

@@ -10,7 +10,7 @@ from typing import Final
 from enbloc.sandbox.api import Api
 from enbloc.sandbox.cluster import Event, Namespace, Node, PriorityClass, Secret
 from enbloc.sandbox.crds import CustomResourceDefinition
-from enbloc.sandbox.kinds import Counted, Kind, Returned
+from enbloc.sandbox.kinds import Conditional, Counted, Kind, Returned
 from enbloc.sandbox.pods import Pod
 from enbloc.sandbox.request import Options
 from enbloc.sandbox.workloads import Budget, Job, Workload
@@ -28,6 +28,7 @@ def hooks() -> Mapping[str, Kind]:
         "deployments.apps": workload,
         "events": Event(),
         "jobs.batch": Job(),
+        "leases.coordination.k8s.io": Conditional(),
         "cronjobs.batch": counted,
         "namespaces": Namespace(),
         "nodes": Node(),

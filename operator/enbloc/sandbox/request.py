@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from enbloc.sandbox.catalog import Resource
-from enbloc.sandbox.status import Refused, bad_request, cannot_handle
+from enbloc.sandbox.status import bad_request, cannot_handle, invalid_options, not_supported
 
-_VALIDATION = ("Ignore", "Warn", "Strict")
+_VALIDATION = ("", "Ignore", "Strict", "Warn")
+_POLICIES = ("Background", "Foreground", "Orphan")
+_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
 @dataclass(slots=True)
@@ -35,26 +37,23 @@ class Options:
     warnings: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(query: Mapping[str, str], user_agent: str) -> Options:
-        """The options in a query; Refused 400 or 422 for values that do not exist."""
-        validation = query.get("fieldValidation") or "Warn"
+    def of(query: Mapping[str, str], user_agent: str, verb: str) -> Options:
+        """The options in a query; Refused 422 for values that do not exist."""
+        kind = _KINDS.get(verb, "DeleteOptions")
+        validation = query.get("fieldValidation", "")
         if validation not in _VALIDATION:
-            raise Refused(
-                422,
-                "Invalid",
-                f'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: '
-                f'"{validation}": supported values: "Ignore", "Strict", "Warn"',
-            )
+            error = not_supported("fieldValidation", validation, _VALIDATION)
+            raise invalid_options(kind, error)
         dry_run = query.get("dryRun", "")
         if dry_run not in {"", "All"}:
-            raise bad_request(f'invalid dry run "{dry_run}": only "All" is supported')
+            raise invalid_options(kind, not_supported("dryRun", [dry_run], ["All"]))
         manager = query.get("fieldManager") or user_agent.partition("/")[0] or "unknown"
         return Options(
             dry_run=dry_run == "All",
             manager=manager[:128],
             named=bool(query.get("fieldManager")),
             force=query.get("force") in {"true", "1"},
-            validation=validation,
+            validation=validation or "Warn",
         )
 
     def unknown_fields(self, resource: Resource, paths: list[str]) -> None:
@@ -63,10 +62,9 @@ class Options:
         if not texts or self.validation == "Ignore":
             return
         if self.validation == "Strict":
-            message = f"strict decoding error: {', '.join(texts)}"
-            if resource.custom is None:
-                message = f"{cannot_handle(resource)}: {message}"
-            raise bad_request(message)
+            raise bad_request(
+                f"{cannot_handle(resource)}: strict decoding error: {', '.join(texts)}"
+            )
         self.warnings += texts
 
 
@@ -92,13 +90,9 @@ class Deletion:
         """The options in a query or a body, which wins."""
         grace: Any = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
         propagation = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
-        if propagation not in {"", "Background", "Foreground", "Orphan"}:
-            raise Refused(
-                422,
-                "Invalid",
-                f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: '
-                f'"{propagation}": supported values: "Background", "Foreground", "Orphan"',
-            )
+        if propagation not in {"", *_POLICIES}:
+            error = not_supported("propagationPolicy", propagation, _POLICIES)
+            raise invalid_options("DeleteOptions", error)
         if body.get("orphanDependents") is True:
             propagation = "Orphan"
         preconditions = body.get("preconditions") or {}

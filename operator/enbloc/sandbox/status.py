@@ -217,6 +217,13 @@ def invalid(resource: Named, name: str, errors: Sequence[FieldError]) -> Refused
     return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {listed}', details)
 
 
+def invalid_options(kind: str, error: FieldError) -> Refused:
+    """422 for a wrong query parameter; `kind` is ListOptions, CreateOptions and so on."""
+    message = f'{kind}.meta.k8s.io "" is invalid: {error.field}: {error.message}'
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [error.cause()]}
+    return Refused(422, "Invalid", message, details)
+
+
 def bad_request(message: str) -> Refused:
     """400 for a request that makes no sense."""
     return Refused(400, "BadRequest", message)
@@ -241,7 +248,7 @@ def not_allowed(
 
 def unsupported_body(why: str) -> Refused:
     """415 for a body that cannot be read."""
-    return Refused(415, "UnsupportedMediaType", why, {})
+    return Refused(415, "UnsupportedMediaType", why)
 
 
 def expired(why: str = "The resourceVersion for the provided list is too old.") -> Refused:

@@ -188,7 +188,8 @@ def _list(schema: Mapping[str, Any], open_: dict[str, Type]) -> Type:
 def read_builtin(kind: Type, obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """A document of a built-in kind as the API server would store it, and its unknown fields.
 
-    Unknown fields, nulls and empty lists and maps are dropped, quantities are made canonical.
+    Unknown fields, nulls and empty lists and maps are dropped, the schema's defaults filled in,
+    quantities made canonical.
     Raises Refused 400 for a value of the wrong JSON type.
     """
     unknown: list[str] = []
@@ -209,7 +210,18 @@ def _struct(kind: Type, value: Any, path: str, unknown: list[str]) -> dict[str, 
             # A pointer to an empty struct stays: `subresources: {status: {}}` says something.
             if read or child.shape not in {Shape.LIST, Shape.MAP}:
                 found[name] = read
+    for name, default in kind.key_defaults.items():
+        if name not in found:
+            found[name] = zero(fields[name]) if default == {} else default
     return found
+
+
+def zero(kind: Type) -> Any:
+    """What the API server writes for a struct that was not given."""
+    return {
+        name: zero(kind.fields[name]) if default == {} else default
+        for name, default in kind.key_defaults.items()
+    }
 
 
 def _read(kind: Type, value: Any, path: str, unknown: list[str]) -> Any:

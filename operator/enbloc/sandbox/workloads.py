@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from enbloc.sandbox.kinds import Kind
 from enbloc.sandbox.pods import check_pod_spec, default_pod_spec
 from enbloc.sandbox.select import label_selector
-from enbloc.sandbox.status import FieldError, not_supported, required, wrong
+from enbloc.sandbox.status import FieldError, required, wrong
 
 if TYPE_CHECKING:
     from enbloc.sandbox.api import Api
@@ -27,6 +27,12 @@ def _default_template(obj: Fresh) -> Fresh:
     template.setdefault("metadata", {})
     default_pod_spec(template.setdefault("spec", {}))
     return spec
+
+
+def _default_rolling(spec: Fresh, values: Document) -> None:
+    strategy = spec.setdefault("updateStrategy", {})
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        strategy["rollingUpdate"] = {**values, **(strategy.get("rollingUpdate") or {})}
 
 
 class Workload(Kind):
@@ -48,6 +54,13 @@ class Workload(Kind):
         if kind == "StatefulSet":
             spec.setdefault("podManagementPolicy", "OrderedReady")
             spec.setdefault("revisionHistoryLimit", 10)
+            _default_rolling(spec, {"partition": 0})
+            retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+            retention.setdefault("whenDeleted", "Retain")
+            retention.setdefault("whenScaled", "Retain")
+        if kind == "DaemonSet":
+            spec.setdefault("revisionHistoryLimit", 10)
+            _default_rolling(spec, {"maxUnavailable": 1, "maxSurge": 0})
 
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         spec = obj["spec"]
@@ -83,6 +96,12 @@ class Job(Kind):
     """Jobs: completions, and the labels that tie pods to their Job."""
 
     generation = True
+    propagation = "Orphan"
+    delete_warning = (
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning"
+    )
 
     def default(self, obj: Fresh) -> None:
         spec = _default_template(obj)
@@ -99,7 +118,6 @@ class Job(Kind):
         )
 
     def prepare_create(self, api: Api, obj: Fresh) -> None:
-        obj["status"] = {}
         spec, metadata = obj["spec"], obj["metadata"]
         if spec["manualSelector"]:
             return
@@ -112,6 +130,8 @@ class Job(Kind):
             "job-name": name,
         }
         spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+        if not metadata.get("labels"):
+            metadata["labels"] = dict(labels)
 
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         spec = obj["spec"]
@@ -126,7 +146,7 @@ class Job(Kind):
         policy = spec["template"]["spec"]["restartPolicy"]
         if policy == "Always":
             field = "spec.template.spec.restartPolicy"
-            errors.append(not_supported(field, policy, ["OnFailure", "Never"]))
+            errors.append(required(field, 'valid values: "OnFailure", "Never"'))
         return errors
 
     def validate_update(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
@@ -147,6 +167,7 @@ class Budget(Kind):
     """Disruption budgets; their status is kept by whoever plays the controller."""
 
     generation = True
+    unconditional = False
 
     def prepare_create(self, api: Api, obj: Fresh) -> None:
         obj["status"] = {
