@@ -4,9 +4,9 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,15 +144,13 @@ class World:
         return found
 
     def options(self, **changes: Any) -> Options:
-        return Options(
+        base = Options(
             kubeconfig=self.kubeconfig,
-            **{
-                "leader_elect": False,
-                "lease_namespace": self.namespace,
-                "health_port": 0,
-                **changes,
-            },
+            leader_elect=False,
+            lease_namespace=self.namespace,
+            health_port=0,
         )
+        return replace(base, **changes)
 
 
 def condition(status: dict[str, Any], type_: str) -> dict[str, Any]:
@@ -171,14 +169,14 @@ class Running:
 
     code: asyncio.Task[int]
     stop: asyncio.Event
-    health: Health = field(default_factory=Health)
+    health: Health
 
     def ready(self) -> bool:
         return not self.health.failed("readyz")
 
 
 @asynccontextmanager
-async def controller(world: World, **options: Any) -> AsyncIterator[Running]:
+async def controller(world: World, **options: Any) -> AsyncGenerator[Running, None]:
     """The controller on this world with its role and no more, stopped at the end."""
     stop, health = asyncio.Event(), Health()
     given = world.options(stop=stop, health=health, **options)

@@ -3,7 +3,7 @@
 """The writing of a status, when the server does not take it."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Office:
 @asynccontextmanager
 async def office(
     *answers: Callable[[], web.Response], may_write: bool = True
-) -> AsyncIterator[Office]:
+) -> AsyncGenerator[Office, None]:
     server = Script(*map(says, answers))
     async with talking_to(server) as client:
         members, notices = Members(), Notices()

@@ -5,7 +5,7 @@
 import asyncio
 import dataclasses
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,9 @@ class Log:
 
 
 @asynccontextmanager
-async def following(server: PodGroupServer, auth: Any = None) -> AsyncIterator[tuple[Log, Notices]]:
+async def following(
+    server: PodGroupServer, auth: Any = None
+) -> AsyncGenerator[tuple[Log, Notices], None]:
     log, notices = Log(), Notices()
     async with serving(server) as url:
         cluster = Cluster(url, auth=auth or FixedAuth())

@@ -3,13 +3,13 @@
 """Pods and Jobs on their way from the API into the table of members."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 import msgspec
 
 from enbloc.controller.members import Members
-from enbloc.kube import Added, Deleted, Malformed, Meta, Modified, Reflector, Synced
+from enbloc.kube.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced
 from enbloc.model import codec
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import ConditionObject, PodObject
@@ -34,10 +34,10 @@ class JobObject(msgspec.Struct, gc=False):
 
 
 async def follow_pods(
-    reflector: Reflector[PodObject], members: Members, ask: Ask, synced: asyncio.Event
+    items: AsyncIterator[Item[PodObject]], members: Members, ask: Ask, synced: asyncio.Event
 ) -> None:
     """Keep the members as the pods are, for ever; a pod that cannot be read stays as it was."""
-    async for item in reflector.stream():
+    async for item in items:
         match item:
             case Added(object=found) | Modified(object=found):
                 conditions = (found.status.conditions if found.status else None) or ()
@@ -55,10 +55,10 @@ async def follow_pods(
 
 
 async def follow_jobs(
-    reflector: Reflector[JobObject], members: Members, ask: Ask, synced: asyncio.Event
+    items: AsyncIterator[Item[JobObject]], members: Members, ask: Ask, synced: asyncio.Event
 ) -> None:
     """Keep how Jobs ended, for ever."""
-    async for item in reflector.stream():
+    async for item in items:
         match item:
             case Added(meta=meta, object=found) | Modified(meta=meta, object=found):
                 complete = _complete(found)

@@ -87,8 +87,8 @@ class Controller:
         members, ask, synced = self._members, self._ask, self._synced
         works = (
             lead,
-            follow_pods(self._pods, members, ask, synced[PODS.plural]),
-            follow_jobs(self._jobs, members, ask, synced[JOBS.plural]),
+            follow_pods(self._pods.stream(), members, ask, synced[PODS.plural]),
+            follow_jobs(self._jobs.stream(), members, ask, synced[JOBS.plural]),
             self._recorder.run(),
             self._beats_on(),
             self._stop.wait(),
