@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,11 +71,15 @@ async def play(settings: Settings) -> int:
     shapes = demo_shapes() if settings.trace is None else read_trace(settings.trace)
     planned = scenario(shapes)
     folder = Path(tempfile.mkdtemp(prefix="enbloc-demo-"))
-    async with _theatre(folder, shapes, planned, screen) as stage:
-        problems = await _one_by_one(stage, screen, shapes, planned)
-        problems += await _as_gangs(stage, screen, shapes, planned)
-        _say_outcome(screen, problems)
-        await _look_around(screen, folder, keep=settings.keep)
+    try:
+        async with _theatre(folder, shapes, planned, screen) as stage:
+            problems = await _one_by_one(stage, screen, shapes, planned)
+            problems += await _as_gangs(stage, screen, shapes, planned)
+            _say_outcome(screen, problems)
+            await _look_around(screen, folder, keep=settings.keep)
+    except asyncio.CancelledError:  # nobody will read these logs
+        shutil.rmtree(folder)
+        raise
     if problems:
         screen.plain(f"The logs are in {folder}.")
         return 1
@@ -90,7 +94,7 @@ def _print(line: str) -> None:
 @asynccontextmanager
 async def _theatre(
     folder: Path, shapes: Sequence[Shape], planned: Scenario, screen: Screen
-) -> AsyncIterator[Stage]:
+) -> AsyncGenerator[Stage]:
     """A sandbox with these nodes, scheduler and controller, and the watches on it."""
     nodes, kubeconfig = folder / "nodes.csv", folder / "kubeconfig"
     _write_nodes(nodes, shapes)

@@ -5,7 +5,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ class Child:
 
 
 @asynccontextmanager
-async def running(name: str, arguments: Sequence[str], log: Path) -> AsyncIterator[Child]:
+async def running(name: str, arguments: Sequence[str], log: Path) -> AsyncGenerator[Child]:
     """An `enbloc` command as a process of its own, ended gracefully when the block ends.
 
     Args:

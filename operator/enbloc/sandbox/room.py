@@ -135,7 +135,7 @@ def _term(term: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool
 
 
 def _matches(requirement: Mapping[str, Any], value: str | None) -> bool:
-    values: Sequence[str] = requirement.get("values") or ()
+    values: Sequence[str] = requirement.get("values") or []
     match requirement["operator"]:
         case "In":
             return value in values
