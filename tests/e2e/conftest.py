@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.controlplane import ControlPlane
-from tests.e2e.targets import ControlPlaneTarget, Target
+from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World
 
 from enbloc.kube.client import Client
@@ -33,6 +33,12 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session")
+def sandbox_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxTarget]:
+    with SandboxTarget(tmp_path_factory.mktemp("sandbox")) as target:
+        yield target
+
+
+@pytest.fixture(scope="session")
 def controlplane_target() -> Iterator[ControlPlaneTarget]:
     with ControlPlane() as cp:
         yield ControlPlaneTarget(cp)
@@ -40,6 +46,7 @@ def controlplane_target() -> Iterator[ControlPlaneTarget]:
 
 @pytest.fixture(
     params=[
+        "sandbox",
         pytest.param("controlplane", marks=pytest.mark.controlplane),
     ]
 )

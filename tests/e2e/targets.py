@@ -6,14 +6,20 @@ import asyncio
 import datetime as dt
 import json
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
 
+import aiohttp
 import yaml
+from hack.build_controlplane import ensure
 from tests.controlplane import ControlPlane
+from tests.e2e.processes import environment
+from tests.hack.processes import Process, wait_until
 
 from enbloc.model import names
 
@@ -146,6 +152,88 @@ class ControlPlaneTarget:
         self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
         return self.cp.kubectl(*arguments, stdin=stdin, timeout=timeout)
+
+
+class SandboxTarget:
+    """The embedded API server, in a process of its own.
+
+    Args:
+        directory: for its log and its kubeconfig.
+    """
+
+    complete = False
+
+    def __init__(self, directory: Path) -> None:
+        self.kubeconfig = directory / "sandbox.kubeconfig"
+        command = [sys.executable, "-m", "tests.e2e.sandbox_server", str(self.kubeconfig)]
+        self._server = Process("sandbox", command, directory / "sandbox.log", environment())
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        wait_until("the sandbox serves", self.kubeconfig.exists, [self._server])
+        document = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
+        self.url = str(document["clusters"][0]["cluster"]["server"])
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.stop()
+
+    def kubeconfig_of(self, component: Component) -> Path:
+        del component  # there are no roles
+        return self.kubeconfig
+
+    def check(self) -> None:
+        self._server.check()
+
+    async def restart_server(self, down_seconds: float, *, crash: bool = False) -> None:
+        del crash  # its connections are always reset
+        await self._order(do="refuse", seconds=down_seconds)
+        await asyncio.sleep(down_seconds)
+
+    async def expire_watches(self) -> None:
+        await self._order(do="expire_watches")
+
+    @asynccontextmanager
+    async def without_permission(
+        self, component: Component, verb: str, resource: str
+    ) -> AsyncGenerator[None]:
+        del component
+        await self._order(do="add", verb=verb, resource=resource, status=403)
+        try:
+            yield
+        finally:
+            await self._order(do="clear")
+
+    async def _order(self, **order: Any) -> None:
+        """Have the server do something wrong, even if it cannot answer any more."""
+        with suppress(aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session,
+                session.post(f"{self.url}/sandbox/faults", json=order) as answer,
+            ):
+                assert answer.status == 200, await answer.text()
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
+        kubectl = ensure(["kubectl"]) / "kubectl"
+        cache = self.kubeconfig.with_suffix(".cache")
+        own = {"KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(cache), "KUBERC": "off"}
+        return subprocess.run(
+            [str(kubectl), *arguments],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            env=environment() | own,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=timeout,
+        )
 
 
 CRD_NAME = f"{names.POD_GROUP_PLURAL}.{names.API_GROUP}"
