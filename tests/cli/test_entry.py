@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from tests.kube.fake import serving
 
 import enbloc
 from enbloc.cli import main
@@ -117,6 +120,30 @@ def test_an_unreachable_server_is_an_error(
     captured = capsys.readouterr()
     assert captured.out == f"enbloc {enbloc.__version__}\n"
     assert captured.err.startswith("error: cannot get /version")
+
+
+async def test_both_versions_are_printed_and_an_old_server_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def old(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"major": "1", "minor": "29+", "gitVersion": "v1.29.3"})
+
+    async with serving(old) as url:
+        path = unreachable(tmp_path)
+        path.write_text(path.read_text().replace("http://127.0.0.1:9", url))
+        assert await asyncio.to_thread(main, ["version", "--kubeconfig", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"enbloc {enbloc.__version__}\nKubernetes v1.29.3\n"
+    assert captured.err == ("warning: Kubernetes 1.29 is older than 1.32, which enbloc needs\n")
+
+
+def test_a_kubectl_plugin_is_shown_as_kubectl_calls_it() -> None:
+    shown = python(
+        "import sys, enbloc.cli\n"
+        "sys.argv[0] = '/usr/local/bin/kubectl-enbloc'\n"
+        "enbloc.cli.main(['version', '--help'])"
+    )
+    assert "Usage: kubectl enbloc version" in shown
 
 
 def unreachable(directory: Path) -> Path:

@@ -4,7 +4,7 @@
 
 import logging
 
-from enbloc.kube.errors import APIError, Forbidden
+from enbloc.kube.errors import Forbidden
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +38,9 @@ class Troubles:
         return "; ".join(dict.fromkeys(list(self._now.values())))
 
 
-def advice(error: APIError) -> str:
+def advice(error: Forbidden) -> str:
     """What a refused write means for the one who runs enbloc, and the fix."""
-    if isinstance(error, Forbidden):
-        return (
-            f"Not allowed to {error.verb} {error.resource}: {error.message}; grant the verb to "
-            "the scheduler's role (manifests/base/rbac/scheduler.yaml)"
-        )
-    text = str(error)
-    return text[:1].upper() + text[1:]
+    return (
+        f"Not allowed to {error.verb} {error.resource}: {error.message}; grant the verb to "
+        "the scheduler's role (manifests/base/rbac/scheduler.yaml)"
+    )

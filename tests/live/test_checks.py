@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+
+import pytest
+from tests.kube.memory import MemoryClient, Store
+
+from enbloc.engine.effects import Effect
+from enbloc.engine.events import Event
+from enbloc.kube.client import Client
+from enbloc.kube.config import Cluster
+from enbloc.kube.lease import Elector, boot_clock
+from enbloc.kube.options import Options
+from enbloc.live import checks
+from enbloc.live.checks import Beat, reigns_rightly, step_ends
+from enbloc.live.inbox import Inbox
+from enbloc.live.loop import Loop
+from enbloc.live.scheduler import Scheduler
+
+
+class Idle:
+    def apply(self, event: Event) -> None:
+        del event
+
+    def step(self, now: float) -> Sequence[Effect]:
+        del now
+        return []
+
+    def wakeup(self) -> float | None:
+        return None
+
+
+async def test_a_loop_that_gives_turns_beats() -> None:
+    beat = Beat()
+    beating = asyncio.create_task(beat.run())
+    await asyncio.sleep(0)
+    assert beat.recent()
+    beat._last -= checks.OLDEST_BEAT
+    assert not beat.recent()
+    beating.cancel()
+
+
+def test_a_step_that_never_ends_is_noticed() -> None:
+    loop = Loop(Idle(), Inbox(), lambda *_: None, lambda: 0.0, lambda: True)
+    assert step_ends(loop)
+    loop.busy_since = time.monotonic() - checks.LONGEST_STEP
+    assert not step_ends(loop)
+
+
+@pytest.mark.parametrize(
+    ("ago", "well"),
+    [
+        pytest.param(float("inf"), True, id="a standby"),
+        pytest.param(-5.0, True, id="a leader"),
+        pytest.param(10.0, True, id="one that is about to notice that it is none"),
+        pytest.param(60.0, False, id="one that should have noticed long ago"),
+    ],
+)
+async def test_a_leader_that_outlives_its_lease_is_noticed(*, ago: float, well: bool) -> None:
+    elector = Elector(MemoryClient(Store()), namespace="ns", name="l", identity="me")
+    elector.valid_until = boot_clock() - ago
+    assert reigns_rightly(elector) is well
+
+
+async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:
+    stop = asyncio.Event()
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = int(found.getsockname()[1])
+    options = Options(health_port=port, stop=stop, lease_namespace="ns")
+
+    def ask(path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+
+    async with Client(Cluster("http://127.0.0.1:9"), component="scheduler") as client:
+        running = asyncio.create_task(Scheduler(client, options).run())
+        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(ask, "livez") == (200, "ok")
+        assert await asyncio.to_thread(ask, "healthz") == (200, "ok")
+        code, text = await asyncio.to_thread(ask, "readyz")
+        assert code == 500
+        for name in ("pods", "nodes", "podgroups", "priorityclasses"):
+            assert f"[-]{name}-synced failed" in text
+        assert "[-]scheduler-api failed" in text
+        assert "[+]scheduler-lease ok" in text
+        stop.set()
+        assert await asyncio.wait_for(running, 10) == 0
