@@ -23,7 +23,7 @@ from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.kube.permissions import ROLES
 from enbloc.model import names
-from enbloc.sandbox import Sandbox
+from enbloc.sandbox import Faults, Sandbox
 from enbloc.telemetry import Health
 
 CRD: dict[str, Any] = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text())
@@ -45,11 +45,16 @@ async def eventually(probe: Callable[[], Any], seconds: float = PATIENCE) -> Any
 
 @dataclass
 class World:
-    """One namespace of an API server, and what a scheduler, a kubelet or a user does there."""
+    """One namespace of an API server, and what a scheduler, a kubelet or a user does there.
+
+    Attributes:
+        faults: what can go wrong with the server; None with a real one.
+    """
 
     client: Client
     kubeconfig: Path
     namespace: str
+    faults: Faults | None
 
     async def create(self, resource: Resource, **body: Any) -> dict[str, Any]:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
@@ -232,11 +237,13 @@ def control_plane() -> Iterator[ControlPlane]:
 )
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     """A fresh namespace of a server that serves PodGroups."""
+    faults = None
     async with AsyncExitStack() as stack:
         if request.param == "sandbox":
             server = await stack.enter_async_context(Sandbox())
             kubeconfig = tmp_path / "kubeconfig"
             server.write_kubeconfig(kubeconfig)
+            faults = server.faults
         else:
             kubeconfig = request.getfixturevalue("control_plane").kubeconfig
         client = Client(await load(kubeconfig), component="test")
@@ -248,4 +255,4 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         namespace = f"t{next(NUMBERS)}"
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await client.create(NAMESPACES, body)
-        yield World(client, kubeconfig, namespace)
+        yield World(client, kubeconfig, namespace, faults)

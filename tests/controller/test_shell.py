@@ -330,3 +330,54 @@ async def test_kubectl_shows_the_state_in_its_columns(
         )
 
     assert shown.stdout.split()[:5] == ["train", "WaitingForMembers", "2", "1", "0"]
+
+
+@pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+async def test_a_server_that_goes_away_is_found_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert world.faults is not None
+    async with controller(world) as running:
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        world.faults.refuse(1.5)
+        await eventually(lambda: not running.ready())
+        await eventually(running.ready)
+        await world.pod("a")
+        await world.until("Pending", members=1)
+        await world.edit(minMember=2)
+        await world.until("WaitingForMembers", members=1)
+
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+@pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+async def test_watches_that_expire_lose_nothing(world: World) -> None:
+    assert world.faults is not None
+    async with controller(world):
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        world.faults.expire_watches()
+        await world.pod("a")
+        await world.until("Pending", members=1)
+        await world.edit(minMember=2)
+        await world.until("WaitingForMembers", members=1)
+
+
+@pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+async def test_a_status_that_may_not_be_written_is_said_and_written_later(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert world.faults is not None
+    world.faults.add(verb="patch", resource="podgroups/status", status=403)
+    async with controller(world) as running:
+        await world.group(minMember=1)
+        await eventually(lambda: running.health.failed("readyz") == ["controller-api"])
+        await asyncio.sleep(1.5)
+        world.faults.clear()
+        await world.until("WaitingForMembers")
+        await eventually(running.ready)
+
+    problems = [r.getMessage() for r in caplog.records if r.levelno > logging.INFO]
+    assert len(problems) == 1
+    assert problems[0].endswith('(grant the verb "patch" on podgroups.enbloc.dev/status)')

@@ -27,7 +27,7 @@ from enbloc.controller.notices import Notices
 from enbloc.controller.pacer import Pacer
 from enbloc.kube import Client, Elector, LeaseLost, Reflector, load
 from enbloc.kube.events import Recorder
-from enbloc.kube.lease import identity
+from enbloc.kube.lease import boot_clock, identity
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import JOBS, PODS, Resource
 from enbloc.model import names
@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 #: A loop that did not get to its beat for so long is stuck (seconds).
 STUCK_SECONDS: Final = 30.0
+#: A leader that did not stop so long after it may write no more is stuck (seconds).
+LEASE_SLACK_SECONDS: Final = 25.0
 #: How long a stop waits for events to be written (seconds).
 FLUSH_SECONDS: Final = 2.0
 
@@ -71,6 +73,8 @@ class Controller:
         health.register("controller-loop", self._beats, "livez", "healthz")
         health.register("controller-api", lambda: not self._notices.standing, "readyz")
         health.register("controller-running", lambda: not self._stopping, "readyz")
+        if self._elector is not None:
+            health.register("controller-lease", self._reigns_rightly, "healthz", "readyz")
         for name, synced in self._synced.items():
             health.register(f"controller-{name}-synced", synced.is_set, "readyz")
 
@@ -102,6 +106,7 @@ class Controller:
             log.error("Stopped at once: %s", error)  # noqa: TRY400  # said in one line
             return 1
         finally:
+            log.info("Stopping the controller")
             self._stopping = True
             for task in tasks:
                 task.cancel()
@@ -146,6 +151,12 @@ class Controller:
 
     def _beats(self) -> bool:
         return time.monotonic() - self._beat < STUCK_SECONDS
+
+    def _reigns_rightly(self) -> bool:
+        """False if this is a leader that should have noticed long ago that it is none any more."""
+        assert self._elector is not None
+        until = self._elector.valid_until
+        return until == float("-inf") or boot_clock() < until + LEASE_SLACK_SECONDS
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._notices.say, f"watching {resource.label()}")
