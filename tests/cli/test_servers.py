@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ current-context: x
 
 
 @contextmanager
-def server(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def server(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
     """A server process that looks for an API server in vain."""
     path = directory / "kubeconfig"
     path.write_text(KUBECONFIG)

@@ -4,7 +4,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -169,7 +169,7 @@ class World:
     @asynccontextmanager
     async def scheduler(
         self, *, leader_elect: bool = False, ends_with: int | None = 0
-    ) -> AsyncIterator[Running]:
+    ) -> AsyncGenerator[Running]:
         """A scheduler with the permissions of its role and no more.
 
         Args:
