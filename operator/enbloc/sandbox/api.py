@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import copy
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -85,8 +84,7 @@ class Api:
     ) -> Item:
         """Create an object.
 
-        Args:
-            managed: the owners of its fields; by default the writer owns all of them.
+        `managed` are the owners of its fields; by default the writer owns all of them.
         """
         obj = self._read(resource, namespace, body, options)
         metadata = obj["metadata"]
@@ -185,9 +183,8 @@ class Api:
     ) -> Item:
         """Change an object: PUT and every PATCH come here.
 
-        Args:
-            change: the whole new document, as a client would PUT it.
-            managed: the owners after an apply; None for an update by `options.manager`.
+        `change` makes the whole new document, as a client would PUT it, of the old one. `managed`
+        tells the owners after an apply; without it this is an update by `options.manager`.
         """
         before = self.stored(resource, key)
         old = viewed(resource, before)
@@ -315,9 +312,9 @@ class Api:
             return make_item(before.key, obj, owners, before.rv)
         metadata = obj["metadata"]
         kind = self.kind(resource.storage)
-        if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
-            if not metadata.get("deletionGracePeriodSeconds") and not kind.held(obj):
-                return self.remove(resource, before.key, obj, owners)
+        kept = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in metadata and not kept and not kind.held(obj):
+            return self.remove(resource, before.key, obj, owners)
         item = self.store.put(resource.storage, obj, owners)
         kind.written(self, item.obj)
         return item
@@ -369,7 +366,6 @@ class Api:
         if how.dry_run:
             return viewed(resource, item), False
         obj["metadata"].pop("resourceVersion")
-        obj = copy.deepcopy(obj) if resource.storage == "namespaces" else obj
         kind.prepare_status(self, obj, item.obj)
         return viewed(resource, self._replace(resource, item, obj, item.managed, Options())), False
 

@@ -30,7 +30,7 @@ def bind(api: Api, target: Target, body: Document, options: Options) -> dict[str
     node = _node(body)
     _check_namespace(api, target.resource, name, target.namespace)
     pod = api.stored(pods, (target.namespace, name)).obj
-    _check(pods, name, pod, metadata, node)
+    _check(pods, name, pod, metadata)
     if not options.dry_run:
         api.amend(pods, (target.namespace, name), _bound(api, pod, node, metadata))
     return status.success(code=201)
@@ -57,7 +57,7 @@ def _check_namespace(api: Api, resource: Resource, name: str, namespace: str) ->
         api.refuse_terminating(resource, name, namespace)
 
 
-def _check(pods: status.Named, name: str, pod: Document, metadata: Document, node: str) -> None:
+def _check(pods: status.Named, name: str, pod: Document, metadata: Document) -> None:
     mine = pod["metadata"]
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted = metadata.get(field)

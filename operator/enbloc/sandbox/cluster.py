@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+# Hooks share their arguments and say in kinds.py what they are for.
+# ruff: noqa: ARG002, D102
 """Hooks of the small cluster kinds: namespaces, nodes, priority classes, secrets, events."""
 
 from __future__ import annotations
@@ -142,7 +144,10 @@ class PriorityClass(Kind):
             return
         for item in api.store.table("priorityclasses.scheduling.k8s.io").items.values():
             if item.obj.get("globalDefault"):
-                why = f"PriorityClass {item.key[1]} is already marked as default. Only one default can exist"
+                why = (
+                    f"PriorityClass {item.key[1]} is already marked as default. Only one default "
+                    "can exist"
+                )
                 resource = api.catalog.builtin("priorityclasses", "scheduling.k8s.io")
                 raise forbidden(resource, obj["metadata"].get("name", ""), why)
 

@@ -23,6 +23,29 @@ _NAME: Final = {
 }
 
 
+#: Column → the field that it shows, and what it shows without.
+_SIMPLE: Final = {
+    "Name": ("metadata.name", ""),
+    "Created At": ("metadata.creationTimestamp", ""),
+    "Status": ("status.phase", ""),
+    "State": ("status.phase", "pending"),
+    "Type": ("type", ""),
+    "Holder": ("spec.holderIdentity", ""),
+    "Value": ("value", 0),
+    "Provisioner": ("provisioner", ""),
+    "Global-Default": ("globalDefault", False),
+    "PreemptionPolicy": ("preemptionPolicy", ""),
+    "ReclaimPolicy": ("reclaimPolicy", ""),
+    "VolumeBindingMode": ("volumeBindingMode", ""),
+    "Min Available": ("spec.minAvailable", "N/A"),
+    "Max Unavailable": ("spec.maxUnavailable", "N/A"),
+    "Allowed Disruptions": ("status.disruptionsAllowed", 0),
+    "Node": ("spec.nodeName", "<none>"),
+    "Driver": ("spec.driver", ""),
+    "Pool": ("spec.pool.name", ""),
+}
+
+
 def age(text: str | None, now: float) -> str:
     """The time since then as kubectl prints it: 5s, 2m3s, 4h, 7d."""
     since = seconds_of(text)
@@ -97,41 +120,18 @@ def _plain(columns: Sequence[Mapping[str, Any]]) -> Cells:
 
 
 def _generic(column: str, obj: Document, now: float) -> Any:
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    match column:
-        case "Name":
-            return metadata["name"]
-        case "Age":
-            return age(metadata["creationTimestamp"], now)
-        case "Created At":
-            return metadata["creationTimestamp"]
-        case "Data":
-            return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
-        case "Status" | "State":
-            return (obj.get("status") or {}).get("phase", "Active")
-        case "Type":
-            return obj.get("type") or spec.get("type", "")
-        case "Holder":
-            return spec.get("holderIdentity", "")
-        case "Value" | "Provisioner":
-            return obj.get(column.lower(), 0 if column == "Value" else "")
-        case "Global-Default":
-            return obj.get("globalDefault", False)
-        case "PreemptionPolicy" | "ReclaimPolicy" | "VolumeBindingMode":
-            return obj.get(column[0].lower() + column[1:], "")
-        case "Min Available" | "Max Unavailable":
-            key = "minAvailable" if column.startswith("Min") else "maxUnavailable"
-            return str(spec.get(key, "N/A"))
-        case "Allowed Disruptions":
-            return (obj.get("status") or {}).get("disruptionsAllowed", 0)
-        case "Node":
-            return spec.get("nodeName", "<none>")
-        case "Driver":
-            return spec.get("driver", "")
-        case "Pool":
-            return (spec.get("pool") or {}).get("name", "")
-        case _:
-            return "<unknown>"
+    if column == "Age":
+        return age(obj["metadata"]["creationTimestamp"], now)
+    if column == "Data":
+        return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
+    found = _SIMPLE.get(column)
+    if found is None:
+        return "<unknown>"
+    path, absent = found
+    value: Any = obj
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return absent if value is None else str(value) if absent == "N/A" else value
 
 
 def _pod(obj: Document, now: float) -> list[Any]:
@@ -238,8 +238,7 @@ def _job(obj: Document, now: float) -> list[Any]:
         word = "Terminating"
     start, end = seconds_of(state.get("startTime")), seconds_of(state.get("completionTime"))
     length = "" if start is None else duration((now if end is None else end) - start)
-    wanted = spec.get("completions")
-    done = f"{state.get('succeeded', 0)}/{wanted if wanted is not None else spec.get('parallelism', 1)}"
+    done = f"{state.get('succeeded', 0)}/{spec.get('completions', spec.get('parallelism', 1))}"
     created = age(obj["metadata"]["creationTimestamp"], now)
     return [obj["metadata"]["name"], word, done, length, created, *_images(obj), _selector(obj)]
 

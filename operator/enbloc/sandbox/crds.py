@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+# Hooks share their arguments and say in kinds.py what they are for.
+# ruff: noqa: ARG002, D102
 """Hooks of CustomResourceDefinitions, and of the objects that they define."""
 
 from __future__ import annotations
@@ -130,20 +132,10 @@ class CustomResourceDefinition(Kind):
             errors.append(required("spec.scope"))
         if name != f"{names.get('plural')}.{spec.get('group')}":
             errors.append(wrong("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
-        if sum(bool(one.get("storage")) for one in spec.get("versions") or ()) != 1:
-            detail = "must have exactly one version marked as storage version"
-            errors.append(
-                wrong("spec.versions", [v.get("name") for v in spec.get("versions") or ()], detail)
-            )
         if (spec.get("conversion") or {}).get("strategy", "None") != "None":
-            errors.append(
-                forbidden_field("spec.conversion", "the sandbox converts by strategy None only")
-            )
-        for i, version in enumerate(spec.get("versions") or ()):
-            if not (version.get("schema") or {}).get("openAPIV3Schema"):
-                errors.append(
-                    required(f"spec.versions[{i}].schema.openAPIV3Schema", "schemas are required")
-                )
+            why = "the sandbox converts by strategy None only"
+            errors.append(forbidden_field("spec.conversion", why))
+        errors += _check_versions(spec.get("versions") or ())
         if not errors:
             errors += _serveable(obj)
         return errors
@@ -181,6 +173,19 @@ class CustomResourceDefinition(Kind):
             watcher.end()
         for resource in [one for one in api.catalog if one.storage == name]:
             api.catalog.remove(resource)
+
+
+def _check_versions(versions: Sequence[Document]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if sum(bool(one.get("storage")) for one in versions) != 1:
+        names = [one.get("name") for one in versions]
+        detail = "must have exactly one version marked as storage version"
+        errors.append(wrong("spec.versions", names, detail))
+    for i, version in enumerate(versions):
+        if not (version.get("schema") or {}).get("openAPIV3Schema"):
+            field = f"spec.versions[{i}].schema.openAPIV3Schema"
+            errors.append(required(field, "schemas are required"))
+    return errors
 
 
 def _serveable(obj: Document) -> list[FieldError]:

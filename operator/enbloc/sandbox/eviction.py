@@ -44,8 +44,11 @@ def _spend(api: Api, pod: Item, how: Deletion) -> None:
         if one.key[0] == pod.key[0] and covers(one.obj, pod.obj)
     ]
     if len(budgets) > 1:
-        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise status.Refused(500, "InternalError", f"Internal error occurred: {message}")
+        message = (
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not support."
+        )
+        raise status.Refused(500, "InternalError", message)
     if not budgets:
         return
     budget = budgets[0]
@@ -58,7 +61,8 @@ def _spend(api: Api, pod: Item, how: Deletion) -> None:
     if allowed <= 0:
         healthy, wanted = state.get("currentHealthy", 0), state.get("desiredHealthy", 0)
         raise _too_many(
-            f"The disruption budget {budget.key[1]} needs {wanted} healthy pods and has {healthy} currently"
+            f"The disruption budget {budget.key[1]} needs {wanted} healthy pods and has {healthy} "
+            "currently"
         )
     if not how.dry_run:
         disrupted = {**(state.get("disruptedPods") or {}), pod.key[1]: api.now()}

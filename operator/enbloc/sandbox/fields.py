@@ -164,13 +164,8 @@ def _compare(
         _all(kind, after, path, touched)
     elif _branches(kind, before) and _branches(kind, after):
         for name in before.keys() | after.keys():
-            child = kind.child(name)
-            old = before.get(name, _MISSING)
-            if old is _MISSING and not kind.key_defaults.get(name, True):
-                old = kind.key_defaults[name]  # the API server always writes these
-            elif old is _MISSING and name in kind.required and child.shape is Shape.LIST:
-                old = []
-            _compare(child, old, after.get(name, _MISSING), (*path, f"f:{name}"), touched, removed)
+            old, new = before.get(name, _absent(kind, name)), after.get(name, _MISSING)
+            _compare(kind.child(name), old, new, (*path, f"f:{name}"), touched, removed)
     elif keyed(kind, before) and keyed(kind, after):
         items = kind.items or ANYTHING
         old_items = {element(kind, item): item for item in before}
@@ -180,6 +175,15 @@ def _compare(
             _compare(items, old, new, (*path, pe), touched, removed)
     elif before != after:
         touched.add(path)
+
+
+def _absent(kind: Type, name: str) -> Any:
+    """What the API server writes for a field that was not given, if anything."""
+    if not kind.key_defaults.get(name, True):
+        return kind.key_defaults[name]
+    if name in kind.required and kind.child(name).shape is Shape.LIST:
+        return []
+    return _MISSING
 
 
 def _all(kind: Type, value: Any, path: Path, found: set[Path]) -> None:

@@ -43,8 +43,7 @@ class Collector:
         if change.before is None and metadata.get("ownerReferences"):
             self._later(lambda: self._check_owners(storage, change.last.key))
         if change.after is None and metadata.get("namespace"):
-            if self._api.store.get("namespaces", ("", metadata["namespace"])) is not None:
-                self._drained(metadata["namespace"])
+            self._drained(metadata["namespace"])
 
     def _later(self, job: Callable[[], None]) -> None:
         self._todo.append(job)

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from enbloc.sandbox import bodies, discovery, openapi, status
 from enbloc.sandbox.api import Api
+from enbloc.sandbox.catalog import Catalog
 from enbloc.sandbox.faults import Fault, Faults
 from enbloc.sandbox.operations import Operations
 from enbloc.sandbox.reading import Form, Stream, listed
@@ -62,9 +63,9 @@ class Http:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        if path.startswith(("/api/", "/apis/")) and path.strip("/").count("/") >= 2:
-            if not (path.startswith("/apis/") and path.strip("/").count("/") == 2):
-                return await self._resource(request)
+        depth = path.strip("/").count("/")
+        if (path.startswith("/api/") and depth > 1) or (path.startswith("/apis/") and depth > 2):
+            return await self._resource(request)
         if path == "/sandbox/faults" and self._control:
             return await self._order(request)
         if request.method not in {"GET", "HEAD"}:
@@ -85,35 +86,7 @@ class Http:
         ):
             body = encode(discovery.aggregated(catalog, core=path == "/api"))
             return web.Response(body=body, headers={"Content-Type": discovery.AGGREGATED})
-        found: Mapping[str, Any] | None = None
-        if path == "/version":
-            found = discovery.version()
-        elif path == "/api":
-            found = discovery.core_versions(request.host)
-        elif path == "/apis":
-            found = discovery.group_list(catalog)
-        elif path == "/":
-            found = {
-                "paths": [
-                    "/api",
-                    "/apis",
-                    "/healthz",
-                    "/livez",
-                    "/openapi/v3",
-                    "/readyz",
-                    "/version",
-                ]
-            }
-        elif path == "/openapi/v3" or path.startswith("/openapi/v3/"):
-            found = openapi.document(catalog, path.removeprefix("/openapi/v3").strip("/"))
-        else:
-            parts = path.strip("/").split("/")
-            if parts[0] == "api" and len(parts) == 2:
-                found = discovery.resource_list(catalog, "", parts[1])
-            elif parts[0] == "apis" and len(parts) == 2:
-                found = discovery.group(catalog, parts[1])
-            elif parts[0] == "apis" and len(parts) == 3:
-                found = discovery.resource_list(catalog, parts[1], parts[2])
+        found = _described(catalog, path, request.host)
         if found is None:
             raise status.no_route()
         return _json(encode(found))
@@ -159,7 +132,7 @@ class Http:
             body = bodies.read(data, media) if data else {}
             how = Deletion.of(query, body, dry_run=options.dry_run)
             return self._delete(target, how, query, form)
-        code, item = self._operations.write(target, data, media, options, query)
+        code, item = self._operations.write(target, data, media, options)
         if isinstance(item, dict):
             return _json(encode(item), code, options.warnings)
         return _json(form.one(api, resource, item), code, options.warnings)
@@ -180,6 +153,29 @@ class Http:
             done = status.success({**details, "uid": item.obj["metadata"]["uid"]})
             return _json(encode(done), 200, warnings)
         return _json(form.one(self._api, resource, item), 200, warnings)
+
+
+def _described(catalog: Catalog, path: str, host: str) -> Mapping[str, Any] | None:
+    """The document at a path that is not a resource's."""
+    match path.strip("/").split("/"):
+        case [""]:
+            return {"paths": sorted([*_PROBES, "/api", "/apis", "/openapi/v3", "/version"])}
+        case ["version"]:
+            return discovery.version()
+        case ["api"]:
+            return discovery.core_versions(host)
+        case ["apis"]:
+            return discovery.group_list(catalog)
+        case ["api", version]:
+            return discovery.resource_list(catalog, "", version)
+        case ["apis", group]:
+            return discovery.group(catalog, group)
+        case ["apis", group, version]:
+            return discovery.resource_list(catalog, group, version)
+        case ["openapi", "v3", *rest]:
+            return openapi.document(catalog, "/".join(rest))
+        case _:
+            return None
 
 
 def _json(body: bytes, code: int = 200, warnings: list[str] | None = None) -> web.Response:

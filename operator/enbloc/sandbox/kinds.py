@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: ARG002 - the default hooks do nothing with their arguments
 """What a kind adds to reading and writing objects: the hooks, and their plain default."""
 
 from __future__ import annotations

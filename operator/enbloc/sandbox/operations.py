@@ -31,11 +31,9 @@ class Operations:
     def get(self, target: Target) -> Item:
         """The object, or its scale."""
         item = self._api.get(target.resource, target.key)
-        return scale.of(self._api, target.resource, item) if target.subresource == "scale" else item
+        return scale.of(item) if target.subresource == "scale" else item
 
-    def write(
-        self, target: Target, data: bytes, media: str, options: Options, query: Document
-    ) -> Written:
+    def write(self, target: Target, data: bytes, media: str, options: Options) -> Written:
         """Create, update or patch; the HTTP status and what to answer."""
         if target.verb == "patch":
             return self._patch(target, data, bodies.media_type(media), options)
@@ -88,8 +86,7 @@ class Operations:
             del spec["finalizers"]
         if options.dry_run:
             return item
-        changed = self._api.amend(target.resource, target.key, {**item.obj, "spec": spec})
-        return changed
+        return self._api.amend(target.resource, target.key, {**item.obj, "spec": spec})
 
     # ── patches ──────────────────────────────────────────────────────────────────────────────
 

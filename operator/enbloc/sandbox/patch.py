@@ -57,34 +57,41 @@ def strategic_merge(kind: Type, document: Mapping[str, Any], patch: Any) -> dict
 def _map(
     kind: Type, document: Mapping[str, Any], patch: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    directive = patch.get("$patch")
+    directive = patch.get("$patch", "merge")
+    body = {name: value for name, value in patch.items() if name not in _DIRECTIVES}
     if directive == "delete":
         return None
-    body = {name: value for name, value in patch.items() if name not in _DIRECTIVES}
     if directive == "replace":
         return _clean(body)
-    if directive not in {None, "merge"}:
+    if directive != "merge":
         raise bad_request(f"unknown patch type found: {directive}")
     merged = dict(document)
     retained = patch.get("$retainKeys")
     if retained is not None:
         merged = {name: value for name, value in merged.items() if name in retained}
-    orders: dict[str, list[Any]] = {}
+    orders = {name: value for name, value in body.items() if name.startswith(_ORDER)}
     for name, value in body.items():
-        if name.startswith(_ORDER):
-            orders[name.removeprefix(_ORDER)] = value
-        elif name.startswith(_PRIMITIVES):
+        if name in orders:
+            continue
+        if name.startswith(_PRIMITIVES):
             plain = name.removeprefix(_PRIMITIVES)
             merged[plain] = [one for one in merged.get(plain) or () if one not in value]
         elif value is None:
             merged.pop(name, None)
         else:
             _field(kind.child(name), name, merged, value)
-    for name, order in orders.items():
-        if isinstance(merged.get(name), list):
-            before = document.get(name)
-            merged[name] = _ordered(kind.child(name), merged[name], order, before or [])
+    _reorder(kind, merged, document, orders)
     return merged
+
+
+def _reorder(
+    kind: Type, merged: dict[str, Any], document: Mapping[str, Any], orders: Mapping[str, list[Any]]
+) -> None:
+    for directive, order in orders.items():
+        name = directive.removeprefix(_ORDER)
+        if isinstance(merged.get(name), list):
+            before = document.get(name) or []
+            merged[name] = _ordered(kind.child(name), merged[name], order, before)
 
 
 def _field(kind: Type, name: str, merged: dict[str, Any], value: Any) -> None:
@@ -128,6 +135,7 @@ def _ordered(kind: Type, values: list[Any], order: list[Any], server: list[Any])
     """What the client names in its order, what only the server has in its own, interleaved.
 
     Args:
+        kind: the list's type.
         values: the merged list.
         order: the identities of what the client names.
         server: the list before the patch.

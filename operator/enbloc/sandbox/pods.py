@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+# Hooks share their arguments and say in kinds.py what they are for.
+# ruff: noqa: ARG002, D102
 """Hooks of pods: defaults, admission, gates, immutability, graceful deletion."""
 
 from __future__ import annotations
@@ -244,8 +246,12 @@ def _admit_priority(api: Api, obj: Fresh) -> None:
             found = default
             spec["priorityClassName"] = default["metadata"]["name"]
     if "priority" in spec and spec["priority"] != found["value"]:
-        why = "the integer value of priority ({}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name"
-        raise forbidden(pods, name, why.format(spec["priority"], found["value"]))
+        why = (
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
+            f"priority admission controller computed {found['value']} from the given "
+            "PriorityClass name"
+        )
+        raise forbidden(pods, name, why)
     spec["priority"] = found["value"]
     spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
 
@@ -270,17 +276,18 @@ def _comparable(new: Document, old: Document, *, gated: bool) -> Fresh:
     if "tolerations" not in old and not spec.get("tolerations"):
         spec.pop("tolerations", None)
     if gated:
-        # While it is gated, a pod's node selection may become narrower.
-        selector, before_ = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
-        if all(selector.get(key) == value for key, value in before_.items()):
-            spec.pop("nodeSelector", None)
-            if before_:
-                spec["nodeSelector"] = before_
-        if not (old.get("affinity") or {}).get("nodeAffinity"):
-            affinity = {
-                k: v for k, v in (spec.get("affinity") or {}).items() if k != "nodeAffinity"
-            }
-            spec.pop("affinity", None)
-            if affinity:
-                spec["affinity"] = affinity
+        _compare_placement(spec, old)
     return spec
+
+
+def _compare_placement(spec: Fresh, old: Document) -> None:
+    """While it is gated, a pod's node selection may become narrower."""
+    selector, before = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+    if all(selector.get(key) == value for key, value in before.items()):
+        spec.pop("nodeSelector", None)
+        if before:
+            spec["nodeSelector"] = before
+    if not (old.get("affinity") or {}).get("nodeAffinity"):
+        kept = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
+        if kept:
+            spec["affinity"] = kept

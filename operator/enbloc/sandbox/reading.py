@@ -8,7 +8,7 @@ import asyncio
 import base64
 import binascii
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -172,7 +172,7 @@ class Stream:
         self._replay = query.get("sendInitialEvents") in {"false", "0"} or self._rv > 0
         self._header_sent = False
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self) -> AsyncGenerator[bytes, None]:
         """What is sent, in chunks."""
         found = self._api.store.table(self._resource.storage)
         watcher = found.watch(self._selector)
@@ -200,7 +200,7 @@ class Stream:
             lines += self._bookmark(_INITIAL_END)
         return lines
 
-    async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
+    async def _live(self, watcher: Watcher) -> AsyncGenerator[bytes, None]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._timeout
         while (left := end - loop.time()) > 0:

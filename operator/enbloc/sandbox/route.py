@@ -108,7 +108,7 @@ def _check_served(target: Target, method: str) -> None:
         fits = True
     if not (allowed and fits):
         raise not_allowed()
-    if target.resource.namespaced and not target.namespace and method not in {"GET"}:
+    if target.resource.namespaced and not target.namespace and method != "GET":
         if target.verb != "deletecollection":
             raise bad_request("an empty namespace may not be set during creation")
         raise not_allowed()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from enbloc.sandbox.api import Api
-from enbloc.sandbox.catalog import Resource
 from enbloc.sandbox.request import Options
 from enbloc.sandbox.route import Target
 from enbloc.sandbox.status import bad_request, invalid, wrong
@@ -17,7 +16,7 @@ from enbloc.sandbox.store import Item, make_item
 Document = Mapping[str, Any]
 
 
-def of(api: Api, resource: Resource, item: Item) -> Item:
+def of(item: Item) -> Item:
     """The Scale of an object."""
     metadata, spec, state = item.obj["metadata"], item.obj["spec"], item.obj.get("status") or {}
     selector = spec.get("selector") or {}
@@ -40,7 +39,7 @@ def of(api: Api, resource: Resource, item: Item) -> Item:
 def update(api: Api, target: Target, change: Callable[[Document], Any], options: Options) -> Item:
     """Change the number of replicas; Refused 400, 409, 422."""
     resource = target.resource
-    before = of(api, resource, api.get(resource, target.key))
+    before = of(api.get(resource, target.key))
     wanted = change(before.obj)
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
@@ -57,4 +56,4 @@ def update(api: Api, target: Target, change: Callable[[Document], Any], options:
         spec = {**item.obj["spec"], "replicas": replicas}
         return {**item.obj, "metadata": metadata, "spec": spec}
 
-    return of(api, resource, api.change(resource, target.key, scaled, options, "scale"))
+    return of(api.change(resource, target.key, scaled, options, "scale"))

@@ -29,11 +29,19 @@ class Named(Protocol):
     """What a refusal needs to know of a resource."""
 
     @property
-    def group(self) -> str: ...
+    def group(self) -> str:
+        """ "" for core."""
+        ...
+
     @property
-    def plural(self) -> str: ...
+    def plural(self) -> str:
+        """The resource."""
+        ...
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """As in `kind`."""
+        ...
 
 
 class Versioned(Protocol):
@@ -115,7 +123,7 @@ def not_supported(field: str, value: Any, supported: Sequence[str]) -> FieldErro
     return FieldError(field, "Unsupported value", f"supported values: {listed}", value)
 
 
-class Refused(EnblocError):
+class Refused(EnblocError):  # noqa: N818 - an answer, not a failure of ours
     """A request that gets a Status instead of what it asked for.
 
     Attributes:

@@ -22,10 +22,8 @@ def table(
 ) -> dict[str, Any]:
     """The Table of some objects.
 
-    Args:
-        now: seconds since the epoch, for ages.
-        metadata: of the list, or of the only object.
-        include: what each row carries of its object: None, Metadata or Object.
+    `now` (seconds since the epoch) is for ages, `metadata` that of the list or the only object;
+    `include` says what each row carries of its object: None, Metadata or Object.
     """
     definitions, cells = columns.of(resource)
     rows: list[dict[str, Any]] = []

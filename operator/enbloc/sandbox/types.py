@@ -165,7 +165,7 @@ def compile_schema(schema: Mapping[str, Any], open_: dict[str, Type] | None = No
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         items = _compile(schema["additionalProperties"], open_)
         return Type(Shape.MAP, items=items, atomic=atomic, preserve=preserve)
-    if kind in _PYTHON:
+    if isinstance(kind, str) and kind in _PYTHON:
         return Type(Shape.SCALAR, scalar=kind, enum=tuple(schema.get("enum", ())))
     if kind == "object":
         return Type(Shape.STRUCT, preserve=True) if preserve else Type(Shape.ANY, atomic=atomic)
@@ -227,12 +227,7 @@ def zero(kind: Type) -> Any:
 def _read(kind: Type, value: Any, path: str, unknown: list[str]) -> Any:
     match kind.shape:
         case Shape.SCALAR:
-            wanted = _PYTHON[kind.scalar]
-            if not isinstance(value, wanted) or (bool not in wanted and isinstance(value, bool)):
-                if kind.scalar == "integer" and isinstance(value, float) and value.is_integer():
-                    return int(value)
-                raise _mistyped(path, value, _GO[kind.scalar])
-            return value
+            return _scalar(kind, value, path)
         case Shape.STRUCT:
             return _struct(kind, value, path, unknown)
         case Shape.LIST:
@@ -249,6 +244,15 @@ def _read(kind: Type, value: Any, path: str, unknown: list[str]) -> Any:
             return quantity(str(value))
         case Shape.ANY:
             return value
+
+
+def _scalar(kind: Type, value: Any, path: str) -> Any:
+    wanted = _PYTHON[kind.scalar]
+    if isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool)):
+        return value
+    if kind.scalar == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise _mistyped(path, value, _GO[kind.scalar])
 
 
 def _mistyped(path: str, value: Any, wanted: str) -> Refused:

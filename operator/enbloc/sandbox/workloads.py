@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+# Hooks share their arguments and say in kinds.py what they are for.
+# ruff: noqa: ARG002, D102
 """Hooks of workloads: Deployments and the like, Jobs, disruption budgets."""
 
 from __future__ import annotations
