@@ -62,13 +62,8 @@ def _check(pods: status.Named, name: str, pod: Document, metadata: Document) -> 
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted = metadata.get(field)
         if wanted and wanted != mine[field]:
-            key = f"/registry/pods/{mine['namespace']}/{name}"
-            why = (
-                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: {label} in precondition: {wanted}, "
-                f"{label} in object meta: {mine[field]}"
-            )
-            raise status.conflict(pods, name, why)
+            key = f"pods/{mine['namespace']}/{name}"
+            raise status.storage_conflict(pods, key, name, label, wanted, mine[field])
     why = ""
     if "deletionTimestamp" in mine:
         why = f"pod {name} is being deleted, cannot be assigned to a host"

@@ -152,7 +152,20 @@ class PriorityClass(Kind):
                 raise forbidden(resource, obj["metadata"].get("name", ""), why)
 
 
-class Secret(Kind):
+class Sealable(Kind):
+    """Config maps: what is marked immutable is."""
+
+    def validate_update(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
+        if not old.get("immutable"):
+            return []
+        return [
+            forbidden_field(name, "field is immutable when `immutable` is set")
+            for name in ("immutable", "data", "binaryData")
+            if obj.get(name) != old.get(name)
+        ]
+
+
+class Secret(Sealable):
     """Secrets: texts become data."""
 
     def default(self, obj: Fresh) -> None:

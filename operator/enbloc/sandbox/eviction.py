@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from enbloc.model.names import Condition
 from enbloc.sandbox import status
 from enbloc.sandbox.api import Api
 from enbloc.sandbox.meta import with_metadata
@@ -33,8 +34,35 @@ def evict(api: Api, target: Target, body: Document, options: Options) -> dict[st
     free = state.get("phase") in {"Succeeded", "Failed", "Pending"}
     if not free and "deletionTimestamp" not in pod.obj["metadata"]:
         _spend(api, pod, how)
+        if not how.dry_run:
+            api.amend(pods, target.key, _disrupted(api, pod.obj))
     api.delete(pods, target.key, how)
     return status.success(code=201)
+
+
+def _disrupted(api: Api, pod: Document) -> dict[str, Any]:
+    state = pod.get("status") or {}
+    condition = {
+        "type": Condition.DISRUPTION_TARGET,
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": api.now(),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    kept = [one for one in state.get("conditions") or () if one["type"] != condition["type"]]
+    return {**pod, "status": {**state, "conditions": [*kept, condition]}}
+
+
+def _unhealthy(budget: Document, pod: Document) -> bool:
+    """Whether the pod is not ready, and its budget lets go of such pods."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
+        return False
+    state = budget.get("status") or {}
+    always = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+    wanted = state.get("desiredHealthy", 0)
+    return always or (wanted > 0 and state.get("currentHealthy", 0) >= wanted)
 
 
 def _spend(api: Api, pod: Item, how: Deletion) -> None:
@@ -52,6 +80,8 @@ def _spend(api: Api, pod: Item, how: Deletion) -> None:
     if not budgets:
         return
     budget = budgets[0]
+    if _unhealthy(budget.obj, pod.obj):
+        return
     state = budget.obj.get("status") or {}
     if state.get("observedGeneration", 0) < budget.obj["metadata"].get("generation", 0):
         raise _too_many(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -40,6 +40,8 @@ _VALUE_RULE: Final = (
     "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
     "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
+
+_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 #: Kinds whose names are DNS labels, or path segments; all others are DNS subdomains.
 _LABEL_NAMED: Final = frozenset({"namespaces", "services"})
@@ -96,24 +98,35 @@ def check_metadata(storage: str, obj: Document) -> list[FieldError]:
     elif rule := name_rule(storage, name):
         errors.append(wrong("metadata.name", name, rule))
     errors += check_labels("metadata.labels", metadata.get("labels") or {})
-    for key in metadata.get("annotations") or {}:
-        if rule := _key_rule(key.lower()):
-            errors.append(wrong("metadata.annotations", key, rule))
-    size = sum(len(k) + len(v) for k, v in (metadata.get("annotations") or {}).items())
-    if size > 256 * 1024:
-        errors.append(
-            FieldError("metadata.annotations", "Too long", "may not be more than 262144 bytes")
-        )
-    for i, owner in enumerate(metadata.get("ownerReferences") or ()):
-        for key in ("apiVersion", "kind", "name", "uid"):
-            if not owner.get(key):
-                field = f"metadata.ownerReferences[{i}].{key}"
-                errors.append(
-                    wrong(
-                        field, "", f"{'version' if key == 'apiVersion' else key} must not be empty"
-                    )
-                )
+    for i, finalizer in enumerate(metadata.get("finalizers") or ()):
+        if "/" not in finalizer and finalizer not in _FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(wrong(f"metadata.finalizers[{i}]", finalizer, detail))
+    errors += _check_annotations(metadata.get("annotations") or {})
+    errors += _check_owners(metadata.get("ownerReferences") or ())
     return errors
+
+
+def _check_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
+    errors = [
+        wrong("metadata.annotations", key, rule)
+        for key in annotations
+        if (rule := _key_rule(key.lower()))
+    ]
+    if sum(len(key) + len(value) for key, value in annotations.items()) > 256 * 1024:
+        detail = "may not be more than 262144 bytes"
+        errors.append(FieldError("metadata.annotations", "Too long", detail))
+    return errors
+
+
+def _check_owners(references: Sequence[Mapping[str, str]]) -> list[FieldError]:
+    names = {"apiVersion": "version", "kind": "kind", "name": "name", "uid": "uid"}
+    return [
+        wrong(f"metadata.ownerReferences[{i}].{key}", "", f"{name} must not be empty")
+        for i, owner in enumerate(references)
+        for key, name in names.items()
+        if not owner.get(key)
+    ]
 
 
 def check_finalizers(obj: Document, old: Document) -> list[FieldError]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from enbloc.sandbox.api import Api
-from enbloc.sandbox.cluster import Event, Namespace, Node, PriorityClass, Secret
+from enbloc.sandbox.cluster import Event, Namespace, Node, PriorityClass, Sealable, Secret
 from enbloc.sandbox.crds import CustomResourceDefinition
 from enbloc.sandbox.kinds import Conditional, Counted, Kind, Returned
 from enbloc.sandbox.pods import Pod
@@ -23,6 +23,7 @@ def hooks() -> Mapping[str, Kind]:
     """Storage → hooks; kinds that are not named are stored as they come."""
     workload, counted, returned = Workload(), Counted(), Returned()
     return {
+        "configmaps": Sealable(),
         "customresourcedefinitions.apiextensions.k8s.io": CustomResourceDefinition(),
         "daemonsets.apps": workload,
         "deployments.apps": workload,

@@ -12,7 +12,7 @@ from enbloc.sandbox.catalog import Resource
 from enbloc.sandbox.status import bad_request, cannot_handle, invalid_options, not_supported
 
 _VALIDATION = ("", "Ignore", "Strict", "Warn")
-_POLICIES = ("Background", "Foreground", "Orphan")
+_POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
@@ -90,7 +90,7 @@ class Deletion:
         """The options in a query or a body, which wins."""
         grace: Any = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
         propagation = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
-        if propagation not in {"", *_POLICIES}:
+        if propagation not in {"", *_POLICIES[:3]}:
             error = not_supported("propagationPolicy", propagation, _POLICIES)
             raise invalid_options("DeleteOptions", error)
         if body.get("orphanDependents") is True:

@@ -197,6 +197,18 @@ def conflict(resource: Named, name: str, why: str) -> Refused:
     return Refused(409, "Conflict", message, details_of(resource, name))
 
 
+def storage_conflict(
+    resource: Named, key: str, name: str, what: str, wanted: str, found: str
+) -> Refused:
+    """409 for a precondition that the API server leaves to its storage."""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, "
+        f"{what} in object meta: {found}"
+    )
+    return conflict(resource, name, why)
+
+
 MODIFIED: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -225,11 +237,16 @@ def invalid(resource: Named, name: str, errors: Sequence[FieldError]) -> Refused
     return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {listed}', details)
 
 
-def invalid_options(kind: str, error: FieldError) -> Refused:
-    """422 for a wrong query parameter; `kind` is ListOptions, CreateOptions and so on."""
-    message = f'{kind}.meta.k8s.io "" is invalid: {error.field}: {error.message}'
-    details = {"group": "meta.k8s.io", "kind": kind, "causes": [error.cause()]}
-    return Refused(422, "Invalid", message, details)
+@dataclass(frozen=True, slots=True)
+class _Options:
+    kind: str
+    group: str = "meta.k8s.io"
+    plural: str = ""
+
+
+def invalid_options(kind: str, *errors: FieldError) -> Refused:
+    """422 for wrong query parameters; `kind` is ListOptions, CreateOptions and so on."""
+    return invalid(_Options(kind), "", errors)
 
 
 def bad_request(message: str) -> Refused:
