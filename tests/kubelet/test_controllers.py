@@ -170,7 +170,9 @@ async def test_a_deleted_job_takes_its_pods_with_it(yard: Yard) -> None:
     await yard.client.create(JOBS, job("j", completions=1), "default")
     await until_job(yard, "j", active=1)
     name = (await yard.pods())[0]["metadata"]["name"]
-    await yard.client.delete(JOBS, "j", "default")
+    # As kubectl asks; without a policy, batch/v1 leaves the pods as orphans.
+    policy = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+    await yard.client.request("delete", JOBS, "j", "default", body=policy)
     await yard.gone(JOBS, "j")
     await yard.gone(PODS, name)
     await yard.client.create(JOBS, job("k", completions=1), "default")
