@@ -97,7 +97,7 @@ class Api:
             metadata["name"] = generated(metadata["generateName"])
         kind.default(obj)
         if managed is None:
-            managed = self._own(resource, (), {}, obj, options, "")
+            managed = self._own(resource, (), kind.empty(obj), obj, options, "")
         self._check_namespace(resource, obj)
         kind.admit(self, obj)
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": self.now()}
@@ -229,12 +229,9 @@ class Api:
             )
         uid = metadata.get("uid")
         if uid and uid != old.obj["metadata"]["uid"]:
-            raise status.conflict(
-                resource,
-                name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-                f"{old.obj['metadata']['uid']}",
-            )
+            key = "/".join(filter(None, (resource.plural, *old.key)))
+            found = old.obj["metadata"]["uid"]
+            raise status.storage_conflict(resource, key, name, "UID", uid, found)
         rv = metadata.get("resourceVersion")
         if rv and rv != str(old.rv):
             raise status.conflict(resource, name, status.MODIFIED)

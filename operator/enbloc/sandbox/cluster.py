@@ -89,6 +89,9 @@ class Node(Kind):
 
     keeps_status = True
 
+    def empty(self, obj: Document) -> Document:
+        return {"status": _UNKNOWN_NODE}
+
     def default(self, obj: Fresh) -> None:
         obj.setdefault("spec", {})
         state = obj["status"] = {**_UNKNOWN_NODE, **(obj.get("status") or {})}
@@ -179,11 +182,16 @@ class Secret(Sealable):
 class Event(Kind):
     """Events: they belong to the namespace of their object."""
 
+    def empty(self, obj: Document) -> Document:
+        if obj["apiVersion"] == "v1":
+            names = ("firstTimestamp", "lastTimestamp", "source")
+        else:
+            names = ("deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedSource")
+        return {"eventTime": None, names[0]: None, names[1]: None, names[2]: {}}
+
     def default(self, obj: Fresh) -> None:
-        obj.setdefault("eventTime", None)
-        new = "regarding" in obj
-        for name in ("firstTimestamp", "lastTimestamp"):
-            obj.setdefault(f"deprecated{name[0].upper()}{name[1:]}" if new else name, None)
+        for name, value in self.empty(obj).items():
+            obj.setdefault(name, value)
 
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         involved = obj.get("involvedObject") or obj.get("regarding") or {}

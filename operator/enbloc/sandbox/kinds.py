@@ -38,6 +38,10 @@ class Kind:
     #: What happens to dependents when a DELETE does not say.
     propagation = "Background"
 
+    def empty(self, obj: Document) -> Document:
+        """What even an object without content has, so that nobody owns it."""
+        return {}
+
     def default(self, obj: Fresh) -> None:
         """Fill in defaults, as decoding does."""
 

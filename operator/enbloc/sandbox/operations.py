@@ -7,8 +7,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from enbloc.sandbox import apply, binding, bodies, eviction, patch, reviews, scale, select, status
+from enbloc.sandbox import (
+    apply,
+    binding,
+    bodies,
+    eviction,
+    patch,
+    reviews,
+    scale,
+    select,
+    status,
+    types,
+)
 from enbloc.sandbox.api import Api
+from enbloc.sandbox.catalog import Resource
 from enbloc.sandbox.request import Deletion, Options
 from enbloc.sandbox.route import Target
 from enbloc.sandbox.store import Item, decode, encode
@@ -96,11 +108,13 @@ class Operations:
             return self._apply(target, data, options)
         allowed = [_JSON, _MERGE] + ([] if resource.custom else [_STRATEGIC]) + [_APPLY]
         if media not in allowed:
-            raise status.unsupported_body(
-                "the body of the request was in an unknown format - accepted media types include: "
-                + ", ".join(allowed)
-            )
+            raise _unsupported(resource, allowed)
         document = bodies.read_json(data)
+        if media != _JSON and not isinstance(document, dict):
+            raise status.bad_request(
+                f"error decoding patch: json: cannot unmarshal {types.json_name(document)} into "
+                "Go value of type map[string]interface {}"
+            )
 
         def change(old: Document) -> Any:
             if media == _JSON:
@@ -149,6 +163,17 @@ class Operations:
         for item in items:
             self._api.delete(resource, item.key, how)
         return items
+
+
+def _unsupported(resource: Resource, allowed: list[str]) -> status.Refused:
+    if resource.custom is None:
+        message = "415: Unsupported Media Type"
+        return status.Refused(415, "UnsupportedMediaType", message, {})
+    message = (
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(allowed)
+    )
+    return status.Refused(415, "UnsupportedMediaType", message)
 
 
 def _with_managers(item: Item, data: bytes) -> Document:

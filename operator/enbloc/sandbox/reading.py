@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.sandbox import select, status, table
+from enbloc.sandbox import list_options, select, status, table
 from enbloc.sandbox.api import Api
 from enbloc.sandbox.catalog import Resource
 from enbloc.sandbox.select import Selector
@@ -96,12 +96,16 @@ def listed(
         resource, namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
     )
     found = api.store.table(resource.storage)
+    list_options.check(query, watch=False)
+    asked = list_options.version(query, watch=False)
     rv, start = api.store.rv, None
     token = query.get("continue")
     if token:
         rv, start = _unpack(token)
+    elif asked > rv:
+        raise status.too_large(asked, rv)
     elif query.get("resourceVersionMatch") == "Exact":
-        rv = _number(query.get("resourceVersion", ""))
+        rv = asked
     items = found.select(selector) if rv == api.store.rv else found.as_of(rv, selector)
     if items is None:
         raise status.expired(
@@ -130,7 +134,9 @@ def _unpack(token: str) -> tuple[int, tuple[str, str]]:
     try:
         rv, namespace, name = decode(base64.urlsafe_b64decode(token))
     except (binascii.Error, ValueError):
-        raise status.bad_request("continue key is not valid: it was not made here") from None
+        raise status.bad_request(
+            "invalid continue token: continue key is not valid: it was not made here"
+        ) from None
     return rv, (namespace, name)
 
 
@@ -161,14 +167,8 @@ class Stream:
         self._bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
         self._timeout = _number(query.get("timeoutSeconds", "")) or 1800 + secrets.randbelow(1800)
         self._initial = query.get("sendInitialEvents") in {"true", "1"}
-        self._rv = _number(query.get("resourceVersion", ""))
-        if query.get("sendInitialEvents") and query.get("resourceVersionMatch") != "NotOlderThan":
-            raise status.Refused(
-                422,
-                "Invalid",
-                'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )
+        list_options.check(query, watch=True)
+        self._rv = list_options.version(query, watch=True)
         self._replay = query.get("sendInitialEvents") in {"false", "0"} or self._rv > 0
         self._header_sent = False
 

@@ -30,7 +30,7 @@ class Named(Protocol):
 
     @property
     def group(self) -> str:
-        """ "" for core."""
+        """The API group, empty for core."""
         ...
 
     @property
@@ -227,7 +227,8 @@ def forbidden(
 
 def invalid(resource: Named, name: str, errors: Sequence[FieldError]) -> Refused:
     """422 for wrong fields."""
-    texts = [f"{error.field}: {error.message}" for error in errors]
+    # What two checks found is said once, but listed twice.
+    texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details: dict[str, Any] = {"name": name} if name else {}
@@ -274,6 +275,13 @@ def not_allowed(
 def unsupported_body(why: str) -> Refused:
     """415 for a body that cannot be read."""
     return Refused(415, "UnsupportedMediaType", why)
+
+
+def too_large(asked: int, current: int) -> Refused:
+    """504 for a resourceVersion that is still to come."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Too large resource version: {asked}, current: {current}"
+    return Refused(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
 
 
 def expired(why: str = "The resourceVersion for the provided list is too old.") -> Refused:

@@ -256,8 +256,13 @@ def _scalar(kind: Type, value: Any, path: str) -> Any:
 
 
 def _mistyped(path: str, value: Any, wanted: str) -> Refused:
-    names = {str: "string", bool: "bool", dict: "object", list: "array"}
-    given = names.get(type(value), "number")
+    given = json_name(value)
     return bad_request(
         f"json: cannot unmarshal {given} into Go struct field {path} of type {wanted}"
     )
+
+
+def json_name(value: Any) -> str:
+    """What the API server calls a value of another type than the one it wants."""
+    names: dict[type, str] = {str: "string", bool: "bool", dict: "object", list: "array"}
+    return names.get(type(value), "number")
