@@ -9,6 +9,11 @@ from enbloc.kube.paths import JOBS, POD_GROUPS
 from enbloc.model import names
 
 
+def namespace(name: str) -> dict[str, Any]:
+    """A Namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
 def group(name: str, minimum: int) -> dict[str, Any]:
     """A PodGroup."""
     return {

@@ -132,9 +132,9 @@ class Observer:
         self._placed: defaultdict[str, dict[str, PodView]] = defaultdict(dict)
         self._vanished: list[PodView] = []
         self._problems: list[str] = []
-        self._pods = Reflector(client, PODS, PodView)
-        self._nodes = Reflector(client, NODES, NodeView)
-        self._synced = asyncio.Event()
+        self._client = client
+        #: Set once it has seen what was there at its start.
+        self.synced = asyncio.Event()
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -142,13 +142,8 @@ class Observer:
             tasks.create_task(self._watch_nodes())
             tasks.create_task(self._watch_pods())
 
-    async def caught_up(self) -> None:
-        """Return when everything that happened before this call was seen."""
-        await self._synced.wait()
-        await asyncio.gather(self._pods.confirm(), self._nodes.confirm())
-
     async def _watch_pods(self) -> None:
-        async for item in self._pods.stream():
+        async for item in Reflector(self._client, PODS, PodView).stream():
             match item:
                 case Added(_, pod) | Modified(_, pod):
                     self._saw(pod)
@@ -157,12 +152,12 @@ class Observer:
                 case Malformed(meta, problem):
                     self._problems.append(f"pod {meta.name} cannot be read: {problem}")
                 case Synced():
-                    self._synced.set()
+                    self.synced.set()
             async with self.changed:
                 self.changed.notify_all()
 
     async def _watch_nodes(self) -> None:
-        async for item in self._nodes.stream():
+        async for item in Reflector(self._client, NODES, NodeView).stream():
             match item:
                 case Added(_, node) | Modified(_, node):
                     self.nodes[node.metadata.name] = node

@@ -175,7 +175,7 @@ async def test_a_missing_permission_is_named_and_its_grant_is_noticed(world: Wor
     async with world.target.without_permission("scheduler", "create", "pods/binding"):
         await world.gang("denied", 2)
         await world.until(
-            lambda: "Not allowed to create pods/binding" in world.scheduler.text(),
+            lambda: "cannot create pods/binding: 403" in world.scheduler.text(),
             "the log names the permission",
         )
         await world.condition("denied", "Scheduled", "False", reason="SchedulerError")

@@ -67,13 +67,14 @@ class World:
         self._keep("observer", asyncio.create_task(self.observer.run()))
         if not self.target.complete:
             self._keep("controllers", asyncio.create_task(run_controllers(self.client)))
-        namespace = {"apiVersion": "v1", "kind": "Namespace"}
-        await self.client.create(NAMESPACES, namespace | {"metadata": {"name": self.namespace}})
+        await self.client.create(NAMESPACES, manifests.namespace(self.namespace))
+        with suppress(AlreadyExists):
+            await self.client.create(NAMESPACES, manifests.namespace(self.lease_namespace))
         self.scheduler = self._start("scheduler")
         self.controller = self._start("controller")
         if self.target.complete:
             await self._exists(SERVICE_ACCOUNTS, "default", self.namespace)
-        await asyncio.wait_for(self.observer.caught_up(), PATIENCE)
+        await asyncio.wait_for(self.observer.synced.wait(), PATIENCE)
 
     async def close(self, *, judge: bool) -> None:
         """Judge what was seen, then leave nothing behind.
@@ -98,7 +99,12 @@ class World:
             return not self.observer.in_part(self.namespace, self._minimums)
 
         await self.until(whole, f"no gang of {self._minimums} is placed in part")
-        await asyncio.wait_for(self.observer.caught_up(), PATIENCE)
+        await self.pod("marker", scheduler="nobody")
+
+        def caught_up() -> bool:
+            return bool(self.observer.of(self.namespace, "marker"))
+
+        await self.until(caught_up, "the observer has seen all that happened")
         self.observer.judge(self.namespace, self._minimums)
         for server in self.servers:
             if server.pid:
@@ -294,7 +300,6 @@ class World:
     async def quiet(self) -> None:
         """Give something that must not happen the time to happen."""
         await asyncio.sleep(QUIET)
-        await asyncio.wait_for(self.observer.caught_up(), PATIENCE)
 
     async def condition(
         self,
