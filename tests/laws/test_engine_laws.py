@@ -231,7 +231,7 @@ class GangMachine(RuleBasedStateMachine):
         held = Counter(
             uid
             for open_plan in self.cluster.engine._plans._open.values()
-            for uid in open_plan.stages
+            for uid in open_plan.uids
         )
         assert all(count == 1 for count in held.values())
 

@@ -15,6 +15,7 @@ The same events and steps give the same effects: nothing here reads a clock or d
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from enbloc.engine import events as happened
@@ -303,11 +304,15 @@ class Engine:
             if members.empty or (members.at_rest and self._plans.of(key) is None):
                 self._drop(members)
                 continue
+            open_plan = self._plans.of(key)
+            if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
+                continue  # a burst is told of when it begins and when its floor is bound
             facts = self.facts(members)
             if members.started is None and not facts.deficit and members.runs_whole(facts):
                 members.started = now
+                facts = replace(facts, started=True)
             self._place(members, facts, now)
-            self._tell(members, self.facts(members))
+            self._tell(members, facts)
 
     def _drop(self, members: Members) -> None:
         key = members.key
@@ -471,7 +476,7 @@ class Engine:
         if open_plan is not None and not open_plan.permitted:
             names = ", ".join(sorted(open_plan.waiting_on))
             saying = Saying(Reason.WAITING_ON_PERMIT, f"room is reserved; {names} asked to wait")
-        binding = len(open_plan.stages) if open_plan is not None and open_plan.permitted else 0
+        binding = open_plan.size if open_plan is not None and open_plan.permitted else 0
         self._reporter.status(members, facts, item, saying, binding)
 
     def _report_missing(self, now: float) -> None:

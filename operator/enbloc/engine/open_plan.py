@@ -13,6 +13,8 @@ The members of the deficit are sent first; surplus waits until the watch shows a
 """
 
 import enum
+from collections import Counter
+from collections.abc import Iterable
 
 from enbloc.engine.events import Cause
 from enbloc.engine.plan import Assignment, Plan
@@ -39,15 +41,18 @@ _UNSENT = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
 class OpenPlan:
     """One reserved plan.
 
+    How many members are in each stage is counted as they move, so that no question costs a walk
+    over a large gang.
+
     Attributes:
         facts: the group as it was when the plan was made: the captured floor.
         seen: the state's foreign_version that the last look (or the plan itself) was made on.
         permitted: Permit has released the group.
         waiting_on: the Permit plugins that asked to wait.
+        waiting_since: when they did, engine clock.
         deadline: when a wait at Permit ends, engine clock; None = no wait.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
-        failure: why PreBind gave the reservation back; "" = it did not.
     """
 
     def __init__(self, plan: Plan, profile: Profile, facts: GroupFacts, seen: int) -> None:
@@ -61,33 +66,70 @@ class OpenPlan:
         self.deadline: float | None = None
         self.ask_again = False
         self.refusals: list[tuple[Cause, str]] = []
-        self.stages: dict[PodUID, Stage] = {a.pod.uid: Stage.RESERVED for a in plan.assignments}
         self._assignments = {a.pod.uid: a for a in plan.assignments}
+        self._stages = dict.fromkeys(self._assignments, Stage.RESERVED)
+        self._all = Counter({Stage.RESERVED: len(self._stages)})
+        needed = sum(a.needed for a in plan.assignments)
+        self._needed = Counter({Stage.RESERVED: needed})
+        self._needed_total = needed
+        self._order = plan.assignments
+        self._next = 0
 
     @property
     def id(self) -> str:
         """The plan's identity."""
         return self.plan.id
 
+    @property
+    def size(self) -> int:
+        """How many members it binds."""
+        return len(self._stages)
+
+    @property
+    def uids(self) -> Iterable[PodUID]:
+        """Its members."""
+        return self._stages.keys()
+
     def assignment(self, uid: PodUID) -> Assignment | None:
         """The assignment of a member of this plan."""
         return self._assignments.get(uid)
 
+    def stage(self, uid: PodUID) -> Stage | None:
+        """How far a member has come; None if it is none of this plan."""
+        return self._stages.get(uid)
+
+    def move(self, uid: PodUID, stage: Stage) -> None:
+        """A member reaches a stage."""
+        before = self._stages[uid]
+        self._stages[uid] = stage
+        self._all[before] -= 1
+        self._all[stage] += 1
+        if self._assignments[uid].needed:
+            self._needed[before] -= 1
+            self._needed[stage] += 1
+
     def unsent(self) -> list[Assignment]:
         """Members whose Bind was not handed out, needed ones first."""
-        return [a for uid, a in self._assignments.items() if self.stages[uid] in _UNSENT]
+        return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in _UNSENT]
 
     @property
     def started(self) -> bool:
         """A Bind of this plan was handed out."""
-        return any(
-            stage in (Stage.SENT, Stage.BOUND, Stage.CONFIRMED) for stage in self.stages.values()
-        ) or bool(self.refusals)
+        return self._sent > 0 or bool(self.refusals)
+
+    @property
+    def _sent(self) -> int:
+        return self._all[Stage.SENT] + self._all[Stage.BOUND] + self._all[Stage.CONFIRMED]
+
+    @property
+    def preparing(self) -> bool:
+        """PreBind plugins are at work."""
+        return self._all[Stage.PREPARING] > 0
 
     @property
     def closed(self) -> bool:
         """Every member is settled."""
-        return all(stage in (Stage.CONFIRMED, Stage.LOST) for stage in self.stages.values())
+        return self._all[Stage.CONFIRMED] + self._all[Stage.LOST] == len(self._stages)
 
     @property
     def doomed(self) -> bool:
@@ -95,34 +137,43 @@ class OpenPlan:
 
         Then the group is as it was, and what was not sent must not be.
         """
-        settled = (*_UNSENT, Stage.LOST)
-        return bool(self.refusals) and all(stage in settled for stage in self.stages.values())
+        return bool(self.refusals) and self._sent == 0
 
-    def sendable(self) -> list[Assignment]:
-        """Members whose Bind may be handed out now, in order.
+    @property
+    def floor_confirmed(self) -> bool:
+        """The watch shows every needed member bound."""
+        return self._needed[Stage.CONFIRMED] == self._needed_total
+
+    @property
+    def surplus_is_void(self) -> bool:
+        """A needed member was lost for good, so that surplus can never be sent by this plan."""
+        lost = self._needed[Stage.LOST]
+        return lost > 0 and lost + self._needed[Stage.CONFIRMED] == self._needed_total
+
+    def sendable(self, limit: int) -> list[Assignment]:
+        """Members whose Bind may be handed out now, in order, at most `limit`.
 
         After a refusal nothing more is sent until the outcome of everything sent is known.
         """
-        if not self.permitted:
+        counts = self._all
+        if not self.permitted or not counts[Stage.READY]:
             return []
-        stages = self.stages.values()
-        if any(stage in (Stage.RESERVED, Stage.PREPARING) for stage in stages):
+        if counts[Stage.RESERVED] or counts[Stage.PREPARING]:
             return []
-        if self.refusals and (self.doomed or any(stage is Stage.SENT for stage in stages)):
+        if self.refusals and (self.doomed or counts[Stage.SENT]):
             return []
-        ready = [a for uid, a in self._assignments.items() if self.stages[uid] is Stage.READY]
-        needed = [a for a in ready if a.needed]
-        if needed or self._floor_confirmed():
-            return needed or ready
-        return []
+        found: list[Assignment] = []
+        for assignment in self._order[self._next :]:
+            if len(found) >= limit or not (assignment.needed or self.floor_confirmed):
+                break
+            if self._stages[assignment.pod.uid] is Stage.READY:
+                found.append(assignment)
+        return found
 
-    def _floor_confirmed(self) -> bool:
-        return all(
-            self.stages[uid] is Stage.CONFIRMED for uid, a in self._assignments.items() if a.needed
-        )
-
-    def surplus_is_void(self) -> bool:
-        """A needed member was lost for good, so that surplus can never be sent by this plan."""
-        needed = [uid for uid, a in self._assignments.items() if a.needed]
-        settled = all(self.stages[uid] in (Stage.CONFIRMED, Stage.LOST) for uid in needed)
-        return settled and any(self.stages[uid] is Stage.LOST for uid in needed)
+    def send(self, assignment: Assignment) -> None:
+        """The Bind of a member, the next in order, is handed out."""
+        self.move(assignment.pod.uid, Stage.SENT)
+        while self._next < len(self._order):
+            if self._stages[self._order[self._next].pod.uid] in _UNSENT:
+                break
+            self._next += 1

@@ -130,8 +130,8 @@ class Plans:
         open_plan.permitted = True
         open_plan.deadline = None
         prepare = bool(open_plan.profile.pre_bind)
-        for uid in open_plan.stages:
-            open_plan.stages[uid] = Stage.PREPARING if prepare else Stage.READY
+        for uid in open_plan.uids:
+            open_plan.move(uid, Stage.PREPARING if prepare else Stage.READY)
         if prepare:
             for assignment in open_plan.unsent():
                 target = _target(open_plan, assignment)
@@ -171,10 +171,9 @@ class Plans:
         for open_plan in list(self._open.values()):
             if self.slots <= 0:
                 return
-            ready = open_plan.sendable()
-            if ready and self._still_fits(open_plan):
-                for assignment in open_plan.sendable()[: self.slots]:
-                    open_plan.stages[assignment.pod.uid] = Stage.SENT
+            if open_plan.sendable(1) and self._still_fits(open_plan):
+                for assignment in open_plan.sendable(self.slots):
+                    open_plan.send(assignment)
                     target = _target(open_plan, assignment)
                     self.effects.append(Bind(open_plan.profile.name, target))
                     self.slots -= 1
@@ -229,14 +228,14 @@ class Plans:
     def answered(self, answer: Bound | BindRefused | PreBound | PreBindFailed) -> Assignment | None:
         """An outcome from the executor; the assignment it settles, None if it is an old story."""
         open_plan = self._open.get(answer.plan)
-        stage = open_plan.stages.get(answer.uid) if open_plan else None
+        stage = open_plan.stage(answer.uid) if open_plan else None
         if open_plan is None or stage is None:
             return None
         match answer:
             case Bound() if stage is Stage.SENT:
-                open_plan.stages[answer.uid] = Stage.BOUND
+                open_plan.move(answer.uid, Stage.BOUND)
             case PreBound() if stage is Stage.PREPARING:
-                open_plan.stages[answer.uid] = Stage.READY
+                open_plan.move(answer.uid, Stage.READY)
             case PreBindFailed() if stage is Stage.PREPARING:
                 self._forget(open_plan, End.REJECTED, frozenset(), answer.message)
             case BindRefused() if stage is Stage.SENT:
@@ -250,13 +249,13 @@ class Plans:
     def seen(self, pod: Pod, group: GroupKey) -> Assignment | None:
         """A member as the watch shows it; the assignment that it confirms before any answer."""
         open_plan = self._of_group.get(group)
-        stage = open_plan.stages.get(pod.uid) if open_plan else None
+        stage = open_plan.stage(pod.uid) if open_plan else None
         if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
             return None
         assignment = open_plan.assignment(pod.uid)
         if pod.node:
             same = assignment is not None and assignment.node == pod.node
-            open_plan.stages[pod.uid] = Stage.CONFIRMED if same else Stage.LOST
+            open_plan.move(pod.uid, Stage.CONFIRMED if same else Stage.LOST)
             self._settle(open_plan)
             return assignment if same and stage is Stage.SENT else None
         if (not pod.live or pod.gated) and stage in _LEAVABLE:
@@ -266,7 +265,7 @@ class Plans:
     def gone(self, uid: PodUID, group: GroupKey) -> None:
         """A member will never be bound: deleted, finished, or gated again."""
         open_plan = self._of_group.get(group)
-        stage = open_plan.stages.get(uid) if open_plan else None
+        stage = open_plan.stage(uid) if open_plan else None
         if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
             return
         self._lose(open_plan, uid)
@@ -282,14 +281,14 @@ class Plans:
             self._forget(open_plan, End.LOOK)
 
     def _lose(self, open_plan: OpenPlan, uid: PodUID) -> None:
-        open_plan.stages[uid] = Stage.LOST
+        open_plan.move(uid, Stage.LOST)
         happening = self._state.forget(uid)
         if happening:
             self.happenings.append(happening)
 
     def _settle(self, open_plan: OpenPlan) -> None:
         """End the plan where nothing is left to send or to wait for."""
-        if open_plan.doomed or open_plan.surplus_is_void():
+        if open_plan.doomed or open_plan.surplus_is_void:
             self._lose_unsent(open_plan)
         if open_plan.closed:
             self._remove(open_plan)
@@ -308,7 +307,7 @@ class Plans:
     ) -> None:
         """Give the whole reservation back; nothing of the plan was sent."""
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
-        if any(stage is Stage.PREPARING for stage in open_plan.stages.values()):
+        if open_plan.preparing:
             self.effects.append(CancelPlan(open_plan.id))
         self._lose_unsent(open_plan)
         self._remove(open_plan)
