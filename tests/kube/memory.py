@@ -39,13 +39,13 @@ class Store:
             raise NotFound(verb, resource.label(), "not there", details={"name": name})
         if verb == "get":
             return found
-        if verb == "patch":
-            assert found is not None
-            body = {**found, **body}
-        elif verb == "update":
-            assert found is not None
-            if body["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
+        if found is not None and verb in ("patch", "update"):
+            stands = found["metadata"]["resourceVersion"]
+            # An update must name the version that it changes, a patch may.
+            unnamed = stands if verb == "patch" else None
+            if body["metadata"].get("resourceVersion", unnamed) != stands:
                 raise Conflict(verb, resource.label(), "the object has been modified")
+            body = {**found, **body} if verb == "patch" else body
         self.version += 1
         metadata = {**body["metadata"], "resourceVersion": str(self.version)}
         self.objects[key] = {**body, "metadata": metadata}

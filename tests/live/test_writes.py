@@ -23,7 +23,7 @@ from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.troubles import Troubles
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
-from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 
 GROUP = GroupKey("ns", "g")
 EFFECT = SetGroupStatus(
@@ -262,9 +262,13 @@ async def test_a_group_made_anew_starts_from_nothing(troubles: Troubles) -> None
     assert len(client.sent) == 2
 
 
+UNBOUND = Pod(POD, CONDITION.uid, PodSpec(), resource_version=1)
+
+
 async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(troubles: Troubles) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, troubles)
+    conditions.seen(UNBOUND)
     for message in ("no room", "less room"):
         conditions.writer.put(CONDITION.uid, replace(CONDITION, message=message))
         await conditions.writer.settled()
@@ -280,21 +284,54 @@ async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(troubles: T
     }
 
 
-async def test_what_pods_show_decides_whether_a_condition_is_new(troubles: Troubles) -> None:
+async def test_what_a_pod_shows_decides_whether_a_condition_is_new(troubles: Troubles) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, troubles)
-    pod = Pod(POD, CONDITION.uid, PodSpec(), unschedulable=True)
+    conditions.seen(replace(UNBOUND, unschedulable=True))
+    conditions.writer.put(CONDITION.uid, CONDITION)
+    await conditions.writer.settled()
+    [condition] = client.sent[-1][2]["status"]["conditions"]
+    assert "lastTransitionTime" not in condition
 
-    async def written() -> dict[str, str]:
-        conditions.writer.put(CONDITION.uid, CONDITION)
-        await conditions.writer.settled()
-        [condition] = client.sent[-1][2]["status"]["conditions"]
-        assert isinstance(condition, dict)
-        return condition
 
-    conditions.seen(pod)
-    assert "lastTransitionTime" not in await written()
-    conditions.seen(replace(pod, unschedulable=False, node="n1"))
-    assert "lastTransitionTime" in await written()
-    conditions.gone(pod.uid)
-    assert "lastTransitionTime" in await written()
+@pytest.mark.parametrize("change", [{"node": "n1"}, {"phase": Phase.FAILED}])
+async def test_a_condition_that_comes_too_late_is_not_written(
+    change: dict[str, object], troubles: Troubles
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    conditions.seen(UNBOUND)
+    conditions.seen(replace(UNBOUND, **change))  # type: ignore[arg-type]
+    conditions.writer.put(CONDITION.uid, CONDITION)
+    await conditions.writer.settled()
+    conditions.seen(UNBOUND)
+    conditions.gone(CONDITION.uid)
+    conditions.writer.put(CONDITION.uid, CONDITION)
+    await conditions.writer.settled()
+    assert client.sent == []
+
+
+async def test_a_condition_never_lands_on_a_pod_that_was_bound_meanwhile(
+    troubles: Troubles,
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    conditions.seen(UNBOUND)
+    client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # it is bound now
+    conditions.writer.put(CONDITION.uid, CONDITION)
+    await asyncio.sleep(0.01)
+    conditions.seen(replace(UNBOUND, node="n1", resource_version=2))
+    await conditions.writer.settled()
+    assert "status" not in client.store.objects["pods", "p"]
+
+
+async def test_a_condition_survives_another_change_of_its_pod(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    conditions.seen(UNBOUND)
+    client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # a label
+    conditions.writer.put(CONDITION.uid, CONDITION)
+    await asyncio.sleep(0.01)
+    conditions.seen(replace(UNBOUND, resource_version=2))
+    await conditions.writer.settled()
+    assert "status" in client.store.objects["pods", "p"]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler writes into the status of PodGroups and of pods."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +11,7 @@ import msgspec
 
 from enbloc.engine.effects import SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
+from enbloc.kube.errors import Conflict
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, cut, time_text, wanted
 from enbloc.live.latest import LatestWriter
@@ -82,8 +84,25 @@ class GroupStatuses:
         self.seen(msgspec.json.decode(reply, type=GroupObject))
 
 
+#: A condition whose pod changed meanwhile is tried again after these pauses, in seconds.
+_RETRIES: Final = (0.05, 0.2, 1.0, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A pod without a node as the watch shows it.
+
+    Attributes:
+        version: its resourceVersion; a write names it, so that none lands on a bound pod.
+        false: condition PodScheduled stands at False with reason Unschedulable.
+    """
+
+    version: int
+    false: bool
+
+
 class PodConditions:
-    """Writes PodScheduled=False on members, as kube-scheduler does.
+    """Writes PodScheduled=False on members, as kube-scheduler does, and never on a bound pod.
 
     Args:
         client: may write only while this process is the leader.
@@ -94,37 +113,56 @@ class PodConditions:
     def __init__(self, client: Client, now: Callable[[], float], troubles: Troubles) -> None:
         self._client = client
         self._now = now
-        self._false: set[PodUID] = set()
+        self._unbound: dict[PodUID, Unbound] = {}
         self.writer: Final = LatestWriter[PodUID, SetPodCondition](
             "the condition PodScheduled of pods", self._write, troubles
         )
 
     def seen(self, pod: Pod) -> None:
         """A pod as the watch shows it."""
-        if pod.unschedulable:
-            self._false.add(pod.uid)
-        elif pod.node:
-            self._false.discard(pod.uid)
+        if pod.node or pod.finished:
+            self._unbound.pop(pod.uid, None)
+        else:
+            self._unbound[pod.uid] = Unbound(pod.resource_version, pod.unschedulable)
 
     def gone(self, uid: PodUID) -> None:
         """A pod was deleted."""
-        self._false.discard(uid)
+        self._unbound.pop(uid, None)
 
     async def _write(self, uid: PodUID, effect: SetPodCondition) -> None:
+        """Write while the pod is unbound; a change in between is looked at, then written over."""
+        for pause in _RETRIES:
+            pod = self._unbound.get(uid)
+            if pod is None:
+                return
+            try:
+                await self._patch(uid, effect, pod)
+            except Conflict:
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    async def _patch(self, uid: PodUID, effect: SetPodCondition, pod: Unbound) -> None:
         condition = {
             "type": "PodScheduled",
             "status": "False",
             "reason": str(effect.reason),
             "message": cut(effect.message),
         }
-        if uid not in self._false:  # where it is False already, since when stays as it is
+        if not pod.false:  # where it is False already, since when stays as it is
             condition["lastTransitionTime"] = time_text(self._now()) or ""
-        await self._client.patch(
+        reply = await self._client.patch(
             PODS,
             effect.pod.name,
-            {"metadata": {"uid": uid}, "status": {"conditions": [condition]}},
+            {
+                "metadata": {"uid": uid, "resourceVersion": str(pod.version)},
+                "status": {"conditions": [condition]},
+            },
             effect.pod.namespace,
             kind=PatchType.STRATEGIC,
             subresource="status",
         )
-        self._false.add(uid)
+        known = self._unbound.get(uid)
+        version = int(reply["metadata"]["resourceVersion"])
+        if known is not None and known.version <= version:
+            self._unbound[uid] = Unbound(version, false=True)
