@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 from tests.controlplane import ControlPlane
 from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
-from tests.e2e.world import World
+from tests.e2e.world import World, opened
 
-from enbloc.kube.client import Client
-from enbloc.kube.config import load
-
-_REPORT = pytest.StashKey[bool]()
+_PASSED = pytest.StashKey[bool]()
 #: These look back at what all the others did.
 LAST = "test_permissions_e2e.py"
 
@@ -28,7 +25,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if call.when == "call":
-        item.stash[_REPORT] = report.passed
+        item.stash[_PASSED] = report.passed
     return report
 
 
@@ -59,12 +56,6 @@ def target(request: pytest.FixtureRequest) -> Target:
 async def world(
     target: Target, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncGenerator[World]:
-    async with Client(await load(target.kubeconfig), component="e2e") as client:
-        world = World(target, client, tmp_path)
-        passed = False
-        try:
-            await world.open()
-            yield world
-            passed = request.node.stash.get(_REPORT, False)
-        finally:
-            await world.close(judge=passed)
+    async with opened(target, tmp_path) as world:
+        yield world
+        world.failed = not request.node.stash.get(_PASSED, False)

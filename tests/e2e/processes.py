@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,15 +59,41 @@ class Ended:
 
 async def run(*arguments: str, seconds: float = 30.0) -> Ended:
     """Run `enbloc …` to its end; killed, and TimeoutError, if that does not come in time."""
+    return await finished([*COMMAND, *arguments], environment(), seconds=seconds)
+
+
+async def finished(
+    command: Sequence[str], env: Mapping[str, str], *, stdin: str = "", seconds: float = 60.0
+) -> Ended:
+    """Run a command to its end; killed, and TimeoutError, if that does not come in time."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, *arguments, stdout=pipe, stderr=pipe, env=environment()
+        *command, stdin=pipe, stdout=pipe, stderr=pipe, env=env
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(), seconds)
+        out, err = await asyncio.wait_for(process.communicate(stdin.encode()), seconds)
     except BaseException:
         process.kill()
         await process.wait()
         raise
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def told(command: Sequence[str], env: Mapping[str, str], until: str) -> str:
+    """What a command prints up to the first line that holds a text; then it is killed."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, env=env
+    )
+    assert process.stdout is not None
+    text = ""
+    try:
+        while until not in text:
+            line = await process.stdout.readline()
+            assert line, f"{command} ended without saying {until!r}:\n{text}"
+            text += line.decode()
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    return text

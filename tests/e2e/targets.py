@@ -5,9 +5,8 @@
 import asyncio
 import datetime as dt
 import json
-import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,10 +69,8 @@ class Target(Protocol):
         """Answer 403 to one of our processes for this verb, for as long as the context lasts."""
         ...
 
-    def kubectl(
-        self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
-    ) -> subprocess.CompletedProcess[str]:
-        """Run the kubectl that `make e2e` builds, as the administrator."""
+    def kubectl(self) -> tuple[Path, Mapping[str, str]]:
+        """The kubectl that `make e2e` builds, and the environment of the administrator."""
         ...
 
 
@@ -148,10 +145,8 @@ class ControlPlaneTarget:
         patch = json.dumps({"rules": rules})
         await asyncio.to_thread(self.cp.kubectl, "patch", role, "--type=merge", f"--patch={patch}")
 
-    def kubectl(
-        self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
-    ) -> subprocess.CompletedProcess[str]:
-        return self.cp.kubectl(*arguments, stdin=stdin, timeout=timeout)
+    def kubectl(self) -> tuple[Path, Mapping[str, str]]:
+        return self.cp.bin("kubectl"), environment() | self.cp.kubectl_environment()
 
 
 class SandboxTarget:
@@ -218,22 +213,13 @@ class SandboxTarget:
             ):
                 assert answer.status == 200, await answer.text()
 
-    def kubectl(
-        self, *arguments: str, stdin: str | None = None, timeout: float = 60.0
-    ) -> subprocess.CompletedProcess[str]:
-        kubectl = ensure(["kubectl"]) / "kubectl"
-        cache = self.kubeconfig.with_suffix(".cache")
-        own = {"KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(cache), "KUBERC": "off"}
-        return subprocess.run(
-            [str(kubectl), *arguments],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            env=environment() | own,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=timeout,
-        )
+    def kubectl(self) -> tuple[Path, Mapping[str, str]]:
+        own = {
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(self.kubeconfig.with_suffix(".cache")),
+            "KUBERC": "off",
+        }
+        return ensure(["kubectl"]) / "kubectl", environment() | own
 
 
 CRD_NAME = f"{names.POD_GROUP_PLURAL}.{names.API_GROUP}"

@@ -5,18 +5,19 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 from tests.e2e import manifests
 from tests.e2e.observer import Observer
-from tests.e2e.processes import Server
+from tests.e2e.processes import Server, finished, told
 from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
 
 from enbloc.kube.client import Client, PatchType
+from enbloc.kube.config import load
 from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
 from enbloc.kube.paths import CRDS as CRD_KIND
 from enbloc.kube.paths import EVENTS, JOBS, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
@@ -33,6 +34,20 @@ QUIET = 1.0
 GIB = 2**30
 
 _numbers = itertools.count(1)
+
+
+@asynccontextmanager
+async def opened(target: Target, path: Path) -> AsyncGenerator["World"]:
+    """A world for as long as the context lasts, judged at its end unless something failed."""
+    async with Client(await load(target.kubeconfig), component="e2e") as client:
+        world = World(target, client, path)
+        well = False
+        try:
+            await world.open()
+            yield world
+            well = not world.failed
+        finally:
+            await world.close(judge=well)
 
 
 class World:
@@ -54,6 +69,8 @@ class World:
         self.lease_namespace = names.NAMESPACE
         self.scheduler: Server
         self.controller: Server
+        #: The test has failed: there is nothing left to judge.
+        self.failed = False
         #: Every process that was started, in order.
         self.servers: list[Server] = []
         self._minimums: dict[str, int] = {}
@@ -173,12 +190,12 @@ class World:
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
-    async def nodes(self, count: int, *, cpu: int) -> list[str]:
+    async def nodes(self, count: int, *, cpu: int, gpus: int = 0) -> list[str]:
         """Add nodes, served by a fake kubelet; return when they can take pods."""
         first = len(self._nodes)
         added = [f"{self.namespace}-n{first + index}" for index in range(count)]
         self._nodes += added
-        shapes = [Shape(name, cpu * 1000, 64 * GIB) for name in added]
+        shapes = [Shape(name, cpu * 1000, 64 * GIB, gpus) for name in added]
         kubelet = Kubelet(self.client, shapes, Pace(lease=4.0))
         self._keep(f"kubelet {first}", asyncio.create_task(kubelet.run()))
         await self.until(lambda: self.observer.ready_nodes() >= set(added), f"{added} are ready")
@@ -186,8 +203,12 @@ class World:
 
     async def group(self, name: str, minimum: int) -> None:
         """Create a PodGroup, whose minimum the observer watches over from now on."""
-        self._minimums[name] = minimum
+        self.watch_over(name, minimum)
         await self.client.create(POD_GROUPS, manifests.group(name, minimum), self.namespace)
+
+    def watch_over(self, group: str, minimum: int) -> None:
+        """Have the test fail if this gang ends between none and its minimum."""
+        self._minimums[group] = minimum
 
     async def pod(self, name: str, group: str = "", **how: Any) -> None:
         """Create a pod; see `manifests.pod` for how."""
@@ -253,6 +274,20 @@ class World:
             with suppress(AlreadyExists):
                 await self.client.create(CRD_KIND, yaml.safe_load(file.read_text("utf-8")))
         await self._answers(lambda: self.client.page(POD_GROUPS, self.namespace))
+
+    async def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """Run kubectl in the test's namespace; what it printed."""
+        path, env = self.target.kubectl()
+        command = [str(path), "-n", self.namespace, *arguments]
+        ended = await finished(command, env, stdin=stdin)
+        assert ended.returncode == 0, f"kubectl {' '.join(arguments)}: {ended.stderr}"
+        return ended.stdout
+
+    async def kubectl_until(self, text: str, *arguments: str) -> str:
+        """What kubectl prints up to the first line with this text, as from a watch."""
+        path, env = self.target.kubectl()
+        command = [str(path), "-n", self.namespace, *arguments]
+        return await asyncio.wait_for(told(command, env, text), PATIENCE)
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────
 
