@@ -91,7 +91,8 @@ class Api:
         for name in (*_SYSTEM, "resourceVersion", "selfLink", "managedFields"):
             metadata.pop(name, None)
         if body["metadata"].get("resourceVersion"):
-            raise status.bad_request("resourceVersion should not be set on objects to be created")
+            message = "resourceVersion should not be set on objects to be created"
+            raise Refused(500, "", message)
         kind = self.kind(resource.storage)
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = generated(metadata["generateName"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.sandbox.catalog import Catalog, Resource
-from enbloc.sandbox.status import Refused, bad_request, no_route, not_allowed
+from enbloc.sandbox.status import Refused, no_route, not_allowed
 from enbloc.sandbox.store import Key
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -109,8 +109,6 @@ def _check_served(target: Target, method: str) -> None:
     if not (allowed and fits):
         raise not_allowed()
     if target.resource.namespaced and not target.namespace and method != "GET":
-        if target.verb != "deletecollection":
-            raise bad_request("an empty namespace may not be set during creation")
         raise not_allowed()
 
 
