@@ -10,7 +10,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.snapshot import Snapshot
 
 
@@ -26,14 +26,18 @@ class Tentative:
         self._profile = profile
         self._snapshot = snapshot
         self.nodes: Nodes = snapshot.nodes.fork()
-        self._signers = [plugin for plugin in profile.plugins if isinstance(plugin, decide.Sign)]
+        self._signers = [
+            plugin for plugin in profile.plugins if decide.implements(plugin, decide.Sign)
+        ]
         self._rankings: dict[object, Ranking] = {}
+        self._classes: dict[int, int] = {}
+        self._numbers: dict[PodSpec, int] = {}
         self._log: list[tuple[Pod, int]] = []
         self._seen: dict[object, int] = {}
 
     def ranking(self, pod: Pod) -> Ranking:
         """The ranking of the pod's class, up to date with every placement so far."""
-        key = (id(pod.spec), *(plugin.signature(pod) for plugin in self._signers))
+        key = (self._class_of(pod), *(plugin.signature(pod) for plugin in self._signers))
         ranking = self._rankings.get(key)
         if ranking is None:
             ranking = Ranking(pod, self._profile, self._snapshot, self.nodes, self._log)
@@ -43,6 +47,14 @@ class Tentative:
                 ranking.placed(placed, row)
         self._seen[key] = len(self._log)
         return ranking
+
+    def _class_of(self, pod: Pod) -> int:
+        """A number that pods with equal specs share; comparing is dear, identity is cheap."""
+        known = self._classes.get(id(pod.spec))
+        if known is None:
+            known = self._numbers.setdefault(pod.spec, len(self._numbers))
+            self._classes[id(pod.spec)] = known
+        return known
 
     def place(self, pod: Pod) -> int | None:
         """Put a pod on its best node; the row, or None when no node is feasible."""

@@ -142,7 +142,7 @@ class Ranking:
     def _pre_filter(self, profile: Profile, snapshot: Snapshot) -> bool:
         for plugin in profile.filters:
             evaluator: object = plugin
-            if isinstance(plugin, decide.PreFilter):
+            if decide.implements(plugin, decide.PreFilter):
                 evaluator = asked(plugin.name, "PreFilter", plugin.pre_filter, self._pod, snapshot)
             if isinstance(evaluator, Status):
                 self.refused = Diagnosis(
@@ -153,7 +153,7 @@ class Ranking:
                 return False
             if evaluator is None:
                 continue
-            if not isinstance(evaluator, decide.Filter):
+            if not decide.implements(evaluator, decide.Filter):
                 raise PluginError(
                     plugin.name, "PreFilter", f"{_shape(evaluator)} has no filter, reads and reason"
                 )
@@ -165,7 +165,7 @@ class Ranking:
     ) -> None:
         """Tell evaluators that were made from the snapshot what the fork holds beyond it."""
         for part in parts:
-            if isinstance(part.evaluator, decide.Placed):
+            if decide.implements(part.evaluator, decide.Placed):
                 for pod, row in log:
                     asked(part.name, "Filter", part.evaluator.placed, pod, row)
 
@@ -174,14 +174,14 @@ class Ranking:
     ) -> None:
         for plugin in profile.scores:
             scorer: object = plugin
-            if isinstance(plugin, decide.PreScore):
+            if decide.implements(plugin, decide.PreScore):
                 scorer = asked(plugin.name, "PreScore", plugin.pre_score, self._pod, snapshot)
             if scorer is None:
                 continue
-            if not isinstance(scorer, decide.Score):
+            if not decide.implements(scorer, decide.Score):
                 raise PluginError(plugin.name, "PreScore", f"{_shape(scorer)} has no score, reads")
-            owner = scorer if isinstance(scorer, decide.NormalizeScore) else plugin
-            normalize = owner.normalize if isinstance(owner, decide.NormalizeScore) else None
+            owner = scorer if decide.implements(scorer, decide.NormalizeScore) else plugin
+            normalize = owner.normalize if decide.implements(owner, decide.NormalizeScore) else None
             empty = np.zeros(0, dtype=np.int64)
             score = _Score(plugin.name, scorer, profile.weight(plugin), normalize, empty, empty)
             self._catch_up([score], log)
@@ -281,7 +281,7 @@ class Ranking:
             plugins.add(entry.name)
             left &= ~refused
             evaluator = entry.evaluator
-            if isinstance(evaluator, decide.Explain):
+            if decide.implements(evaluator, decide.Explain):
                 reasons += asked(
                     entry.name, "Filter", evaluator.explain, self._pod, self._nodes, refused
                 )

@@ -77,7 +77,7 @@ class Profile:
     def wants(self, plugin_name: str, event: Happening) -> bool:
         """Whether that plugin, having refused a group, is interested in this event."""
         plugin: object = self._by_name.get(plugin_name)
-        if not isinstance(plugin, decide.EnqueueExtensions):
+        if not decide.implements(plugin, decide.EnqueueExtensions):
             return True
         patterns: Sequence[ClusterEvent] = plugin.events
         return any(event.matches(pattern) for pattern in patterns)
@@ -88,7 +88,7 @@ class Profile:
         `facts` is called only if the plugin has a hint, because making them costs.
         """
         plugin: object = self._by_name.get(plugin_name)
-        if not isinstance(plugin, decide.QueueingHint):
+        if not decide.implements(plugin, decide.QueueingHint):
             return True
         try:
             return plugin.hint(event, facts()) is Hint.QUEUE
