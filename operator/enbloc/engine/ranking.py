@@ -180,8 +180,9 @@ class Ranking:
                 continue
             if not decide.implements(scorer, decide.Score):
                 raise PluginError(plugin.name, "PreScore", f"{_shape(scorer)} has no score, reads")
-            owner = scorer if decide.implements(scorer, decide.NormalizeScore) else plugin
-            normalize = owner.normalize if decide.implements(owner, decide.NormalizeScore) else None
+            parts: tuple[object, ...] = (scorer, plugin)
+            normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
+            normalize = next((part.normalize for part in normalizers), None)
             empty = np.zeros(0, dtype=np.int64)
             score = _Score(plugin.name, scorer, profile.weight(plugin), normalize, empty, empty)
             self._catch_up([score], log)
