@@ -42,7 +42,8 @@ fix: $(DEV)  ## format, and mend what the linter can mend
 
 e2e: $(DEV)  ## the end-to-end suite on the sandbox and on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py
-	$(BIN)/python -m pytest -m "controlplane or kubectl" $(ARGS)
+	$(BIN)/python -m pytest tests/e2e $(ARGS)
+	$(BIN)/python -m pytest -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
 
 bench: $(DEV)  ## benchmarks, held against benchmarks/budgets.yaml
 	$(BIN)/python -m benchmarks
