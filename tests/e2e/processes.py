@@ -16,12 +16,14 @@ from tests.hack.processes import Process
 #: From SIGTERM to the end; the process itself gives its Bindings 20 s.
 STOP_SECONDS = 30.0
 
+SOURCE = Path(__file__).parent.parent.parent / "operator"
 COMMAND = (sys.executable, "-m", "enbloc.cli")
 
 
 def environment() -> dict[str, str]:
     """What a process gets to know of ours: where programs are, and whether it is measured."""
-    return {key: text for key, text in os.environ.items() if key == "PATH" or "COVERAGE" in key}
+    kept = {key: text for key, text in os.environ.items() if key == "PATH" or "COVERAGE" in key}
+    return kept | {"PYTHONPATH": str(SOURCE)}  # the code beside these tests, whatever is installed
 
 
 class Server(Process):

@@ -109,6 +109,7 @@ class World:
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            self._tasks.clear()
             await self._clean()
 
     async def _judge(self) -> None:
