@@ -132,7 +132,7 @@ class Api:
             obj, unknown = resource.custom.read(body)
         else:
             obj, unknown = _builtin(resource, body)
-        options.unknown_fields(resource, unknown)
+        options.unknown_fields(resource, unknown, body)
         rest = {k: v for k, v in obj.items() if k not in {"kind", "apiVersion", "metadata"}}
         metadata = obj.get("metadata") or {}
         given = metadata.get("namespace", "")

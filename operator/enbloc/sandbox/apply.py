@@ -87,10 +87,10 @@ def _check(target: Target, body: Document, options: Options) -> None:
     if not options.named:
         error = status.required("fieldManager", "is required for apply patch")
         raise status.invalid_options("PatchOptions", error)
-    if body.get("kind") != target.resource.kind or not body.get("apiVersion"):
-        raise status.bad_request(
-            f"an apply of {target.resource.plural} needs apiVersion and kind {target.resource.kind}"
-        )
+    group, _, version = str(body.get("apiVersion") or "").rpartition("/")
+    named = f"{group}/{version}, Kind={body.get('kind') or ''}"
+    if body.get("kind") != target.resource.kind or not version:
+        raise status.bad_request(f"invalid object type: {named}")
     metadata = body.get("metadata") or {}
     if metadata.get("managedFields"):
         raise status.bad_request("metadata.managedFields must be nil")

@@ -118,6 +118,10 @@ class Catalog:
                 seen.add(resource.storage)
                 yield resource
 
+    def is_builtin(self, group: str) -> bool:
+        """Whether the group is the server's own."""
+        return any(one.group == group and one.custom is None for one in self)
+
     def groups(self) -> dict[str, dict[str, list[Resource]]]:
         """Group → version → resources."""
         found: dict[str, dict[str, list[Resource]]] = {}

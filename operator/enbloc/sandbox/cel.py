@@ -124,6 +124,8 @@ def _check(rule: _Rule, path: str, value: Any, old: Any) -> FieldError | None:
         if rule.program.execute(context) is True:
             return None
         message = rule.words.execute(context) if rule.words is not None else rule.message
-    except (ValueError, TypeError, RuntimeError) as error:
+    except KeyError as error:
+        return FieldError(field, "Invalid value", f"rule evaluation error: no such key: {error}")
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
         return FieldError(field, "Invalid value", f"rule evaluation error: {error}")
     return FieldError(field, rule.type, str(message))

@@ -33,6 +33,11 @@ _UNKNOWN_NODE: Final[Document] = {
         "",
     ),
 }  # fmt: skip
+#: The priority classes of every cluster, with their values.
+SYSTEM_PRIORITIES: Final = {
+    "system-cluster-critical": 2000000000,
+    "system-node-critical": 2000001000,
+}
 _PROTECTED: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -120,15 +125,22 @@ class Node(Kind):
 class PriorityClass(Kind):
     """Priority classes: the value is for ever."""
 
-    generation = True
-
     def default(self, obj: Fresh) -> None:
         obj.setdefault("value", 0)
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
+    def prepare_create(self, api: Api, obj: Fresh) -> None:
+        obj["metadata"]["generation"] = 1
+
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         name = obj["metadata"].get("name", "")
-        if obj["value"] > 10**9 and not name.startswith("system-"):
+        if name.startswith("system-") and name not in SYSTEM_PRIORITIES:
+            detail = (
+                "priority class names with 'system-' prefix are reserved for system use only. "
+                f"error: {name} is not a known system priority class"
+            )
+            return [forbidden_field("metadata.name", detail)]
+        if obj["value"] > 10**9 and name not in SYSTEM_PRIORITIES:
             detail = "maximum allowed value of a user defined priority is 1000000000"
             return [forbidden_field("value", detail)]
         return []

@@ -117,11 +117,8 @@ def _legacy_sub(resource: Resource, sub: Subresource) -> Document:
 def _aggregated(resource: Resource) -> Document:
     entry: Document = {
         "resource": resource.plural,
-        "responseKind": {
-            "group": resource.group,
-            "version": resource.version,
-            "kind": resource.kind,
-        },
+        # Empty: that of the list around it.
+        "responseKind": {"group": "", "version": "", "kind": resource.kind},
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -134,11 +131,7 @@ def _aggregated(resource: Resource) -> Document:
         entry["subresources"] = [
             {
                 "subresource": name,
-                "responseKind": {
-                    "group": sub.group or resource.group,
-                    "version": sub.version or resource.version,
-                    "kind": sub.kind,
-                },
+                "responseKind": {"group": sub.group, "version": sub.version, "kind": sub.kind},
                 "verbs": list(sub.verbs),
             }
             for name, sub in sorted(resource.subresources.items())

@@ -76,7 +76,7 @@ def _spend(api: Api, pod: Item, how: Deletion) -> None:
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
             "not support."
         )
-        raise status.Refused(500, "InternalError", message)
+        raise status.Refused(500, "", message)
     if not budgets:
         return
     budget = budgets[0]
@@ -85,20 +85,36 @@ def _spend(api: Api, pod: Item, how: Deletion) -> None:
     state = budget.obj.get("status") or {}
     if state.get("observedGeneration", 0) < budget.obj["metadata"].get("generation", 0):
         raise _too_many(
-            f"The disruption budget {budget.key[1]} is still being processed by the server."
+            f"The disruption budget {budget.key[1]} is still being processed by the server.",
+            retry=RETRY_SECONDS,
         )
     allowed = state.get("disruptionsAllowed", 0)
     if allowed <= 0:
         healthy, wanted = state.get("currentHealthy", 0), state.get("desiredHealthy", 0)
-        raise _too_many(
-            f"The disruption budget {budget.key[1]} needs {wanted} healthy pods and has {healthy} "
-            "currently"
-        )
+        why = "does not allow evicting pods currently"
+        if healthy <= wanted:
+            why = f"needs {wanted} healthy pods and has {healthy} currently"
+        raise _too_many(f"The disruption budget {budget.key[1]} {why}")
     if not how.dry_run:
         disrupted = {**(state.get("disruptedPods") or {}), pod.key[1]: api.now()}
         changed = {**state, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+        if allowed == 1:
+            changed["conditions"] = [_exhausted(api, budget.obj)]
         resource = api.catalog.builtin("poddisruptionbudgets", "policy")
-        api.amend(resource, budget.key, {**with_metadata(budget.obj), "status": changed})
+        document = {**with_metadata(budget.obj), "status": changed}
+        options = Options(manager="kube-apiserver")
+        api.change(resource, budget.key, lambda _: document, options, "status")
+
+
+def _exhausted(api: Api, budget: Document) -> dict[str, Any]:
+    return {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": budget["metadata"].get("generation", 0),
+        "lastTransitionTime": api.now(),
+        "reason": "InsufficientPods",
+        "message": "",
+    }
 
 
 def covers(budget: Document, pod: Document) -> bool:
@@ -106,13 +122,13 @@ def covers(budget: Document, pod: Document) -> bool:
     return label_selector((budget.get("spec") or {}).get("selector"))(pod)
 
 
-def _too_many(cause: str) -> status.Refused:
+def _too_many(cause: str, retry: int = 0) -> status.Refused:
     return status.Refused(
         429,
         "TooManyRequests",
         "Cannot evict pod as it would violate the pod's disruption budget.",
         {
             "causes": [{"reason": "DisruptionBudget", "message": cause}],
-            "retryAfterSeconds": RETRY_SECONDS,
+            **({"retryAfterSeconds": retry} if retry else {}),
         },
     )

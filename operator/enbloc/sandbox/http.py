@@ -88,7 +88,9 @@ class Http:
             return web.Response(body=body, headers={"Content-Type": discovery.AGGREGATED})
         found = _described(catalog, path, request.host)
         if found is None:
-            raise status.no_route()
+            group = (path.split("/")[2:3] or [""])[0] if path.startswith("/apis/") else None
+            known = path.startswith("/api/") or (group and catalog.is_builtin(group))
+            raise status.no_route() if known else status.NoPath
         return _json(encode(found))
 
     async def _order(self, request: web.BaseRequest) -> web.Response:
@@ -187,6 +189,8 @@ def _json(body: bytes, code: int = 200, warnings: list[str] | None = None) -> we
 
 
 def _refusal(refusal: Refused) -> web.Response:
+    if isinstance(refusal, status.NoPath):
+        return web.Response(text=f"{refusal.message}\n", status=refusal.code)
     answer = _json(encode(refusal.status()), refusal.code)
     seconds = (refusal.details or {}).get("retryAfterSeconds")
     if seconds is not None:

@@ -64,7 +64,7 @@ def _map(
     if directive == "replace":
         return _clean(body)
     if directive != "merge":
-        raise bad_request(f"unknown patch type found: {directive}")
+        raise Refused(500, "", f"unknown patch type: {directive} in map: {_shown(patch)}")
     merged = dict(document)
     retained = patch.get("$retainKeys")
     if retained is not None:
@@ -119,7 +119,8 @@ def _list(kind: Type, old: list[Any], patch: list[Any]) -> list[Any]:
     merged = list(old)
     for one in patch:
         if not isinstance(one, dict) or key not in one:
-            raise bad_request(f"map: {one} does not contain declared merge key: {key}")
+            text = f"map: {_shown(one)} does not contain declared merge key: {key}"
+            raise Refused(500, "", text)
         at = next((i for i, have in enumerate(merged) if have.get(key) == one[key]), None)
         result = _map(items, merged[at] if at is not None else {}, one)
         if at is None:
@@ -156,6 +157,15 @@ def _ordered(kind: Type, values: list[Any], order: list[Any], server: list[Any])
         first = left is not None and right is not None and left < right
         found.append((ours if first else theirs).pop(0))
     return found + ours + theirs
+
+
+def _shown(value: Any) -> str:
+    """A value as Go prints it."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{k}:{_shown(v)}' for k, v in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_shown, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _clean(value: Any) -> Any:

@@ -237,10 +237,7 @@ class Stream:
         return encode(rows)
 
     def _bookmark(self, annotations: Mapping[str, str] | None) -> bytes:
-        metadata: dict[str, Any] = {
-            "resourceVersion": str(self._api.store.rv),
-            "creationTimestamp": None,
-        }
+        metadata: dict[str, Any] = {"resourceVersion": str(self._api.store.rv)}
         if annotations:
             metadata["annotations"] = annotations
         kind, version = self._resource.kind, self._resource.api_version

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from enbloc.sandbox.api import Api
-from enbloc.sandbox.cluster import Event, Namespace, Node, PriorityClass, Sealable, Secret
+from enbloc.sandbox.cluster import (
+    SYSTEM_PRIORITIES,
+    Event,
+    Namespace,
+    Node,
+    PriorityClass,
+    Sealable,
+    Secret,
+)
 from enbloc.sandbox.crds import CustomResourceDefinition
 from enbloc.sandbox.kinds import Conditional, Counted, Kind, Returned
 from enbloc.sandbox.pods import Pod
@@ -16,7 +24,6 @@ from enbloc.sandbox.request import Options
 from enbloc.sandbox.workloads import Budget, Job, Workload
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-_PRIORITIES: Final = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 
 
 def hooks() -> Mapping[str, Kind]:
@@ -57,5 +64,5 @@ def seed(api: Api) -> None:
     for name in _NAMESPACES:
         api.create(namespaces, "", {"metadata": {"name": name}}, options)
     priorities = api.catalog.builtin("priorityclasses", "scheduling.k8s.io")
-    for name, value in _PRIORITIES.items():
+    for name, value in SYSTEM_PRIORITIES.items():
         api.create(priorities, "", {"metadata": {"name": name}, "value": value}, options)

@@ -25,6 +25,7 @@ class Options:
         manager: the field manager.
         named: whether the request names it; else it is the user agent.
         force: an apply takes fields from their owners.
+        verb: create, update or patch.
         validation: what to do about unknown fields: Ignore, Warn or Strict.
         warnings: collected for the answer's `Warning` headers.
     """
@@ -34,6 +35,7 @@ class Options:
     named: bool = True
     force: bool = False
     validation: str = "Warn"
+    verb: str = "create"
     warnings: list[str] = field(default_factory=list)
 
     @staticmethod
@@ -54,9 +56,10 @@ class Options:
             named=bool(query.get("fieldManager")),
             force=query.get("force") in {"true", "1"},
             validation=validation or "Warn",
+            verb=verb,
         )
 
-    def unknown_fields(self, resource: Resource, paths: list[str]) -> None:
+    def unknown_fields(self, resource: Resource, paths: list[str], body: Mapping[str, Any]) -> None:
         """Warn of, or refuse, fields that the schema does not have."""
         texts = [f'unknown field "{path}"' for path in paths]
         if not texts or self.validation == "Ignore":
@@ -99,7 +102,10 @@ class Deletion:
         try:
             seconds = None if grace is None else int(grace)
         except (TypeError, ValueError):
-            raise bad_request(f'gracePeriodSeconds "{grace}" is not a number') from None
+            raise bad_request(
+                f"json: cannot unmarshal {json_name(grace)} into Go struct field "
+                "DeleteOptions.gracePeriodSeconds of type int64"
+            ) from None
         return Deletion(
             seconds,
             propagation,

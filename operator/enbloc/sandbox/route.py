@@ -69,6 +69,8 @@ def resolve(catalog: Catalog, method: str, path: str, query: Mapping[str, str]) 
     if len(rest) > 3 or "" in rest:
         raise no_route()
     resource = catalog.get(group, version, rest[0])
+    if resource is None and not catalog.is_builtin(group):
+        raise NoPath
     if resource is None or (namespace and not resource.namespaced):
         raise no_route()
     name = rest[1] if len(rest) > 1 else ""
@@ -114,6 +116,8 @@ def _check_served(target: Target, method: str) -> None:
 
 def _left_out(target: Target) -> Refused:
     why = _LEFT_OUT.get(target.subresource)
+    if target.resource.custom is not None:
+        return not_found(target.resource, target.name)
     if why is None:
         return no_route()
     return not_allowed(f"{target.what}: {why}")

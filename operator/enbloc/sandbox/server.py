@@ -76,6 +76,12 @@ class Sandbox:
         """http://127.0.0.1:PORT."""
         return f"http://{HOST}:{self._port}"
 
+    @property
+    def watches(self) -> int:
+        """How many watches are open."""
+        tables = self._api.store.tables().values() if self._api is not None else ()
+        return sum(1 for table in tables for _ in table.watchers())
+
     async def start(self) -> None:
         """Listen. Raises OSError if the port is taken."""
         api = self._api = Api(self._clock, hooks())
@@ -157,8 +163,8 @@ class Sandbox:
         for table in self._api.store.tables().values():
             for watcher in table.watchers():
                 watcher.end(expired=expired)
-            if expired:
-                table.forget(self._api.store.advance())
+        if expired:
+            self._api.store.expire()
 
 
 async def serve(sandbox: Sandbox, stop: asyncio.Event) -> None:

@@ -265,6 +265,13 @@ def no_route() -> Refused:
     return Refused(404, "NotFound", "the server could not find the requested resource", {})
 
 
+class NoPath(Refused):
+    """404 in plain text: nothing that the server knows has such a path."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "NotFound", "404 page not found")
+
+
 def not_allowed(
     why: str = "the server does not allow this method on the requested resource",
 ) -> Refused:

@@ -234,21 +234,24 @@ class Store:
 
     def __init__(self) -> None:
         self.rv = 1
+        self._floor = 0
         self._tables: dict[str, Table] = {}
         self._owned: dict[str, dict[tuple[str, Key], None]] = {}
         self.listeners: list[Callable[[str, Change], None]] = []
 
-    def advance(self) -> int:
-        """Skip a resourceVersion, so that all earlier ones are older; the new one."""
+    def expire(self) -> None:
+        """Forget all history: every resourceVersion up to now is too old."""
         self.rv += 1
-        return self.rv
+        self._floor = self.rv
+        for table in self._tables.values():
+            table.forget(self.rv)
 
     def table(self, storage: str) -> Table:
         """The table of that name, made on first use."""
         table = self._tables.get(storage)
         if table is None:
             table = self._tables[storage] = Table(by_node=storage == "pods")
-            table.floor = self.rv
+            table.floor = self._floor
         return table
 
     def tables(self) -> Mapping[str, Table]:

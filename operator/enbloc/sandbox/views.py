@@ -22,6 +22,8 @@ _EVENT: Final = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+#: What the new shape leaves out when it is empty, and the old one does not.
+_OMITTED: Final = frozenset({"reportingController", "reportingInstance"})
 _CORE: Final = {new: old for old, new in _EVENT.items()}
 
 
@@ -31,6 +33,8 @@ def viewed(resource: Resource, item: Item) -> Item:
         return item
     names = _EVENT if resource.group == "events.k8s.io" else {}
     obj = _renamed(item.obj, names)
+    if names:
+        obj = {k: v for k, v in obj.items() if v or k not in _OMITTED}
     obj["apiVersion"] = resource.api_version
     return make_item(item.key, obj, item.managed, item.rv)
 
