@@ -43,7 +43,7 @@ class Store:
             stands = found["metadata"]["resourceVersion"]
             # An update must name the version that it changes, a patch may.
             unnamed = stands if verb == "patch" else None
-            if body["metadata"].get("resourceVersion", unnamed) != stands:
+            if body.get("metadata", {}).get("resourceVersion", unnamed) != stands:
                 raise Conflict(verb, resource.label(), "the object has been modified")
             body = {**found, **body} if verb == "patch" else body
         self.version += 1
