@@ -58,7 +58,7 @@ def test_an_unreachable_server_is_said_once_and_waited_for(tmp_path: Path, comma
 
 def test_a_standby_stops_at_once_and_an_interrupt_is_told_by_130(tmp_path: Path) -> None:
     with server(tmp_path, "scheduler", "--log-format", "json") as process:
-        lines = read_until(process, "Leader election")
+        lines = read_until(process, "Waiting for the Lease")
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=30)
         assert process.returncode == 130

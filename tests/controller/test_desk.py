@@ -14,11 +14,11 @@ from tests.kube.fake import Script, answer, refusal, says, talking_to
 
 from enbloc.controller.desk import Desk
 from enbloc.controller.members import Members
-from enbloc.controller.notices import Notices
 from enbloc.kube.events import Recorder
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.telemetry import Troubles
 
 KEY = GroupKey("n", "a")
 
@@ -29,7 +29,7 @@ class Office:
 
     desk: Desk
     members: Members
-    notices: Notices
+    troubles: Troubles
     server: Script
 
 
@@ -39,11 +39,11 @@ async def office(
 ) -> AsyncGenerator[Office, None]:
     server = Script(*map(says, answers))
     async with talking_to(server) as client:
-        members, notices = Members(), Notices()
+        members, troubles = Members(), Troubles()
         writer = client.fenced(lambda: may_write)
-        desk = Desk(writer, members, notices, Recorder(client, "test"))
+        desk = Desk(writer, members, troubles, Recorder(client, "test"))
         desk.put(group("a"))
-        yield Office(desk, members, notices, server)
+        yield Office(desk, members, troubles, server)
 
 
 def written(version: int = 2) -> Callable[[], web.Response]:
@@ -116,10 +116,10 @@ async def test_a_write_that_may_succeed_later_is_tried_again(
         first, second = await at.desk.reconcile(KEY), await at.desk.reconcile(KEY)
         assert first is not None
         assert second is not None
-        assert at.notices.standing == (said is not None)
+        assert bool(at.troubles.standing) == (said is not None)
         at.server.answers = [says(written())]
         assert await at.desk.reconcile(KEY) is None
-        assert not at.notices.standing
+        assert not at.troubles.standing
 
     told = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
     assert told == ([said] if said else [])
@@ -145,7 +145,7 @@ async def test_a_write_that_is_pointless_is_not_tried_again(
 ) -> None:
     async with office(refused) as at:
         assert await at.desk.reconcile(KEY) is None
-        assert not at.notices.standing
+        assert not at.troubles.standing
 
 
 async def test_a_group_that_is_gone_is_forgotten() -> None:

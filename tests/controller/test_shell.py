@@ -243,7 +243,7 @@ async def test_without_the_crd_it_says_so_once_and_goes_on_when_it_is_applied(
     problems = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
     said = (
         "The server does not serve podgroups.enbloc.dev: kubectl apply -f crds/ "
-        "(the controller goes on by itself)"
+        "(enbloc then goes on by itself)"
     )
     assert problems == [said, said]
     assert all(record.exc_info is None for record in caplog.records)

@@ -18,12 +18,12 @@ from tests.kube.fake import refusal, serving
 
 from enbloc.controller.groups import Groups, Patience
 from enbloc.controller.login import Login
-from enbloc.controller.notices import Notices
 from enbloc.controller.relay import Relay
 from enbloc.controller.watch import NotServedYet, Watch, WatchFailed
 from enbloc.errors import ConfigError
 from enbloc.kube import Client, Cluster
 from enbloc.kube.config import FixedAuth, TokenFile
+from enbloc.telemetry import Troubles
 
 HASTY = Patience(probe=0.05, retries=(0.01,), proven=0.6)
 
@@ -47,15 +47,15 @@ class Log:
 @asynccontextmanager
 async def following(
     server: PodGroupServer, auth: Any = None
-) -> AsyncGenerator[tuple[Log, Notices], None]:
-    log, notices = Log(), Notices()
+) -> AsyncGenerator[tuple[Log, Troubles], None]:
+    log, troubles = Log(), Troubles()
     async with serving(server) as url:
         cluster = Cluster(url, auth=auth or FixedAuth())
         async with Client(cluster, component="test") as client:
-            groups = Groups(client, notices, log.begins, log.seen, HASTY)
+            groups = Groups(client, troubles, log.begins, log.seen, HASTY)
             task = asyncio.create_task(groups.follow())
             try:
-                yield log, notices
+                yield log, troubles
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -68,7 +68,7 @@ def problems(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -> None:
     server = PodGroupServer(group("a"), group("b"))
-    async with following(server) as (log, notices):
+    async with following(server) as (log, troubles):
         await log.until(("begins", ""), (None, "a"), (None, "b"))
         await eventually(lambda: ("watch", f"{ROOT}/podgroups") in server.asked)
         await asyncio.sleep(0.1)
@@ -77,7 +77,7 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
         await log.until(
             ("begins", ""), (None, "a"), (None, "b"), ("MODIFIED", "a"), ("DELETED", "b")
         )
-        assert not notices.standing
+        assert not troubles.standing
 
     assert problems(caplog) == []
     assert "patch" not in {verb for verb, _ in server.asked}
@@ -100,12 +100,12 @@ async def test_a_missing_verb_is_said_in_one_line_and_given_later_is_used(
     server = PodGroupServer(group("a"))
     server.spoil = lambda verb, _: refusal(403, "Forbidden", words) if verb == "watch" else None
     with caplog.at_level(logging.INFO):
-        async with following(server) as (log, notices):
-            await eventually(lambda: notices.standing)
+        async with following(server) as (log, troubles):
+            await eventually(lambda: troubles.standing)
             seen_then = len(log.lines)
             await eventually(lambda: len(log.lines) > seen_then + 3)
             server.spoil = lambda _verb, _path: None
-            await eventually(lambda: not notices.standing)
+            await eventually(lambda: not troubles.standing)
 
     assert problems(caplog) == [f"Cannot watch podgroups.enbloc.dev: {words}"]
 
@@ -113,11 +113,11 @@ async def test_a_missing_verb_is_said_in_one_line_and_given_later_is_used(
 async def test_a_missing_list_verb_is_said_with_the_fix(caplog: pytest.LogCaptureFixture) -> None:
     server = PodGroupServer(group("a"))
     server.spoil = lambda verb, _: refusal(403, "Forbidden", "no") if verb == "list" else None
-    async with following(server) as (log, notices):
-        await eventually(lambda: notices.standing)
+    async with following(server) as (log, troubles):
+        await eventually(lambda: troubles.standing)
         server.spoil = lambda _verb, _path: None
         await log.until(("begins", ""), (None, "a"))
-        assert not notices.standing
+        assert not troubles.standing
 
     words = "Cannot list podgroups.enbloc.dev: 403 Forbidden: no"
     assert problems(caplog) == [f'{words} (grant the verb "list" on podgroups.enbloc.dev)']
@@ -134,9 +134,9 @@ async def test_a_server_that_fails_once_is_nothing_to_tell_of(
 
     server = PodGroupServer(group("a"))
     server.spoil = spoil
-    async with following(server) as (log, notices):
+    async with following(server) as (log, troubles):
         await log.until(("begins", ""), (None, "a"), ("begins", ""), (None, "a"))
-        assert not notices.standing
+        assert not troubles.standing
 
     assert problems(caplog) == []
 
@@ -159,16 +159,16 @@ async def test_discovery_that_lags_behind_is_asked_again(caplog: pytest.LogCaptu
 async def test_a_server_that_is_not_there_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(PodGroupServer()) as url:
         pass
-    notices = Notices()
+    troubles = Troubles()
     async with Client(Cluster(url), component="test") as client:
         log = Log()
-        task = asyncio.create_task(Groups(client, notices, log.begins, log.seen, HASTY).follow())
+        task = asyncio.create_task(Groups(client, troubles, log.begins, log.seen, HASTY).follow())
         await asyncio.sleep(0.3)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     assert len(problems(caplog)) == 1
-    assert problems(caplog)[0].startswith("Cannot list podgroups.enbloc.dev: Cannot connect")
+    assert problems(caplog)[0].startswith("The API server cannot be reached: Cannot connect")
 
 
 async def test_the_token_is_the_clients_and_read_again_when_it_is_refused(tmp_path: Path) -> None:

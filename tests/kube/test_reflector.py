@@ -248,7 +248,7 @@ async def test_a_missing_resource_is_awaited() -> None:
         async with aclosing(reflector.stream()) as items:
             assert await take(items, 1) == ["synced"]
     assert problems[0] is not None
-    assert "is its CustomResourceDefinition applied?" in problems[0]
+    assert "kubectl apply -f crds/" in problems[0]
 
 
 async def test_a_server_that_asks_for_patience_gets_it() -> None:

@@ -18,10 +18,10 @@ from enbloc.live.executor import SLOTS, Executor
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.live.troubles import Troubles
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.pods import PodKey, PodUID
+from enbloc.telemetry import Troubles
 
 
 @dataclass

@@ -12,7 +12,7 @@ from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.reflect import Feeds
 from enbloc.live.statuses import PodConditions
-from enbloc.live.troubles import Troubles
+from enbloc.telemetry import Troubles
 
 
 class Server:

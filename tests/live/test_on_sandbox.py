@@ -246,7 +246,7 @@ async def test_a_missing_permission_to_write_status_is_named_and_the_gang_still_
     async with world.scheduler() as running:
         await world.gang("g", 4)
         await world.until_bound("g-", 4)
-        assert "Not allowed to patch podgroups.enbloc.dev/status" in caplog.text
+        assert 'grant the verb "patch" on podgroups.enbloc.dev/status' in caplog.text
         assert "scheduler-api" in running.health.failed("readyz")
         sandbox.faults.clear()
 

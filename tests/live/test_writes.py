@@ -20,10 +20,10 @@ from enbloc.kube.errors import (
 )
 from enbloc.live.latest import LatestWriter
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.live.troubles import Troubles
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.telemetry import Troubles
 
 GROUP = GroupKey("ns", "g")
 EFFECT = SetGroupStatus(
@@ -120,7 +120,7 @@ async def test_a_write_is_repeated_while_the_server_may_come_to_take_it(
     writer.put("a", 1)
     await writer.settled()
     assert sink.written == [("a", 1)]
-    assert troubles.text() == ""
+    assert not troubles.standing
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ async def test_a_write_that_is_pointless_is_dropped(
     writer.put("a", 1)
     await writer.settled()
     assert sink.written == []
-    assert troubles.text() == ""
+    assert not troubles.standing
 
 
 async def test_a_missing_permission_is_named_once_and_until_it_is_there(
@@ -162,9 +162,10 @@ async def test_a_missing_permission_is_named_once_and_until_it_is_there(
     writer.put("a", 1)
     writer.put("b", 2)
     await asyncio.sleep(0.01)
-    assert "Not allowed to patch pods/status" in troubles.text()
+    [problem] = troubles.standing
+    assert problem.endswith('(grant the verb "patch" on pods/status)')
     await writer.settled()
-    assert troubles.text() == ""
+    assert not troubles.standing
     assert [r.levelname for r in caplog.records] == ["ERROR", "INFO"]
 
 
@@ -178,21 +179,6 @@ async def test_what_cannot_be_written_is_given_up_at_the_end(
     writer.close()
     await writer.settled()
     assert sink.written == []
-
-
-def test_one_message_for_many_is_said_once_and_shown_until_the_last_is_gone(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.INFO)
-    troubles = Troubles()
-    troubles.came("pods", "Server away")
-    troubles.came("nodes", "Server away")
-    troubles.went("pods")
-    assert troubles.text() == "Server away"
-    troubles.went("nodes")
-    troubles.went("nodes")
-    assert troubles.text() == ""
-    assert caplog.messages == ["Server away", "Recovered from: Server away"]
 
 
 # ── statuses ─────────────────────────────────────────────────────────────────────────────────

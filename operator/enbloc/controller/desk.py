@@ -11,16 +11,16 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.controller.members import Members
-from enbloc.controller.notices import Notices
 from enbloc.controller.reconcile import finished, reconcile
 from enbloc.kube import Client, PatchType
 from enbloc.kube.backoff import Backoff
-from enbloc.kube.errors import APIError, Conflict, Fenced, Forbidden, Invalid, NotFound
+from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound
 from enbloc.kube.events import About, Notice, Recorder
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec, names
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.objects import PodGroupObject
+from enbloc.telemetry import Troubles
 
 log = logging.getLogger(__name__)
 
@@ -50,16 +50,16 @@ class Desk:
     Args:
         client: the API, fenced when a Lease is held.
         members: the pods, by group.
-        notices: told what keeps a status from being written.
+        troubles: told what keeps a status from being written.
         recorder: told of groups that ended.
     """
 
     def __init__(
-        self, client: Client, members: Members, notices: Notices, recorder: Recorder
+        self, client: Client, members: Members, troubles: Troubles, recorder: Recorder
     ) -> None:
         self._client = client
         self._members = members
-        self._notices = notices
+        self._troubles = troubles
         self._recorder = recorder
         self._cards: dict[GroupKey, _Card] = {}
 
@@ -122,7 +122,7 @@ class Desk:
             )
         except APIError as error:
             return self._failed(card, error)
-        self._notices.say(_WRITING, None)
+        self._troubles.say(_WRITING, None)
         card.backoff.reset()
         ended = finished(patch)
         if ended is not None and finished(card.status) is None:
@@ -142,11 +142,8 @@ class Desk:
             return None
         if isinstance(error, Fenced) or error.has_cause("NamespaceTerminating"):
             return None
-        if isinstance(error, Forbidden):
-            grant = f'{error} (grant the verb "{error.verb}" on {error.resource})'
-            self._notices.say(_WRITING, grant)
-        elif not isinstance(error, Conflict):  # a namesake, or a write in between: both show soon
-            self._notices.say(_WRITING, str(error))
+        if not isinstance(error, Conflict):  # a namesake, or a write in between: both show soon
+            self._troubles.say(_WRITING, error.advice)
         return card.backoff.next()
 
     def _now(self) -> float:

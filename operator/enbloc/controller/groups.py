@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.controller.login import Login
-from enbloc.controller.notices import Notices
 from enbloc.controller.watch import NotServedYet, Seen, Watch, WatchFailed
 from enbloc.errors import ConfigError
 from enbloc.kube import APIError, Client
 from enbloc.kube.backoff import Backoff
-from enbloc.kube.errors import Forbidden, NotFound
 from enbloc.kube.paths import POD_GROUPS
+from enbloc.telemetry import Troubles
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +43,7 @@ class Groups:
 
     Args:
         client: the API.
-        notices: told what stands in the way.
+        troubles: told what stands in the way.
         begins: called before all PodGroups are told of anew.
         seen: told of every PodGroup.
         patience: how long to wait for what.
@@ -53,13 +52,13 @@ class Groups:
     def __init__(
         self,
         client: Client,
-        notices: Notices,
+        troubles: Troubles,
         begins: Callable[[], None],
         seen: Seen,
         patience: Patience = Patience(),
     ) -> None:
         self._client = client
-        self._notices = notices
+        self._troubles = troubles
         self._begins = begins
         self._seen = seen
         self._patience = patience
@@ -88,25 +87,17 @@ class Groups:
         while True:
             try:
                 await self._client.page(POD_GROUPS, limit=1)
-            except NotFound:
-                problem = (
-                    f"the server does not serve {POD_GROUPS.label()}: kubectl apply -f crds/ "
-                    "(the controller goes on by itself)"
-                )
-            except Forbidden as error:
-                problem = f'{error} (grant the verb "{error.verb}" on {error.resource})'
             except APIError as error:
-                problem = str(error)
+                self._troubles.say(_LISTING, error.advice)
+                await asyncio.sleep(self._patience.probe)
             else:
-                self._notices.say(_LISTING, None)
+                self._troubles.say(_LISTING, None)
                 return
-            self._notices.say(_LISTING, problem)
-            await asyncio.sleep(self._patience.probe)
 
     def _failed(self, problem: str) -> None:
         # Once is nothing to tell of: a server that restarts, a kind that is applied anew.
         if self._problem is not None:
-            self._notices.say(_WATCHING, problem)
+            self._troubles.say(_WATCHING, problem)
         else:
             log.info("Watching again: %s", problem)
         self._problem = problem
@@ -114,5 +105,5 @@ class Groups:
     def _proven(self) -> None:
         """Kopf works."""
         self._problem = None
-        self._notices.say(_WATCHING, None)
+        self._troubles.say(_WATCHING, None)
         self._backoff.reset()

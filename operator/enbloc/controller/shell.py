@@ -23,7 +23,6 @@ from enbloc.controller.desk import Desk
 from enbloc.controller.feeds import JobObject, follow_jobs, follow_pods
 from enbloc.controller.groups import Groups
 from enbloc.controller.members import Members
-from enbloc.controller.notices import Notices
 from enbloc.controller.pacer import Pacer
 from enbloc.kube import Client, Elector, LeaseLost, Reflector, load
 from enbloc.kube.events import Recorder
@@ -33,7 +32,7 @@ from enbloc.kube.paths import JOBS, PODS, Resource
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import PodObject
-from enbloc.telemetry import Health
+from enbloc.telemetry import Health, Troubles
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +56,12 @@ class Controller:
     def __init__(self, client: Client, options: Options, health: Health) -> None:
         self._client = client
         self._options = options
-        self._notices = Notices()
+        self._troubles = Troubles()
         self._members = Members()
         self._elector = self._candidate() if options.leader_elect else None
         writer = client.fenced(self._elector.holds) if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
-        self._desk = Desk(writer, self._members, self._notices, self._recorder)
+        self._desk = Desk(writer, self._members, self._troubles, self._recorder)
         self._pacer = Pacer(self._desk.reconcile)
         self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
         self._jobs = Reflector(client, JOBS, JobObject, report=self._says(JOBS))
@@ -71,7 +70,7 @@ class Controller:
         self._stopping = False
         self._beat = time.monotonic()
         health.register("controller-loop", self._beats, "livez", "healthz")
-        health.register("controller-api", lambda: not self._notices.standing, "readyz")
+        health.register("controller-api", lambda: not self._troubles.standing, "readyz")
         health.register("controller-running", lambda: not self._stopping, "readyz")
         if self._elector is not None:
             health.register("controller-lease", self._reigns_rightly, "healthz", "readyz")
@@ -120,7 +119,7 @@ class Controller:
             await synced.wait()  # or groups would seem to have no members
         log.info("Keeping the status of PodGroups")
         try:
-            await Groups(self._client, self._notices, self._desk.clear, self._seen).follow()
+            await Groups(self._client, self._troubles, self._desk.clear, self._seen).follow()
         finally:
             await self._pacer.close()
 
@@ -159,7 +158,7 @@ class Controller:
         return until == float("-inf") or boot_clock() < until + LEASE_SLACK_SECONDS
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
-        return partial(self._notices.say, f"watching {resource.label()}")
+        return partial(self._troubles.say, f"watching {resource.label()}")
 
     def _candidate(self) -> Elector:
         return Elector(
@@ -167,7 +166,7 @@ class Controller:
             namespace=self._options.lease_namespace or self._client.cluster.namespace,
             name=names.CONTROLLER_LEASE,
             identity=identity(socket.gethostname()),
-            report=partial(self._notices.say, "leader election"),
+            report=partial(self._troubles.say, "leader election"),
         )
 
 

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from enbloc.errors import EnblocError
+from enbloc.model.names import API_GROUP
 
 
 class APIError(EnblocError):
@@ -64,6 +65,11 @@ class APIError(EnblocError):
             filter(None, (status, self.message))
         )
 
+    @property
+    def advice(self) -> str:
+        """What is wrong in one line for the one who runs enbloc, with the fix if one is known."""
+        return str(self)
+
     def has_cause(self, reason: str) -> bool:
         """Whether the Status names this cause, as in details.causes[].reason."""
         causes = self.details.get("causes") or ()
@@ -78,6 +84,16 @@ class NotFound(APIError):
         """Whether the server does not serve the resource at all (no CustomResourceDefinition)."""
         return not self.details.get("name") and not self.details.get("kind")
 
+    @property
+    def advice(self) -> str:
+        """A kind of ours that is not served has yet to be applied."""
+        if not self.resource_missing or API_GROUP not in self.resource:
+            return str(self)
+        return (
+            f"the server does not serve {self.resource}: kubectl apply -f crds/ "
+            "(enbloc then goes on by itself)"
+        )
+
 
 class Conflict(APIError):
     """409: the object is not what the request assumed."""
@@ -89,6 +105,11 @@ class AlreadyExists(Conflict):
 
 class Forbidden(APIError):
     """403: the role of this process lacks the verb, or admission refused."""
+
+    @property
+    def advice(self) -> str:
+        """A role can be given the verb."""
+        return f'{self} (grant the verb "{self.verb}" on {self.resource})'
 
 
 class Unauthorized(APIError):
@@ -136,6 +157,11 @@ class Unreachable(APIError):
     def outcome_unknown(self) -> bool:  # type: ignore[override]  # depends on the instance here
         """Whether the request may have taken effect."""
         return self.sent
+
+    @property
+    def advice(self) -> str:
+        """The same for whatever was asked for, so that it is said once."""
+        return f"the API server cannot be reached: {self.message}; trying again"
 
 
 class Fenced(APIError):

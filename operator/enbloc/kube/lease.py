@@ -253,7 +253,7 @@ class Elector:
         # Losing a race for the Lease is no problem to tell of.
         before, self.last_error = self.last_error, error
         if str(error) != str(before) and not isinstance(error, Conflict):
-            self._report(str(error) if error is not None else None)
+            self._report(None if error is None else error.advice)
 
 
 def _micro_time() -> str:

@@ -107,15 +107,7 @@ class Reflector(Generic[T]):
     @property
     def problem(self) -> str | None:
         """What is wrong, for people; None while all is well."""
-        error = self.last_error
-        if isinstance(error, NotFound):
-            return (
-                f"cannot {error.verb} {error.resource}: the server does not serve "
-                f"{self.resource.api_version}; is its CustomResourceDefinition applied?"
-            )
-        if isinstance(error, Forbidden):
-            return f'{error} (grant the verb "{error.verb}" on {error.resource})'
-        return str(error) if error is not None else None
+        return None if self.last_error is None else self.last_error.advice
 
     async def stream(self) -> AsyncGenerator[Item[T], None]:
         """What changes, for ever; every error is retried and seen in ``last_error``.

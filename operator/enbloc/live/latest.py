@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, Forbidden, Invalid, NotFound
-from enbloc.live.troubles import Troubles, advice
+from enbloc.telemetry import Troubles
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -85,7 +85,7 @@ class LatestWriter(Generic[K, V]):
         except Forbidden as error:
             if error.has_cause(NAMESPACE_TERMINATING):
                 return True
-            self._troubles.came(self._name, advice(error))
+            self._troubles.say(self._name, error.advice)
             return False
         except APIError as error:
             logger.debug("Will say it of %s again: %s", key, error)
@@ -93,5 +93,5 @@ class LatestWriter(Generic[K, V]):
         except Exception:  # a bug of ours costs what was to be said, not the scheduler
             logger.exception("Failed to say it of %s", key)
         else:
-            self._troubles.went(self._name)
+            self._troubles.say(self._name, None)
         return True

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar, assert_never
 
 import msgspec
@@ -26,7 +27,7 @@ from enbloc.engine.events import (
 from enbloc.kube import items
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError, NotFound, Unreachable
+from enbloc.kube.errors import APIError
 from enbloc.kube.items import HasMeta, Meta, Timing
 from enbloc.kube.paths import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.kube.reflector import Reflector
@@ -34,12 +35,12 @@ from enbloc.live.group_status import GroupObject
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.live.troubles import Troubles
 from enbloc.model import codec
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import Metadata
 from enbloc.model.pods import PodKey, PodUID
+from enbloc.telemetry import Troubles
 
 T = TypeVar("T", bound=HasMeta)
 
@@ -191,25 +192,6 @@ class Feeds:
         seen: Callable[[T], Event],
         gone: Callable[[Meta], Event],
     ) -> Feed[T]:
-        what = f"watching {resource.label()}"
-
-        def report(problem: str | None) -> None:
-            if problem is None:
-                self.troubles.went(what)
-            else:
-                self.troubles.came(what, _advice(resource, reflector.last_error, problem))
-
+        report = partial(self.troubles.say, f"watching {resource.label()}")
         reflector = Reflector(self.client, resource, shape, timing=self.timing, report=report)
         return Feed(stream, reflector, seen, gone, self.inbox, self.notes)
-
-
-def _advice(resource: Resource, error: APIError | None, problem: str) -> str:
-    """What a stream's problem means for the one who runs enbloc."""
-    if resource is POD_GROUPS and isinstance(error, NotFound):
-        return (
-            "The PodGroup CRD is missing, and nothing is scheduled without it: "
-            "kubectl apply -f crds/ (enbloc then goes on by itself)"
-        )
-    if isinstance(error, Unreachable):
-        return f"The API server cannot be reached: {error.message}; trying again"
-    return problem[:1].upper() + problem[1:]

@@ -9,6 +9,7 @@ import logging
 import socket
 import uuid
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from enbloc.config import default_profiles
@@ -27,9 +28,8 @@ from enbloc.live.notes import FLUSH_SECONDS, Notes
 from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.report import count_groups
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.live.troubles import Troubles
 from enbloc.model import names
-from enbloc.telemetry import Health
+from enbloc.telemetry import Health, Troubles
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0
@@ -178,22 +178,16 @@ class Scheduler:
             health.register("scheduler-lease", lambda: reigns_rightly(elector), "healthz", "readyz")
         for feed in self._feeds:
             health.register(f"{feed.stream}-synced", feed.synced.is_set, "readyz")
-        health.register("scheduler-api", lambda: not self._troubles.text(), "readyz")
+        health.register("scheduler-api", lambda: not self._troubles.standing, "readyz")
         health.register("scheduler-running", lambda: not self._stopping, "readyz")
 
     def _candidate(self) -> Elector:
-        def report(problem: str | None) -> None:
-            if problem is None:
-                self._troubles.went("the Lease")
-            else:
-                self._troubles.came("the Lease", f"Leader election: {problem}")
-
         return Elector(
             self._client,
             namespace=self._options.lease_namespace or self._client.cluster.namespace,
             name=names.SCHEDULER_LEASE,
             identity=lease.identity(socket.gethostname()),
-            report=report,
+            report=partial(self._troubles.say, "leader election"),
         )
 
 

@@ -15,10 +15,10 @@ from enbloc.kube.errors import Conflict
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, cut, time_text, wanted
 from enbloc.live.latest import LatestWriter
-from enbloc.live.troubles import Troubles
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import SCHEDULER_MANAGER
 from enbloc.model.pods import Pod, PodUID
+from enbloc.telemetry import Troubles
 
 
 @dataclass(frozen=True, slots=True)
