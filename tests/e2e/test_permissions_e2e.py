@@ -24,7 +24,7 @@ def requests(target: ControlPlaneTarget) -> Iterator[tuple[Request, dict[str, An
     """Every request of ours, with its entry in the audit log."""
     components = {user_name(component): component for component in ROLES}
     for event in target.cp.audit_events():
-        component = components.get(event["user"]["username"])
+        component = components.get(event["user"].get("username", ""))  # none: 401
         about = event.get("objectRef")
         if component is None or about is None:  # somebody else, or a URL such as /version
             continue

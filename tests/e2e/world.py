@@ -126,8 +126,14 @@ class World:
         self.observer.judge(self.namespace, self._minimums)
         for server in self.servers:
             if server.pid:
-                code = await server.end()
-                assert code == 0, f"{server.name} ended with {code}\n{server.tail()}"
+                await self._ends_well(server)
+
+    async def _ends_well(self, server: Server) -> None:
+        """It stops when it is asked to, with exit code 0."""
+        # Python itself cannot be asked while it starts.
+        await self.until(lambda: bool(server.text()), f"the {server.name} has begun")
+        code = await server.end()
+        assert code == 0, f"{server.name} ended with {code}\n{server.tail()}"
 
     async def _clean(self) -> None:
         for resource in (JOBS, POD_GROUPS, PODS):
