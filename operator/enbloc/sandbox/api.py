@@ -128,10 +128,7 @@ class Api:
         if not isinstance(body.get("metadata", {}), dict):
             raise status.bad_request("metadata must be an object")
         _check_kind(resource, body)
-        if resource.custom is not None:
-            obj, unknown = resource.custom.read(body)
-        else:
-            obj, unknown = _builtin(resource, body)
+        obj, unknown = parsed(resource, body)
         options.unknown_fields(resource, unknown, body)
         rest = {k: v for k, v in obj.items() if k not in {"kind", "apiVersion", "metadata"}}
         metadata = obj.get("metadata") or {}
@@ -279,8 +276,10 @@ class Api:
         options: Options,
         subresource: str,
     ) -> tuple[fields.Manager, ...]:
+        # The API server forgets the time of who scales.
+        time = "" if subresource == "scale" else self.now()
         who = fields.Manager(
-            options.manager, "Update", resource.api_version, subresource, self.now(), frozenset()
+            options.manager, "Update", resource.api_version, subresource, time, frozenset()
         )
         reset = ("status",) if self._has_status(resource) and not subresource else ()
         return fields.after_update(
@@ -428,7 +427,10 @@ def _reset_status(resource: Resource, obj: dict[str, Any]) -> None:
             obj["status"] = types.zero(kind.fields["status"])
 
 
-def _builtin(resource: Resource, body: Document) -> tuple[dict[str, Any], list[str]]:
+def parsed(resource: Resource, body: Document) -> tuple[dict[str, Any], list[str]]:
+    """A fresh document of this kind, and the paths that its schema does not have; Refused 400."""
+    if resource.custom is not None:
+        return resource.custom.read(body)
     kind = types.builtin_type(resource.group, resource.version, resource.kind)
     try:
         return types.read_builtin(kind, body)

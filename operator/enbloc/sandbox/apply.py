@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from enbloc.sandbox import fields, status
-from enbloc.sandbox.api import Api
+from enbloc.sandbox.api import Api, parsed
 from enbloc.sandbox.fields import Manager, Path, Paths, element, keyed
 from enbloc.sandbox.request import Options
 from enbloc.sandbox.route import Target
@@ -99,6 +99,11 @@ def _check(target: Target, body: Document, options: Options) -> None:
             f"the name of the object ({metadata['name']}) does not match the name on the URL "
             f"({target.name})"
         )
+    if unknown := parsed(target.resource, body)[1]:
+        texts = [f".{path}: field not declared in schema" for path in unknown]
+        text = texts[0] if len(texts) == 1 else "\n  ".join(["errors:", *texts])
+        where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {named}"
+        raise status.Refused(500, "", f"failed to create typed patch object ({where}): {text}")
 
 
 def _apart(target: Target, document: Document) -> dict[str, Any]:

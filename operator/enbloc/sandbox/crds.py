@@ -150,6 +150,9 @@ class CustomResourceDefinition(Kind):
     def written(self, api: Api, obj: Document) -> None:
         """Serve it."""
         name = obj["metadata"]["name"]
+        if not any(one.storage == name for one in api.catalog):
+            # Nobody can have seen the kind before it was served.
+            api.store.table(name).forget(api.store.rv)
         for resource in [one for one in api.catalog if one.storage == name]:
             api.catalog.remove(resource)
         served = list(resources(obj))
@@ -184,7 +187,7 @@ def _check_versions(versions: Sequence[Document]) -> list[FieldError]:
     for i, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             field = f"spec.versions[{i}].schema.openAPIV3Schema"
-            errors.append(required(field, "schemas are required"))
+            errors.append(required(field))
     return errors
 
 

@@ -120,10 +120,10 @@ def _check_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
 
 
 def _check_owners(references: Sequence[Mapping[str, str]]) -> list[FieldError]:
-    names = {"apiVersion": "version", "kind": "kind", "name": "name", "uid": "uid"}
+    names = {"apiVersion": "version ", "kind": "", "name": "", "uid": ""}
     return [
-        wrong(f"metadata.ownerReferences[{i}].{key}", "", f"{name} must not be empty")
-        for i, owner in enumerate(references)
+        wrong(f"metadata.ownerReferences.{key}", "", f"{name}must not be empty")
+        for owner in references
         for key, name in names.items()
         if not owner.get(key)
     ]

@@ -9,10 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from enbloc.sandbox.catalog import Resource
-from enbloc.sandbox.status import bad_request, cannot_handle, invalid_options, not_supported
+from enbloc.sandbox.status import (
+    Unnamed,
+    bad_request,
+    cannot_handle,
+    invalid,
+    invalid_options,
+    not_supported,
+    wrong,
+)
+from enbloc.sandbox.store import encode
+from enbloc.sandbox.types import json_name
 
 _VALIDATION = ("", "Ignore", "Strict", "Warn")
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
+_PATCH = Unnamed()
 _KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
@@ -65,9 +76,11 @@ class Options:
         if not texts or self.validation == "Ignore":
             return
         if self.validation == "Strict":
-            raise bad_request(
-                f"{cannot_handle(resource)}: strict decoding error: {', '.join(texts)}"
-            )
+            why = f"strict decoding error: {', '.join(texts)}"
+            if self.verb == "patch":
+                text = encode(body).decode()
+                raise invalid(_PATCH, "", [wrong("patch", text, why)])
+            raise bad_request(f"{cannot_handle(resource)}: {why}")
         self.warnings += texts
 
 

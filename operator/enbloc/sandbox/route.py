@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.sandbox.catalog import Catalog, Resource
-from enbloc.sandbox.status import Refused, no_route, not_allowed
+from enbloc.sandbox.status import NoPath, Refused, no_route, not_allowed, not_found
 from enbloc.sandbox.store import Key
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

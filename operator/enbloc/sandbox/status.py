@@ -234,20 +234,24 @@ def invalid(resource: Named, name: str, errors: Sequence[FieldError]) -> Refused
     details: dict[str, Any] = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
-    details |= {"kind": resource.kind, "causes": [error.cause() for error in errors]}
+    if resource.kind:
+        details["kind"] = resource.kind
+    details |= {"causes": [error.cause() for error in errors]}
     return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {listed}', details)
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
-    kind: str
-    group: str = "meta.k8s.io"
+class Unnamed:
+    """What is no resource and yet refused as one: options, patches."""
+
+    kind: str = ""
+    group: str = ""
     plural: str = ""
 
 
 def invalid_options(kind: str, *errors: FieldError) -> Refused:
     """422 for wrong query parameters; `kind` is ListOptions, CreateOptions and so on."""
-    return invalid(_Options(kind), "", errors)
+    return invalid(Unnamed(kind, "meta.k8s.io"), "", errors)
 
 
 def bad_request(message: str) -> Refused:

@@ -20,6 +20,9 @@ TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 _TIME: Final = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Both inside a text that quotes an object, perhaps with escaped quotation marks.
+_EMBEDDED_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_EMBEDDED_VERSION: Final = re.compile(r'(resourceVersion\\*":\\*")\d+')
 #: Ages in tables, "3s"; generated suffixes and other things that are never the same twice.
 _AGE: Final = re.compile(r"^(\d+[smhd])+$|^<invalid>$")
 
@@ -88,6 +91,10 @@ class Api:
             )
         return Reply(status, parsed, found)
 
+    def note(self, what: str, status: int, body: Any) -> None:
+        """Something else worth comparing."""
+        self.transcript.append({"request": what, "status": status, "body": self.normal(body)})
+
     async def watch(self, path: str, *, events: int, seconds: float = 5.0) -> list[Any]:
         """The first events of a watch, which is opened here and now."""
         found: list[Any] = []
@@ -129,7 +136,7 @@ class Api:
         """The value, with names for what is never the same twice."""
         if isinstance(value, dict):
             return {
-                name: self.normal(value[name], name)
+                self._named(name): self.normal(value[name], name)
                 for name in sorted(value)
                 if name not in ("remainingItemCount", "selfLink")
             }
@@ -145,5 +152,7 @@ class Api:
             if key == "cells" and _AGE.match(value):
                 return "{age}"
             text = re.sub(r"in record \(\d+\)", "in record ({version})", self._named(value))
-            return re.sub(r'"resourceVersion":"\d+"', '"resourceVersion":"{version}"', text)
+            text = re.sub(r"(too old resource version: 1) \(\d+\)", r"\1 ({version})", text)
+            text = _EMBEDDED_TIME.sub("{time}", text)
+            return _EMBEDDED_VERSION.sub(r"\1{version}", text)
         return value
