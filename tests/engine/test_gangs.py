@@ -501,3 +501,20 @@ def test_a_bind_that_the_watch_shows_before_its_answer_is_told_of_once_all_the_s
     cluster.settle()
     [event] = cluster.events("Scheduled")
     assert event.note == "Successfully assigned ns/p to n1"
+
+
+def test_a_label_that_contradicts_the_annotation_is_named_once() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    cluster.group("train", 2)
+    cluster.pod("p", "train", group_conflict="other")
+    cluster.change("p", priority=1)
+    cluster.pod("sitting", "train", group_conflict="other", node="n1")
+    cluster.settle()
+    [event] = cluster.events("PodGroupAmbiguous")
+    assert event.note == (
+        "the annotation enbloc.dev/pod-group names train, the label other; "
+        "the annotation counts, so make them the same"
+    )
+    cluster.delete("p")
+    cluster.settle()

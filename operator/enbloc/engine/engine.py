@@ -134,6 +134,8 @@ class Engine:
         if pod.group is None and key not in self._groups and not self._needs_us(pod):
             return
         self._group_of[pod.uid] = key
+        if pod.group_conflict and pod.scheduler in self._profiles and not pod.node:
+            self._reporter.ambiguous(pod, pod.scheduler)
         self._members(key, solo=pod.group is None).put(pod)
         confirmed = self._plans.seen(pod, key)
         if confirmed is not None:  # the watch was quicker than the answer

@@ -15,7 +15,7 @@ from enbloc.engine.members import Members
 from enbloc.engine.queue import Item, Place
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import SCHEDULER_REPORTER, EventReason, Reason
+from enbloc.model.names import POD_GROUP_KEY, SCHEDULER_REPORTER, EventReason, Reason
 from enbloc.model.pods import Pod, PodUID
 
 _NOTE_LIMIT = 1024
@@ -41,10 +41,12 @@ class Reporter:
         self._statuses: dict[GroupKey, SetGroupStatus] = {}
         self._pods: dict[PodUID, tuple[Reason, str]] = {}
         self._said: dict[GroupKey, Reason] = {}
+        self._ambiguous: set[PodUID] = set()
 
     def forget_pod(self, uid: PodUID) -> None:
         """A pod is gone."""
         self._pods.pop(uid, None)
+        self._ambiguous.discard(uid)
 
     def forget_group(self, key: GroupKey) -> None:
         """A group is gone."""
@@ -120,11 +122,30 @@ class Reporter:
         note = f"Successfully assigned {pod.key} to {node}"
         self._emit_pod(pod, EventType.NORMAL, EventReason.SCHEDULED, "Binding", note, reporter)
 
+    def ambiguous(self, pod: Pod, reporter: str) -> None:
+        """A pod's label and annotation name different groups: say once which one counts."""
+        if pod.uid in self._ambiguous:
+            return
+        self._ambiguous.add(pod.uid)
+        assert pod.group is not None, "a label that differs differs from an annotation"
+        note = (
+            f"the annotation {POD_GROUP_KEY} names {pod.group.name}, the label "
+            f"{pod.group_conflict}; the annotation counts, so make them the same"
+        )
+        self._emit_pod(
+            pod,
+            EventType.WARNING,
+            EventReason.POD_GROUP_AMBIGUOUS,
+            "Scheduling",
+            note,
+            reporter,
+        )
+
     def missing_group(self, facts: GroupFacts, reporter: str) -> None:
         """Members wait for a PodGroup that does not exist: perhaps a typo."""
         note = (
             f"PodGroup {facts.key} not found; create it, or mend the pod's annotation or label "
-            "enbloc.dev/pod-group"
+            f"{POD_GROUP_KEY}"
         )
         for pod in facts.pending:
             self._emit_pod(
