@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from enbloc.api import PodGroupStatus
 from enbloc.controller.members import Member
-from enbloc.controller.reconcile import MESSAGE_LENGTH, StatusPatch, clip, reconcile
+from enbloc.controller.reconcile import StatusPatch, reconcile
 from enbloc.model.groups import Group, GroupKey, Memory, Role
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, PodUID
+from enbloc.model.text import MESSAGE_LIMIT
 
 NOW = 1_700_000_000.0
 KEY = GroupKey("team-a", "train")
@@ -381,12 +382,6 @@ def test_the_counts_are_of_live_members() -> None:
     ]
 
 
-def test_a_long_message_is_cut_at_a_word() -> None:
-    assert clip("short") == "short"
-    assert clip("one two three", 9) == "one two…"
-    assert clip("x" * 20, 9) == "x" * 8 + "…"
-
-
 # ── laws ─────────────────────────────────────────────────────────────────────────────────────
 
 a_phase = st.sampled_from(list(Phase))
@@ -427,7 +422,7 @@ a_group = st.builds(
     ),
     problem=st.sampled_from(["", "spec.minResources: no"]),
 )
-words = st.text("ab ", max_size=2 * MESSAGE_LENGTH)
+words = st.text("ab ", max_size=2 * MESSAGE_LIMIT)
 a_verdict = st.sampled_from(
     [
         ("True", "Scheduled"),

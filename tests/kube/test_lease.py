@@ -314,3 +314,18 @@ def test_identities_are_unlike_each_other() -> None:
     assert identity("pod-1").startswith("pod-1_")
     assert identity("pod-1") != identity("pod-1")
     assert boot_clock() <= boot_clock()
+
+
+@pytest.mark.parametrize(
+    ("ago", "well"),
+    [
+        pytest.param(float("inf"), True, id="a standby"),
+        pytest.param(-5.0, True, id="a leader"),
+        pytest.param(10.0, True, id="one that is about to notice that it is none"),
+        pytest.param(60.0, False, id="one that should have noticed long ago"),
+    ],
+)
+async def test_a_leader_that_outlives_its_lease_is_noticed(*, ago: float, well: bool) -> None:
+    elector = Elector(MemoryClient(Store()), namespace="ns", name="l", identity="me")
+    elector.valid_until = boot_clock() - ago
+    assert elector.reigns_rightly() is well

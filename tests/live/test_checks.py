@@ -7,17 +7,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 
-import pytest
-from tests.kube.memory import MemoryClient, Store
-
 from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
-from enbloc.kube.lease import Elector, boot_clock
 from enbloc.kube.options import Options
 from enbloc.live import checks
-from enbloc.live.checks import Beat, reigns_rightly, step_ends
+from enbloc.live.checks import step_ends
 from enbloc.live.inbox import Inbox
 from enbloc.live.loop import Loop
 from enbloc.live.scheduler import Scheduler
@@ -35,36 +31,11 @@ class Idle:
         return None
 
 
-async def test_a_loop_that_gives_turns_beats() -> None:
-    beat = Beat()
-    beating = asyncio.create_task(beat.run())
-    await asyncio.sleep(0)
-    assert beat.recent()
-    beat._last -= checks.OLDEST_BEAT
-    assert not beat.recent()
-    beating.cancel()
-
-
 def test_a_step_that_never_ends_is_noticed() -> None:
     loop = Loop(Idle(), Inbox(), lambda *_: None, lambda: 0.0, lambda: True)
     assert step_ends(loop)
     loop.busy_since = time.monotonic() - checks.LONGEST_STEP
     assert not step_ends(loop)
-
-
-@pytest.mark.parametrize(
-    ("ago", "well"),
-    [
-        pytest.param(float("inf"), True, id="a standby"),
-        pytest.param(-5.0, True, id="a leader"),
-        pytest.param(10.0, True, id="one that is about to notice that it is none"),
-        pytest.param(60.0, False, id="one that should have noticed long ago"),
-    ],
-)
-async def test_a_leader_that_outlives_its_lease_is_noticed(*, ago: float, well: bool) -> None:
-    elector = Elector(MemoryClient(Store()), namespace="ns", name="l", identity="me")
-    elector.valid_until = boot_clock() - ago
-    assert reigns_rightly(elector) is well
 
 
 async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:

@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
-from enbloc.live.group_status import NOTHING, Shown, ShownCondition, cut, time_text, wanted
+from enbloc.live.group_status import NOTHING, Shown, ShownCondition, wanted
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import RoleStatusObject
+from enbloc.model.times import time_text
 
 T0, T1 = 1_800_000_000.7, 1_800_000_060.2
 
@@ -88,20 +87,3 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
     assert (
         wanted(effect(scheduled(True), roles=(RoleSucceeded("ps", 1),)), shown, T1) == shown.own()
     )
-
-
-def test_times_are_whole_seconds_in_utc() -> None:
-    assert time_text(0.9) == "1970-01-01T00:00:00Z"
-    assert time_text(None) is None
-
-
-@given(st.text(min_size=0, max_size=3000))
-def test_a_message_fits_and_keeps_its_beginning(message: str) -> None:
-    short = cut(message)
-    assert len(short) <= 1024
-    assert message.startswith(short.removesuffix("…"))
-    assert len(message) > 1024 or short == message
-
-
-def test_a_long_message_is_cut_between_words() -> None:
-    assert cut("three little words", limit=14) == "three little…"

@@ -18,16 +18,15 @@ InvalidSpec, the counts, Starting or Running, and how the group ended.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase
+from enbloc.model.text import clipped
+from enbloc.model.times import time_text
 
-#: The longest message that the CRD takes, in characters.
-MESSAGE_LENGTH: Final = 1024
 _COUNTS: Final = ("members", "scheduled", "ready")
 
 StatusPatch = dict[str, Any]
@@ -116,14 +115,6 @@ def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The condition by which a status says that the group ended; None if it does not."""
     found = (c for c in status.get("conditions") or () if c["type"] == Condition.FINISHED)
     return next((condition for condition in found if condition["status"] == "True"), None)
-
-
-def clip(message: str, length: int = MESSAGE_LENGTH) -> str:
-    """The message, cut at a word if it is longer than that many characters."""
-    if len(message) <= length:
-        return message
-    head, _, _ = message[: length - 1].rpartition(" ")
-    return (head or message[: length - 1]) + "…"
 
 
 def _counts(members: Iterable[Member]) -> dict[str, int]:
@@ -253,9 +244,9 @@ def _condition(
         "type": str(type_),
         "status": verdict.status,
         "reason": str(verdict.reason),
-        "message": clip(verdict.message),
+        "message": clipped(verdict.message),
         "observedGeneration": generation,
-        "lastTransitionTime": before["lastTransitionTime"] if before and same else _time(now),
+        "lastTransitionTime": before["lastTransitionTime"] if before and same else time_text(now),
     }
 
 
@@ -276,8 +267,3 @@ def _ours(status: Mapping[str, Any]) -> StatusPatch:
     if roles:
         ours["roles"] = sorted(roles, key=lambda role: str(role["name"]))
     return ours
-
-
-def _time(seconds: float) -> str:
-    """RFC 3339 in UTC, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -14,7 +14,6 @@ A standby follows pods and Jobs; kopf runs, and anything is written, only while 
 import asyncio
 import logging
 import socket
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -26,20 +25,16 @@ from enbloc.controller.members import Members
 from enbloc.controller.pacer import Pacer
 from enbloc.kube import Client, Elector, LeaseLost, Reflector, load
 from enbloc.kube.events import Recorder
-from enbloc.kube.lease import boot_clock, identity
+from enbloc.kube.lease import identity
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import JOBS, PODS, Resource
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import PodObject
-from enbloc.telemetry import Health, Troubles
+from enbloc.telemetry import Beat, Health, Troubles
 
 log = logging.getLogger(__name__)
 
-#: A loop that did not get to its beat for so long is stuck (seconds).
-STUCK_SECONDS: Final = 30.0
-#: A leader that did not stop so long after it may write no more is stuck (seconds).
-LEASE_SLACK_SECONDS: Final = 25.0
 #: How long a stop waits for events to be written (seconds).
 FLUSH_SECONDS: Final = 2.0
 
@@ -68,12 +63,12 @@ class Controller:
         self._synced = {PODS.plural: asyncio.Event(), JOBS.plural: asyncio.Event()}
         self._stop = options.stop or asyncio.Event()
         self._stopping = False
-        self._beat = time.monotonic()
-        health.register("controller-loop", self._beats, "livez", "healthz")
+        self._beat = Beat()
+        health.register("controller-loop", self._beat.recent, "livez", "healthz")
         health.register("controller-api", lambda: not self._troubles.standing, "readyz")
         health.register("controller-running", lambda: not self._stopping, "readyz")
         if self._elector is not None:
-            health.register("controller-lease", self._reigns_rightly, "healthz", "readyz")
+            health.register("controller-lease", self._elector.reigns_rightly, "healthz", "readyz")
         for name, synced in self._synced.items():
             health.register(f"controller-{name}-synced", synced.is_set, "readyz")
 
@@ -93,7 +88,7 @@ class Controller:
             follow_pods(self._pods.stream(), members, ask, synced[PODS.plural]),
             follow_jobs(self._jobs.stream(), members, ask, synced[JOBS.plural]),
             self._recorder.run(),
-            self._beats_on(),
+            self._beat.run(),
             self._stop.wait(),
         )
         tasks = [asyncio.ensure_future(work) for work in works]
@@ -140,22 +135,6 @@ class Controller:
         """Members of this group changed."""
         if key in self._desk:
             self._pacer.ask(key)
-
-    # ── health ───────────────────────────────────────────────────────────────────────────────
-
-    async def _beats_on(self) -> None:
-        while True:
-            self._beat = time.monotonic()
-            await asyncio.sleep(STUCK_SECONDS / 10)
-
-    def _beats(self) -> bool:
-        return time.monotonic() - self._beat < STUCK_SECONDS
-
-    def _reigns_rightly(self) -> bool:
-        """False if this is a leader that should have noticed long ago that it is none any more."""
-        assert self._elector is not None
-        until = self._elector.valid_until
-        return until == float("-inf") or boot_clock() < until + LEASE_SLACK_SECONDS
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._troubles.say, f"watching {resource.label()}")

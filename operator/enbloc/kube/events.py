@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -27,6 +26,7 @@ from enbloc.kube.errors import (
     Unreachable,
 )
 from enbloc.kube.paths import EVENTS, Resource
+from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 
 QUEUE_LENGTH: Final = 1000
@@ -269,4 +269,4 @@ def _now() -> float:
 
 def _micro_time() -> str:
     """Now as metav1.MicroTime: UTC, six decimals."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return micro_time_text(time.time())

@@ -21,15 +21,18 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
 from enbloc.kube.errors import APIError, Conflict, NotFound
 from enbloc.kube.paths import LEASES
 from enbloc.kube.transport import WRITE_SECONDS
+from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
+
+#: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
+SLACK: Final = 20.0
 
 
 class LeaseLost(EnblocError):  # noqa: N818  # what happened, not a fault
@@ -114,6 +117,11 @@ class Elector:
     def holds(self) -> bool:
         """Whether a write sent now lands before anybody else may lead."""
         return self._clock() < self.valid_until
+
+    def reigns_rightly(self) -> bool:
+        """False if this leads though it should have noticed long ago that it may not."""
+        slack = self._timing.duration - self._timing.renew_deadline + SLACK
+        return self.valid_until == float("-inf") or self._clock() < self.valid_until + slack
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Wait for the Lease, do the work while holding it, release it.
@@ -258,7 +266,7 @@ class Elector:
 
 def _micro_time() -> str:
     """Now as metav1.MicroTime: UTC, six decimals."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return micro_time_text(time.time())
 
 
 async def _cancelled(task: asyncio.Future[Any], timeout: float | None) -> None:

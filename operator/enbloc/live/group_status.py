@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler's part of a PodGroup's status, as the API shows it."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -15,8 +14,9 @@ from enbloc.model.objects import (
     PodGroupStatusObject,
     RoleStatusObject,
 )
+from enbloc.model.text import clipped
+from enbloc.model.times import time_text
 
-MESSAGE_LIMIT: Final = 1024
 #: The conditions that the scheduler writes; the others are the controller's.
 OURS: Final = frozenset(
     {
@@ -83,12 +83,12 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
     before = {condition.type: condition for condition in shown.conditions or ()}
     return Shown(
         incarnation=effect.incarnation or None,
-        started_time=time_text(effect.started),
+        started_time=_text(effect.started),
         succeeded=effect.succeeded,
         roles=tuple(RoleStatusObject(role.name, role.succeeded) for role in effect.roles) or None,
         attempts=effect.attempts,
-        last_attempt_time=time_text(effect.last_attempt),
-        next_attempt_time=time_text(effect.next_attempt),
+        last_attempt_time=_text(effect.last_attempt),
+        next_attempt_time=_text(effect.next_attempt),
         conditions=tuple(
             _condition(value, before.get(value.type), effect.generation, now)
             for value in effect.conditions
@@ -107,21 +107,9 @@ def _condition(
         observed_generation=generation,
         last_transition_time=since or time_text(now),
         reason=str(value.reason),
-        message=cut(value.message),
+        message=clipped(value.message),
     )
 
 
-def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
-    """A message that the API accepts: cut at a word, with an ellipsis, when it is too long."""
-    if len(message) <= limit:
-        return message
-    words = message[:limit].rpartition(" ")[0].rstrip()
-    return (words or message[: limit - 1]) + "…"
-
-
-def time_text(seconds: float | None) -> str | None:
-    """Seconds since the epoch as RFC 3339 in UTC, to the second; None stays None."""
-    if seconds is None:
-        return None
-    moment = datetime.fromtimestamp(int(seconds), UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _text(seconds: float | None) -> str | None:
+    return None if seconds is None else time_text(seconds)

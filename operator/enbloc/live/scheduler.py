@@ -19,7 +19,7 @@ from enbloc.kube.client import Client
 from enbloc.kube.items import Timing
 from enbloc.kube.lease import Elector, LeaseLost
 from enbloc.kube.options import Options, served_health
-from enbloc.live.checks import Beat, reigns_rightly, step_ends
+from enbloc.live.checks import step_ends
 from enbloc.live.clock import ServerClock
 from enbloc.live.executor import Executor
 from enbloc.live.inbox import Inbox
@@ -29,7 +29,7 @@ from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.report import count_groups
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model import names
-from enbloc.telemetry import Health, Troubles
+from enbloc.telemetry import Beat, Health, Troubles
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0
@@ -175,7 +175,7 @@ class Scheduler:
         health.register("event-loop", self._beat.recent, "livez", "healthz")
         health.register("engine-step", lambda: step_ends(self._loop), "livez", "healthz")
         if elector is not None:
-            health.register("scheduler-lease", lambda: reigns_rightly(elector), "healthz", "readyz")
+            health.register("scheduler-lease", elector.reigns_rightly, "healthz", "readyz")
         for feed in self._feeds:
             health.register(f"{feed.stream}-synced", feed.synced.is_set, "readyz")
         health.register("scheduler-api", lambda: not self._troubles.standing, "readyz")

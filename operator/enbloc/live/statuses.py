@@ -13,11 +13,13 @@ from enbloc.engine.effects import SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.errors import Conflict
 from enbloc.kube.paths import POD_GROUPS, PODS
-from enbloc.live.group_status import NOTHING, GroupObject, Shown, cut, time_text, wanted
+from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.live.latest import LatestWriter
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import SCHEDULER_MANAGER
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.text import clipped
+from enbloc.model.times import time_text
 from enbloc.telemetry import Troubles
 
 
@@ -147,10 +149,10 @@ class PodConditions:
             "type": "PodScheduled",
             "status": "False",
             "reason": str(effect.reason),
-            "message": cut(effect.message),
+            "message": clipped(effect.message),
         }
         if not pod.false:  # where it is False already, since when stays as it is
-            condition["lastTransitionTime"] = time_text(self._now()) or ""
+            condition["lastTransitionTime"] = time_text(self._now())
         reply = await self._client.patch(
             PODS,
             effect.pod.name,

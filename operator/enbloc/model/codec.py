@@ -5,7 +5,6 @@
 A problem names the field and the fix. The part that it concerns counts as absent.
 """
 
-from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -31,6 +30,7 @@ from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodUID
 from enbloc.model.receipts import Receipt, read_receipt, receipt
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.taints import Effect, Taint
+from enbloc.model.times import seconds_of
 
 __all__ = [
     "NodeObject",
@@ -49,6 +49,7 @@ _NO_SPEC: Final = PodSpecObject()
 _NO_STATUS: Final = PodStatusObject()
 _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_GROUPS: Final = 65536
+_seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
 def pod(obj: PodObject) -> Pod:
@@ -221,16 +222,6 @@ def _time(metadata: Metadata, problems: Problems) -> float:
     if seconds is None:
         problems.append(f'metadata.creationTimestamp: "{text}" is no RFC 3339 time')
     return seconds or 0.0
-
-
-@lru_cache(maxsize=16384)
-def _seconds(text: str) -> float | None:
-    """Seconds since the epoch of an RFC 3339 time; None if it is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.timestamp() if moment.tzinfo else None
 
 
 def _version(metadata: Metadata, problems: Problems) -> int:

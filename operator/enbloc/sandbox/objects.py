@@ -4,6 +4,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,6 +21,7 @@ from enbloc.kube.errors import (
     Unreachable,
 )
 from enbloc.kube.paths import Resource
+from enbloc.model.times import micro_time_text, time_text
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -94,14 +96,14 @@ class Object(msgspec.Struct, frozen=True):
         return next((owner.uid for owner in owners if owner.controller), "")
 
 
-def timestamp(moment: datetime | None = None) -> str:
-    """A moment (None = now) as metav1.Time: whole seconds of UTC."""
-    return (moment or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+def timestamp() -> str:
+    """Now as metav1.Time."""
+    return time_text(time.time())
 
 
 def micro_timestamp() -> str:
     """Now as metav1.MicroTime."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return micro_time_text(time.time())
 
 
 def seconds_since(text: str) -> float:

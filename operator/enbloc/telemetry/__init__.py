@@ -5,8 +5,9 @@
 Nothing here knows what is measured, checked or in trouble.
 """
 
+from enbloc.telemetry.beat import Beat
 from enbloc.telemetry.health import Health, HealthServer
 from enbloc.telemetry.logs import configure_logging
 from enbloc.telemetry.troubles import Troubles
 
-__all__ = ["Health", "HealthServer", "Troubles", "configure_logging"]
+__all__ = ["Beat", "Health", "HealthServer", "Troubles", "configure_logging"]

@@ -4,10 +4,11 @@
 
 import logging
 import sys
-from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO
 
 from pythonjsonlogger.json import JsonFormatter
+
+from enbloc.model.times import micro_time_text
 
 #: What every record has; the rest came by ``extra=``.
 _STANDARD: Final = frozenset(
@@ -22,7 +23,7 @@ class _Json(JsonFormatter):
         self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
     ) -> None:
         """Fill the object."""
-        log_data["timestamp"] = _time(record)
+        log_data["timestamp"] = micro_time_text(record.created)
         log_data["severity"] = record.levelname.lower()
         log_data["message"] = record.getMessage()
         log_data["logger"] = record.name
@@ -38,7 +39,8 @@ class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, and the traceback if there is one."""
         pairs = "".join(f"  {key}={value}" for key, value in _extra(record).items())
-        line = f"{_time(record)[11:23]} {record.levelname:<7} {record.getMessage()}{pairs}"
+        clock = micro_time_text(record.created)[11:23]
+        line = f"{clock} {record.levelname:<7} {record.getMessage()}{pairs}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
@@ -62,11 +64,6 @@ def configure_logging(
     handler = logging.StreamHandler(target)
     handler.setFormatter(_Json() if form == "json" else _Text())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-
-
-def _time(record: logging.LogRecord) -> str:
-    """RFC 3339 in UTC, microseconds."""
-    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
