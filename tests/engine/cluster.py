@@ -33,7 +33,7 @@ from enbloc.engine.events import (
 )
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey, Role
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.plugins import IN_TREE
 

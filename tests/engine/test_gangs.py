@@ -4,11 +4,10 @@
 
 from tests.engine.cluster import Cluster, spec
 
+from enbloc.config import default_profiles
 from enbloc.engine import Settings
-from enbloc.engine.events import BindUnknown, Bound, SlotsFree
-from enbloc.model.names import PLAN_KEY
+from enbloc.engine.events import Bound
 from enbloc.model.pods import Owner, Phase
-from enbloc.model.taints import Effect, Taint
 
 
 def test_a_gang_that_fits_is_bound_whole() -> None:
@@ -166,224 +165,6 @@ def test_with_the_floor_held_members_come_one_by_one() -> None:
     assert cluster.condition("g")[0] is True
 
 
-def test_binds_of_the_minimum_go_first_and_surplus_waits_for_the_watch() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda _: "hold"
-    cluster.gang("g", 4, minimum=2)
-    cluster.settle()
-    first = [bind.target.pod.name for bind in cluster.sent]
-    assert first == ["g-0", "g-1"]
-    for bind in list(cluster.sent):
-        cluster.tell(Bound(bind.target.plan, bind.target.uid))
-        cluster.tell(SlotsFree(1))
-    cluster.settle()
-    assert len(cluster.sent) == 2, "the answers are not the watch"
-    for bind in list(cluster.sent):
-        cluster.change(bind.target.pod.name, node=bind.target.node)
-    cluster.settle()
-    assert len(cluster.sent) == 4
-
-
-def test_binds_are_handed_out_as_slots_are_free() -> None:
-    cluster = Cluster(slots=3)
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda _: "hold"
-    cluster.gang("g", 8)
-    cluster.settle()
-    assert len(cluster.sent) == 3
-    cluster.confirm(cluster.sent[0])
-    cluster.settle()
-    assert len(cluster.sent) == 4
-
-
-def test_each_bind_carries_the_receipt_of_its_plan() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=8)
-    cluster.gang("g", 2)
-    cluster.settle()
-    receipts = {dict(bind.target.annotations)[PLAN_KEY] for bind in cluster.sent}
-    assert len(receipts) == 1
-
-
-def test_the_receipt_is_left_out_when_the_annotations_would_grow_too_large() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=8)
-    cluster.pod("p", annotations_size=262_140)
-    cluster.settle()
-    assert cluster.sent[0].target.annotations == ()
-
-
-def test_room_of_an_unknown_bind_is_not_given_to_anyone() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=2)
-    cluster.answer = lambda _: "hold"
-    cluster.gang("a", 2)
-    cluster.settle()
-    for bind in cluster.sent:
-        cluster.tell(BindUnknown(bind.target.plan, bind.target.uid))
-    cluster.answer = lambda _: "ok"
-    cluster.gang("b", 2)
-    cluster.settle(seconds=100)
-    assert cluster.where("b") == {}
-    assert len(cluster.sent) == 2, "no second plan while an outcome is open"
-
-
-def test_a_refused_first_bind_of_a_gang_stops_the_others() -> None:
-    cluster = Cluster(slots=1)
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda _: "SCHEDULER_ERROR"
-    cluster.gang("g", 4)
-    cluster.settle()
-    assert len(cluster.sent) == 1
-    assert cluster.condition("g")[1] == "SchedulerError"
-    cluster.answer = lambda _: "ok"
-    cluster.settle(seconds=1)
-    assert len(cluster.where()) == 4
-
-
-def test_each_refusal_of_bindings_doubles_the_pause_until_a_plan_is_carried_out() -> None:
-    cluster = Cluster(slots=1)
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda _: "SCHEDULER_ERROR"
-    cluster.gang("g", 2)
-    tries = []
-    for _ in range(16):
-        cluster.settle(seconds=1)
-        tries.append(len(cluster.sent))
-    assert tries == [2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5], "pauses of 1, 2, 4, 8 s"
-    cluster.answer = lambda _: "ok"
-    cluster.settle(seconds=10)
-    assert len(cluster.where()) == 2
-
-
-def test_a_refusal_after_others_were_bound_is_completed_with_a_new_plan() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda bind: (
-        "SCHEDULER_ERROR" if bind.target.pod.name == "g-2" and len(cluster.sent) < 5 else "ok"
-    )
-    cluster.gang("g", 4)
-    cluster.settle(seconds=20)
-    assert len(cluster.where()) == 4
-    assert len({bind.target.plan for bind in cluster.sent}) == 2
-
-
-def test_a_terminating_namespace_drops_the_group_quietly() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda _: "NAMESPACE_TERMINATING"
-    cluster.gang("g", 2)
-    cluster.settle(seconds=1000)
-    assert len(cluster.sent) <= 2
-    assert cluster.events("GangBindFailed") == []
-
-
-def test_a_member_deleted_before_anything_was_sent_forgets_the_whole_plan() -> None:
-    cluster = Cluster(slots=0)
-    cluster.nodes("n1", cpu=2)
-    cluster.gang("a", 2)
-    cluster.settle()
-    cluster.delete("a-1")
-    cluster.gang("b", 2)
-    cluster.tell(SlotsFree(32))
-    cluster.settle()
-    assert cluster.where("a") == {}
-    assert len(cluster.where("b")) == 2
-
-
-def test_a_podgroup_deleted_in_mid_burst_is_completed_and_an_event_says_so() -> None:
-    cluster = Cluster(slots=1)
-    cluster.nodes("n1", cpu=8)
-    cluster.answer = lambda _: "hold"
-    cluster.gang("g", 3)
-    cluster.settle()
-    cluster.drop_group("g")
-    cluster.answer = lambda _: "ok"
-    cluster.confirm(cluster.sent[0])
-    cluster.settle()
-    assert len(cluster.where()) == 3
-    assert len(cluster.events("PodGroupDeleted")) == 1
-
-
-def test_a_podgroup_deleted_while_waiting_binds_nothing() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=1)
-    cluster.gang("g", 3)
-    cluster.settle()
-    cluster.drop_group("g")
-    cluster.nodes("n2 n3", cpu=4)
-    cluster.settle(seconds=600)
-    assert cluster.where() == {}
-
-
-def test_the_last_look_forgets_a_plan_whose_node_was_taken_before_the_first_send() -> None:
-    cluster = Cluster(slots=0)
-    cluster.nodes("n1", cpu=4)
-    cluster.gang("g", 4)
-    cluster.settle()
-    cluster.pod("foreign", scheduler="default-scheduler", node="n1")
-    cluster.tell(SlotsFree(32))
-    cluster.settle()
-    assert cluster.where("g") == {}
-    assert cluster.condition("g")[1] == "Unschedulable"
-
-
-def test_the_last_look_passes_a_plan_that_the_change_does_not_concern() -> None:
-    cluster = Cluster(slots=0)
-    cluster.nodes("n1 n2", cpu=4)
-    cluster.gang("g", 4)
-    cluster.settle()
-    cluster.node("n3", cpu=1)
-    cluster.tell(SlotsFree(32))
-    cluster.settle()
-    assert len(cluster.where("g")) == 4
-
-
-def test_a_node_that_vanishes_in_mid_burst_loses_only_its_members_and_these_go_elsewhere() -> None:
-    cluster = Cluster(slots=1)
-    cluster.nodes("n1 n2", cpu=2)
-    cluster.gang("g", 4)
-    cluster.answer = lambda _: "hold"
-    cluster.settle()
-    kept = cluster.sent[0].target.node
-    lost = "n2" if kept == "n1" else "n1"
-    cluster.drop_node(lost)
-    cluster.answer = lambda _: "ok"
-    cluster.confirm(cluster.sent[0])
-    cluster.settle()
-    assert set(cluster.where().values()) == {kept}
-    cluster.node("n3", cpu=2)
-    cluster.settle()
-    assert len(cluster.where()) == 4
-
-
-def test_a_taint_added_before_the_first_send_forgets_the_plan() -> None:
-    cluster = Cluster(slots=0)
-    cluster.nodes("n1", cpu=4)
-    cluster.gang("g", 4)
-    cluster.settle()
-    cluster.node("n1", cpu=4, taints=(Taint("k", "v", Effect.NO_SCHEDULE),))
-    cluster.tell(SlotsFree(32))
-    cluster.settle()
-    assert cluster.where() == {}
-
-
-def test_a_gang_cut_short_by_a_restart_is_completed() -> None:
-    cluster = Cluster(sync=False)
-    cluster.nodes("n1", cpu=4)
-    cluster.group("g", 4)
-    cluster.pod("g-0", "g", node="n1")
-    cluster.pod("g-1", "g", node="n1")
-    cluster.pod("g-2", "g")
-    cluster.pod("g-3", "g")
-    cluster.settle()
-    assert cluster.sent == [], "nothing before every stream has synced"
-    cluster.sync()
-    cluster.settle()
-    assert len(cluster.where()) == 4
-
-
 def test_succeeded_members_count_so_a_job_does_not_fall_below_its_minimum() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=4)
@@ -447,8 +228,7 @@ def test_lowering_the_minimum_wakes_the_group_at_once() -> None:
 
 
 def test_members_that_name_two_of_our_schedulers_are_listed_and_none_is_scheduled() -> None:
-    cluster = Cluster()
-    profile = next(iter(cluster.engine._profiles.values()))
+    profile = next(iter(default_profiles().values()))
     cluster = Cluster(profiles={"enbloc": profile, "other": profile})
     cluster.nodes("n1", cpu=4)
     cluster.group("g", 2)

@@ -93,7 +93,7 @@ def test_a_restart_changes_nobodys_place_because_the_receipt_has_the_queue_time(
     cluster.pod("g-1", "g")
     cluster.sync()
     cluster.step()
-    [members] = cluster.engine._groups.values()
+    [members] = cluster.engine._groups
     assert members.queue_time == 42.0
 
 

@@ -31,7 +31,7 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import Phase
 
 CPU = 4
@@ -229,16 +229,15 @@ class GangMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_is_planned_twice(self) -> None:
         held = Counter(
-            uid
-            for open_plan in self.cluster.engine._plans._open.values()
-            for uid in open_plan.uids
+            uid for open_plan in self.cluster.engine._plans._open.values() for uid in open_plan.uids
         )
         assert all(count == 1 for count in held.values())
 
     @invariant()
     def every_pending_group_is_where_something_can_find_it(self) -> None:
         engine = self.cluster.engine
-        for key, members in engine._groups.items():
+        for members in engine._groups:
+            key = members.key
             if key in engine._dirty or members.empty:
                 continue
             item = engine._queue.get(key)
@@ -289,8 +288,8 @@ class GangMachine(RuleBasedStateMachine):
     def _nothing_that_fits_is_left(self) -> None:
         engine = self.cluster.engine
         free = [int(room) for room in engine._state.nodes.free("cpu")]
-        for members in engine._groups.values():
-            facts = engine.facts(members)
+        for members in engine._groups:
+            facts = engine._groups.facts(members)
             if not facts.quorum or not facts.pending or facts.problem:
                 continue
             needed = max(1, facts.total.deficit)

@@ -23,6 +23,7 @@ from enbloc.engine.conditions import PENDING, Saying
 from enbloc.engine.cycle import GANG_PLUGIN, schedule_group
 from enbloc.engine.effects import Decided, Effect, EventType
 from enbloc.engine.events import Cause, Event, Stream
+from enbloc.engine.groups import Groups
 from enbloc.engine.members import Members, solo_key
 from enbloc.engine.plan import Plan, Verdict
 from enbloc.engine.plans import End, Ending, Plans
@@ -46,12 +47,9 @@ class Engine:
     def __init__(self, profiles: Mapping[str, Profile], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self.log: deque[Event | float] = deque(maxlen=self.settings.log)
-        self._profiles = dict(profiles)
         self._state = ClusterState()
-        self._groups: dict[GroupKey, Members] = {}
-        self._group_of: dict[PodUID, GroupKey] = {}
+        self._groups = Groups(profiles, self._state.assumed)
         self._sayings: dict[GroupKey, Saying] = {}
-        self._classes: dict[str, int] = {}
         self._queue = SchedulingQueue(self.settings.backoff, self.settings.longest_wait)
         self._plans = Plans(self._state, self.settings.schedule_timeout)
         self._reporter = Reporter()
@@ -113,54 +111,37 @@ class Engine:
     def _synced(self, stream: Stream) -> None:
         self._unsynced.discard(stream)
         if not self._unsynced:
-            for members in self._groups.values():
-                members.settle()
-                self._dirty[members.key] = None
-
-    def _members(self, key: GroupKey, *, solo: bool) -> Members:
-        members = self._groups.get(key)
-        if members is None:
-            members = self._groups[key] = Members(key, solo=solo)
-            if self.synced:
-                members.settle()
-        return members
+            self._groups.settle()
+            self._dirty.update((members.key, None) for members in self._groups)
 
     def _pod_seen(self, pod: Pod) -> None:
-        key = pod.group or solo_key(pod)
-        before = self._group_of.get(pod.uid)
-        if before is not None and before != key:
-            self._leave(pod.uid, before)
+        before = self._groups.key_of(pod.uid)
+        if before is not None and before != (pod.group or solo_key(pod)):
+            self._leave(pod.uid)
         self._happenings += self._state.pod_seen(pod)
-        if pod.group is None and key not in self._groups and not self._needs_us(pod):
+        key = self._groups.enter(pod)
+        if key is None:
             return
-        self._group_of[pod.uid] = key
-        if pod.group_conflict and pod.scheduler in self._profiles and not pod.node:
+        if pod.group_conflict and self._groups.ours(pod) and not pod.node:
             self._reporter.ambiguous(pod, pod.scheduler)
-        self._members(key, solo=pod.group is None).put(pod)
         confirmed = self._plans.seen(pod, key)
         if confirmed is not None:  # the watch was quicker than the answer
             self._reporter.bound(pod, confirmed.node, pod.scheduler)
         self._dirty[key] = None
 
-    def _needs_us(self, pod: Pod) -> bool:
-        """Other pods without a group take room, and that is all."""
-        return pod.scheduler in self._profiles and not pod.node and not pod.finished
-
     def _pod_gone(self, uid: PodUID) -> None:
         self._happenings += self._state.pod_gone(uid)
         self._reporter.forget_pod(uid)
-        key = self._group_of.get(uid)
-        if key is not None:
-            self._leave(uid, key)
+        self._leave(uid)
 
-    def _leave(self, uid: PodUID, key: GroupKey) -> None:
-        del self._group_of[uid]
-        self._groups[key].remove(uid)
-        self._plans.gone(uid, key)
-        self._dirty[key] = None
+    def _leave(self, uid: PodUID) -> None:
+        key = self._groups.leave(uid)
+        if key is not None:
+            self._plans.gone(uid, key)
+            self._dirty[key] = None
 
     def _group_seen(self, group: Group) -> None:
-        members = self._members(group.key, solo=False)
+        members = self._groups.obtain(group.key)
         before = members.group
         members.take_group(group)
         self._dirty[group.key] = None
@@ -188,12 +169,10 @@ class Engine:
 
     def _class_changed(self, name: str, value: int | None) -> None:
         if value is None:
-            self._classes.pop(name, None)
+            self._groups.classes.pop(name, None)
         else:
-            self._classes[name] = value
-        for key, members in self._groups.items():
-            if members.group is not None and members.group.priority_class == name:
-                self._dirty[key] = None
+            self._groups.classes[name] = value
+        self._dirty.update((key, None) for key in self._groups.naming_class(name))
 
     def _answered(
         self,
@@ -202,7 +181,7 @@ class Engine:
         assignment = self._plans.answered(event)
         if assignment is None:
             return
-        self._dirty[self._group_of.get(event.uid) or solo_key(assignment.pod)] = None
+        self._dirty[self._groups.key_of(event.uid) or solo_key(assignment.pod)] = None
         if isinstance(event, happened.Bound):
             pod = assignment.pod
             self._reporter.bound(pod, assignment.node, pod.scheduler)
@@ -222,7 +201,7 @@ class Engine:
         self._review(now)
         for overdue in self._queue.due(now):
             self._queue.activate(overdue)
-        self._plans.permits(now, lambda key: self.facts(self._groups[key]))
+        self._plans.permits(now, lambda key: self._groups.facts(self._groups[key]))
         self._plans.windows()
         item = self._queue.pop()
         if item is not None:
@@ -257,14 +236,6 @@ class Engine:
         self._reporter.effects.clear()
         return effects
 
-    def facts(self, members: Members) -> GroupFacts:
-        """What is true of a group now."""
-        return members.facts(self._profiles, self._state.assumed, self._classes)
-
-    def _profile(self, facts: GroupFacts) -> Profile:
-        name = facts.pending[0].scheduler if facts.pending else ""
-        return self._profiles.get(name) or next(iter(self._profiles.values()))
-
     def _wake(self, now: float) -> None:
         """Re-queue the waiting groups that what happened could help."""
         happenings = [*self._happenings, *self._plans.happenings]
@@ -278,13 +249,13 @@ class Engine:
         profile = item.profile
         return profile is not None and any(
             profile.wants(name, happening)
-            and profile.hints(name, happening, lambda: self.facts(self._groups[item.key]))
+            and profile.hints(name, happening, lambda: self._groups.facts(self._groups[item.key]))
             for name in item.rejectors
         )
 
     def _activate(self, item: Item, members: Members, facts: GroupFacts) -> None:
         """Give a group its place in the order, and let it be tried."""
-        item.profile = self._profile(facts)
+        item.profile = self._groups.profile(facts)
         plugin = item.profile.queue_sort
         group = members.group or Group(members.key)
         try:
@@ -309,7 +280,7 @@ class Engine:
             open_plan = self._plans.of(key)
             if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
                 continue  # a burst is told of when it begins and when its floor is bound
-            facts = self.facts(members)
+            facts = self._groups.facts(members)
             if members.started is None and not facts.deficit and members.runs_whole(facts):
                 members.started = now
                 facts = replace(facts, started=True)
@@ -318,9 +289,7 @@ class Engine:
 
     def _drop(self, members: Members) -> None:
         key = members.key
-        del self._groups[key]
-        for uid in members.pods:
-            del self._group_of[uid]
+        self._groups.drop(members)
         self._queue.drop(key)
         self._sayings.pop(key, None)
         self._missing.pop(key, None)
@@ -341,7 +310,7 @@ class Engine:
             item.fingerprint = None
             self._sayings[members.key] = saying
             if facts.solo and facts.problem:
-                self._reporter.unplaced(facts, self._profile(facts).name, saying)
+                self._reporter.unplaced(facts, self._groups.profile(facts).name, saying)
             else:
                 self._reporter.gated(facts, saying)
         elif not facts.pending:
@@ -364,7 +333,7 @@ class Engine:
         """Why this group may not be tried; None if it may (gangs.md §2.3)."""
         if facts.problem:
             return Saying(Reason.INVALID_SPEC, facts.problem)
-        for plugin in self._profile(facts).pre_enqueue:
+        for plugin in self._groups.profile(facts).pre_enqueue:
             try:
                 status = asked(plugin.name, "PreEnqueue", plugin.pre_enqueue, members.group, facts)
             except PluginError as error:
@@ -376,8 +345,8 @@ class Engine:
 
     def _decide(self, item: Item, now: float) -> None:
         members = self._groups[item.key]
-        facts = self.facts(members)
-        profile = self._profile(facts)
+        facts = self._groups.facts(members)
+        profile = self._groups.profile(facts)
         self._plan_count += 1
         item.attempts += 1
         item.last_attempt = now
@@ -401,7 +370,7 @@ class Engine:
                 plan=plan.id,
             )
         )
-        self._tell(members, self.facts(members))
+        self._tell(members, self._groups.facts(members))
 
     def _make_plan(self, members: Members, facts: GroupFacts, profile: Profile) -> Plan:
         plan_id = f"{self.settings.identity}-{self._plan_count}"
@@ -427,7 +396,7 @@ class Engine:
             rejectors = frozenset({GANG_PLUGIN})
         self._queue.failed(item, now, rejectors)
         self._sayings[members.key] = saying
-        self._reporter.unplaced(facts, self._profile(facts).name, saying)
+        self._reporter.unplaced(facts, self._groups.profile(facts).name, saying)
 
     # ── the end of a plan ────────────────────────────────────────────────────────────────────
 
@@ -440,7 +409,7 @@ class Engine:
                 self._end_plan(ending, members, now)
 
     def _end_plan(self, ending: Ending, members: Members, now: float) -> None:
-        facts = self.facts(members)
+        facts = self._groups.facts(members)
         item = self._item(members)
         open_plan = ending.open_plan
         self._dirty[members.key] = None
@@ -488,8 +457,8 @@ class Engine:
             self._missing[key] = math.inf  # once is enough
             members = self._groups.get(key)
             if members is not None:
-                facts = self.facts(members)
-                self._reporter.missing_group(facts, self._profile(facts).name)
+                facts = self._groups.facts(members)
+                self._reporter.missing_group(facts, self._groups.profile(facts).name)
 
 
 def _fingerprint(facts: GroupFacts) -> object:

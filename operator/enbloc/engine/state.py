@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 from enbloc.engine.plan import Assignment
 from enbloc.framework.hints import Action, Happening, Resource
-from enbloc.model.nodes import Node, NodeChange, Nodes
+from enbloc.model.node import Node, NodeChange
+from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
