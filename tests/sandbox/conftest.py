@@ -61,7 +61,10 @@ class Client:
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         async with self.session.request(method, self.url + path, data=data, headers=sent) as answer:
             self.headers = dict(answer.headers)
-            return answer.status, json.loads(await answer.read() or b"{}")
+            content = await answer.read()
+            if answer.content_type != "application/json":
+                return answer.status, {"message": content.decode()}
+            return answer.status, json.loads(content)
 
     async def get(self, path: str, **headers: str) -> dict[str, Any]:
         """What is there; it must be."""

@@ -137,12 +137,13 @@ async def test_owners_can_be_rewritten_by_a_patch(api: Client) -> None:
 async def test_a_malformed_apply_is_refused(api: Client) -> None:
     body = config(x="1")
     assert (await api.ask("PATCH", f"{MAPS}/a", body, APPLY))[0] == 422
-    for wrong in (
+    malformed: list[Any] = [
         {**body, "kind": "Pod"},
         {**body, "metadata": {"name": "b"}},
         {**body, "metadata": {"managedFields": [{"manager": "x"}]}},
         [],
-    ):
+    ]
+    for wrong in malformed:
         assert (await api.ask("PATCH", f"{MAPS}/a?fieldManager=m", wrong, APPLY))[0] == 400
     assert (await api.ask("PATCH", f"{MAPS}/a?fieldManager=m", b"a: [", APPLY))[0] == 400
 

@@ -259,7 +259,7 @@ async def test_schemas_default_validate_and_preserve_at_any_depth(api: Client) -
         pytest.param({"conversion": {"strategy": "Webhook"}}, "strategy None only", id="webhook"),
         pytest.param(
             {"versions": [{"name": "v1", "served": True, "storage": True}]},
-            "schemas are required",
+            "openAPIV3Schema: Required value",
             id="no schema",
         ),
     ],

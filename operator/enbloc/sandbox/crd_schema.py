@@ -138,6 +138,11 @@ def _worded(path: str, kind: Any, value: Any) -> FieldError:
         case "maxItems" | "maxProperties":
             detail = f"must have at most {limit} item{'s' if limit != 1 else ''}"
             return FieldError(path, "Too many", detail, raw(str(len(value))))
+        case _:
+            return wrong(path, value, f"{path} in body {_fault(kind.name, limit, value)}")
+
+
+def _fault(keyword: str, limit: Any, value: Any) -> str:
     words: Mapping[str, str] = {
         "minimum": f"should be greater than or equal to {limit}",
         "maximum": f"should be less than or equal to {limit}",
@@ -155,7 +160,7 @@ def _worded(path: str, kind: Any, value: Any) -> FieldError:
         "oneOfMultipleValid": "must validate one and only one schema (oneOf)",
         "not": "must not validate the schema (not)",
     }
-    return wrong(path, value, f"{path} in body {words.get(kind.name, 'is not valid')}")
+    return words.get(keyword, "is not valid")
 
 
 def _json_type(value: Any) -> str:

@@ -127,6 +127,13 @@ class Http:
                 return _json(listed(api, resource, target.namespace, query, form))
             case "get":
                 return _json(form.one(api, resource, self._operations.get(target)))
+            case _:
+                return await self._write(request, target, form)
+
+    async def _write(
+        self, request: web.BaseRequest, target: Target, form: Form
+    ) -> web.StreamResponse:
+        query = request.rel_url.query
         options = Options.of(query, request.headers.get("User-Agent", ""), target.verb)
         media = request.headers.get("Content-Type", "")
         data = await request.read()
@@ -137,7 +144,7 @@ class Http:
         code, item = self._operations.write(target, data, media, options)
         if isinstance(item, dict):
             return _json(encode(item), code, options.warnings)
-        return _json(form.one(api, resource, item), code, options.warnings)
+        return _json(form.one(self._api, target.resource, item), code, options.warnings)
 
     def _delete(
         self, target: Target, how: Deletion, query: Mapping[str, str], form: Form

@@ -39,8 +39,8 @@ class Form:
             return Form()
         for one in accept.split(","):
             media, _, rest = one.strip().partition(";")
-            parameters = dict(p.strip().partition("=")[::2] for p in rest.split(";") if p)
-            asked = parameters.get("as", "")
+            pairs = [p.strip().partition("=") for p in rest.split(";")]
+            asked = next((value for name, _, value in pairs if name == "as"), "")
             if media.strip() in {"application/json", "application/*", "*/*"}:
                 kind = asked.removesuffix("List")
                 if kind in {"", "Table", "PartialObjectMetadata"}:
