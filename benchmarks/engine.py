@@ -11,7 +11,7 @@ from enbloc.engine import Engine, Settings
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import GroupSeen, NodeSeen, PodGone, PodSeen, SlotsFree, Stream, Synced
 from enbloc.model.groups import Group, GroupKey
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.taints import Effect, Taint
 

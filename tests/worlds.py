@@ -4,7 +4,8 @@
 
 from typing import Any
 
-from enbloc.model.nodes import Node, Nodes
+from enbloc.model.node import Node
+from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.quantity import amount

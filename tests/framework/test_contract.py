@@ -13,7 +13,8 @@ from enbloc.errors import ConfigError
 from enbloc.framework import Diagnosis, PerNode, Profile, Reads, Registry, Status, refuse
 from enbloc.framework.decide import default_normalize, default_normalize_reversed
 from enbloc.framework.status import Code, refuse_for_good, wait
-from enbloc.model.nodes import Mask, Node, Nodes
+from enbloc.model.node import Node
+from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
 from enbloc.plugins import IN_TREE

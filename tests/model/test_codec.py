@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject, group, node, pod
 from enbloc.model.groups import Group, GroupKey, Memory, Role
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import Owner, Phase, Pod, PodKey
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.taints import Effect, Taint

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from enbloc.model.codec import PodObject, pod
-from enbloc.model.labels import Operator, Requirement
 from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

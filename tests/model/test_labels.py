@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import VALUES, requirements
 
-from enbloc.model.labels import Interned, Operator, Requirement, allowed
+from enbloc.model.labels import Interned, allowed
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
 

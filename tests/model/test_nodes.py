@@ -18,9 +18,10 @@ from hypothesis.stateful import (
 from tests.strategies import NAMES, RESOURCES, World, demands, nodes_named, requirements, worlds
 from tests.worlds import node, nodes, spec
 
-from enbloc.model.labels import Operator, Requirement
-from enbloc.model.nodes import Node, NodeChange, Nodes, Rows
+from enbloc.model.node import Node, NodeChange
+from enbloc.model.nodes import Nodes, Rows
 from enbloc.model.pods import PodSpec
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Effect, Taint
 

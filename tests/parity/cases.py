@@ -9,10 +9,11 @@ from typing import NamedTuple, TypeVar
 from tests.parity.reference import Host
 from tests.strategies import KEYS, NAMES, RESOURCES, VALUES
 
-from enbloc.model.labels import Operator, Requirement
 from enbloc.model.names import TAINT_UNSCHEDULABLE
-from enbloc.model.nodes import Node, Nodes
+from enbloc.model.node import Node
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 

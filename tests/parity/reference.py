@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from enbloc.model.labels import Operator, Requirement
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
 

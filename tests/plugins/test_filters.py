@@ -9,9 +9,9 @@ import pytest
 from tests.worlds import node, nodes, pod, snapshot, spec
 
 from enbloc.framework.status import Code, Status
-from enbloc.model.labels import Operator, Requirement
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_name import NodeName

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from enbloc.model.groups import GroupKey
-from enbloc.model.nodes import Node
+from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Status
-from enbloc.model.labels import Operator, Requirement
-from enbloc.model.nodes import Node, Nodes
+from enbloc.model.node import Node
+from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from enbloc.model.groups import Group, GroupKey, Memory, Role
-    from enbloc.model.labels import Operator, Requirement
-    from enbloc.model.nodes import Amounts, Mask, Node, NodeChange, Nodes, Rows
+    from enbloc.model.node import Node, NodeChange
+    from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
     from enbloc.model.placed import Placed
     from enbloc.model.pods import (
         NodeSelectorTerm,
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
         PodUID,
     )
     from enbloc.model.receipts import Receipt
+    from enbloc.model.requirements import Operator, Requirement
     from enbloc.model.resources import ResourceSpace
     from enbloc.model.snapshot import Snapshot
     from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
 _HOMES = {
     "groups": ("Group", "GroupKey", "Memory", "Role"),
-    "labels": ("Operator", "Requirement"),
-    "nodes": ("Amounts", "Mask", "Node", "NodeChange", "Nodes", "Rows"),
+    "node": ("Node", "NodeChange"),
+    "nodes": ("Amounts", "Mask", "Nodes", "Rows"),
     "placed": ("Placed",),
     "pods": ("NodeSelectorTerm", "Owner", "Phase", "Pod", "PodKey", "PodSpec", "PodUID"),
     "receipts": ("Receipt",),
+    "requirements": ("Operator", "Requirement"),
     "resources": ("ResourceSpace",),
     "snapshot": ("Snapshot",),
     "taints": ("Effect", "Taint", "Toleration", "TolerationOperator"),

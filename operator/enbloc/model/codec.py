@@ -12,7 +12,7 @@ from enbloc.model.codec_specs import Problems, pod_class, quantities
 from enbloc.model.dialects import membership
 from enbloc.model.groups import Group, GroupKey, Memory, Role
 from enbloc.model.names import JOBSET_RESTART_KEY, JOBSET_UID_KEY, PLAN_KEY
-from enbloc.model.node_columns import Node
+from enbloc.model.node import Node
 from enbloc.model.objects import (
     ConditionObject,
     Metadata,

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from enbloc.model.labels import Operator, Requirement
 from enbloc.model.objects import (
     Affinity,
     Container,
@@ -30,6 +29,7 @@ from enbloc.model.objects import (
 )
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
 from enbloc.model.quantity import amount
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ContainerDemand, pod_demand
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
 

@@ -18,13 +18,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.labels import Requirement, allowed
-from enbloc.model.node_columns import Node, NodeChange, NodeColumns, difference, resized
+from enbloc.model.labels import allowed
+from enbloc.model.node import Node, NodeChange, difference
+from enbloc.model.node_columns import NodeColumns, resized
 from enbloc.model.pods import PodSpec
+from enbloc.model.requirements import Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Taint
-
-__all__ = ["Amounts", "Mask", "Node", "NodeChange", "Nodes", "Rows"]
 
 Mask = npt.NDArray[np.bool_]
 Amounts = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, NewType
 
 from enbloc.model.groups import GroupKey
-from enbloc.model.labels import Requirement
+from enbloc.model.requirements import Requirement
 from enbloc.model.taints import Toleration
 
 PodUID = NewType("PodUID", str)

@@ -10,9 +10,9 @@ import numpy as np
 from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Status, refuse_for_good
-from enbloc.model.labels import Operator, Requirement
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import NodeSelectorTerm, Pod
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.snapshot import Snapshot
 
 
