@@ -1,66 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tests.cli.processes import python, unreachable
 from tests.kube.fake import serving
 
 import enbloc
 from enbloc.cli import main
 from enbloc.cli.entry import COMMANDS
-
-HEAVY = ("numpy", "aiohttp", "kopf", "kubernetes", "pydantic")
-
-
-def python(code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    return done.stdout
-
-
-def loaded(*commands: str) -> str:
-    """Which of the heavy libraries a command line imports, as Python would print them."""
-    return python(
-        "import sys, enbloc.cli\n"
-        f"enbloc.cli.main({list(commands)})\n"
-        f"print('LOADED', [name for name in {HEAVY} if name in sys.modules])"
-    ).rpartition("LOADED ")[2]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(["--help"], id="help"),
-        pytest.param(["scheduler", "--help"], id="help of the scheduler"),
-        pytest.param(["controller", "--help"], id="help of the controller"),
-        pytest.param(["run", "--help"], id="help of both"),
-        pytest.param(["version", "--client"], id="version"),
-    ],
-)
-def test_what_needs_no_server_imports_no_heavy_library(arguments: list[str]) -> None:
-    assert loaded(*arguments).strip() == "[]"
-
-
-def test_the_scheduler_in_a_cluster_imports_neither_kopf_nor_the_client_library() -> None:
-    code = (
-        "import asyncio, sys\n"
-        "from enbloc.kube import Client, Cluster\n"
-        "from enbloc.kube.options import Options\n"
-        "from enbloc.live.scheduler import Scheduler\n"
-        "async def main():\n"
-        "    stop = asyncio.Event()\n"
-        "    stop.set()\n"
-        "    async with Client(Cluster('http://127.0.0.1:9'), component='test') as client:\n"
-        "        await Scheduler(client, Options(health_port=0, stop=stop)).run()\n"
-        "asyncio.run(main())\n"
-        "print([name for name in ('kopf', 'kubernetes', 'pydantic') if name in sys.modules])"
-    )
-    assert python(code).strip() == "[]"
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,19 +94,3 @@ def test_a_kubectl_plugin_is_shown_as_kubectl_calls_it() -> None:
         "enbloc.cli.main(['version', '--help'])"
     )
     assert "Usage: kubectl enbloc version" in shown
-
-
-def unreachable(directory: Path) -> Path:
-    """A kubeconfig of a server that nobody runs."""
-    path = directory / "kubeconfig"
-    path.write_text(
-        """
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: u, user: {}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-"""
-    )
-    return path

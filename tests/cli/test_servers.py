@@ -8,25 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: u, user: {}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-"""
+from tests.cli.processes import unreachable
 
 
 @contextmanager
 def server(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
     """A server process that looks for an API server in vain."""
-    path = directory / "kubeconfig"
-    path.write_text(KUBECONFIG)
     command = [sys.executable, "-m", "enbloc.cli", *arguments]
     with subprocess.Popen(
-        [*command, "--kubeconfig", str(path), "--health-port", "0"],
+        [*command, "--kubeconfig", str(unreachable(directory)), "--health-port", "0"],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
