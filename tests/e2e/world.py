@@ -230,6 +230,13 @@ class World:
         """Create an indexed Job that runs all its pods at once."""
         await self.client.create(JOBS, manifests.job(name, size, group, **how), self.namespace)
 
+    async def delete_job(self, name: str) -> None:
+        """Delete a Job, and wait until its pods are gone."""
+        await self._delete(JOBS, name)
+        await self.until(
+            lambda: not self.observer.of(self.namespace, name), f"the pods of {name} are gone"
+        )
+
     async def delete_pod(self, name: str) -> None:
         """Delete a pod, as a user does."""
         self.observer.deleted_by_test.add(name)
@@ -387,19 +394,21 @@ class World:
         return list(status.get("conditions") or ())
 
     async def event(
-        self, name: str, reason: str, *, note: str = "", timeout: float = PATIENCE
+        self, name: str, reason: str, *, note: str = "", count: int = 1, timeout: float = PATIENCE
     ) -> None:
-        """Wait for an event about an object of this name."""
-        found: list[Any] = []
+        """Wait for an event about an object of this name, said so many times."""
+        found: list[tuple[str, str, int]] = []
 
         async def is_there() -> bool:
-            about = [item async for item in self.client.list(EVENTS, self.namespace)]
+            all_events = [item async for item in self.client.list(EVENTS, self.namespace)]
             found[:] = [
-                (item["reason"], item["note"])
-                for item in about
+                (item["reason"], item["note"], (item.get("series") or {}).get("count", 1))
+                for item in all_events
                 if item["regarding"]["name"] == name
             ]
-            return any(one == reason and note in text for one, text in found)
+            return any(
+                said == reason and note in text and times >= count for said, text, times in found
+            )
 
         await self._eventually(
             is_there, lambda: f"event {reason} {note!r} about {name}; there are {found}", timeout
