@@ -4,7 +4,6 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -125,9 +124,9 @@ async def ours(client: Client, kubeconfig: Path, count: int) -> float:
 
     await all_at_once(count, create)
     arguments = ["scheduler", "--kubeconfig", str(kubeconfig), "--no-leader-elect"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "enbloc.cli", *arguments, "--health-port", "0"],
-        stderr=subprocess.DEVNULL,
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "enbloc.cli", *arguments, "--health-port", "0"),
+        stderr=asyncio.subprocess.DEVNULL,
     )
     try:
         await until(client, "spec.nodeName!=", found=True)
@@ -136,7 +135,7 @@ async def ours(client: Client, kubeconfig: Path, count: int) -> float:
         return count / (time.perf_counter() - began)
     finally:
         process.terminate()
-        process.wait(30)
+        await asyncio.wait_for(process.wait(), 30)
 
 
 async def _measure(running: ControlPlane, count: int) -> tuple[float, float]:
