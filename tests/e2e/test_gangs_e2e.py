@@ -66,6 +66,37 @@ async def test_a_missing_member_is_waited_for(world: World) -> None:
     await world.bound("short", 3)
 
 
+async def test_a_member_that_is_lost_is_missed_until_it_is_replaced(world: World) -> None:
+    await world.nodes(1, cpu=4)
+    await world.gang("train", 4)
+    await world.condition("train", "Ready", "True", reason="Running")
+    await world.delete_pod("train-2")
+    await world.condition(
+        "train", "Scheduled", "False", reason="BelowMinimum", message="3 of 4 members are left"
+    )
+    assert len(world.observer.bound(world.namespace)) == 3, "the others run on"
+    await world.pod("train-2", "train")
+    await world.bound("train", 4)
+    await world.condition("train", "Ready", "True", reason="Running")
+    await world.event("train", "GangScheduled", count=2)
+
+
+async def test_a_job_that_is_run_again_needs_its_whole_gang_again(world: World) -> None:
+    await world.nodes(1, cpu=4)
+    await world.group("job", 4)
+    await world.job("job", 4, "job", run_seconds=0)
+    await world.condition("job", "Finished", "True", reason="Succeeded")
+    await world.delete_job("job")
+    await world.pod("sitting", scheduler="somebody-else", node=f"{world.namespace}-n0", cpu=1)
+    await world.job("job", 4, "job", run_seconds=0)
+    await world.condition("job", "Scheduled", "False", reason="Unschedulable")
+    await world.condition("job", "Ready", "False", reason="Unschedulable")
+    assert world.observer.bound(world.namespace, "job") == {}
+    await world.delete_pod("sitting")
+    await world.condition("job", "Finished", "True", reason="Succeeded")
+    await world.event("job", "PodGroupFinished", count=2)
+
+
 async def test_a_group_deleted_while_it_waits_binds_nothing(world: World) -> None:
     await world.nodes(1, cpu=2)
     await world.gang("gone", 4)
