@@ -1,5 +1,128 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""enbloc: a gang scheduler for Kubernetes. All pods of a job together, or none."""
+"""enbloc: a gang scheduler for Kubernetes. All pods of a job together, or none.
+
+A plugin needs the names below, and `enbloc.testing` for its tests. They are imported when first
+used, because the command line needs none of them.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from enbloc.lazy import lazily
+
+if TYPE_CHECKING:
+    from enbloc.framework.act import Api, Target
+    from enbloc.framework.decide import (
+        MAX_NODE_SCORE,
+        Proposal,
+        Scores,
+        default_normalize,
+        default_normalize_reversed,
+    )
+    from enbloc.framework.facts import Floor, GroupFacts
+    from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+    from enbloc.framework.per_node import PerNode
+    from enbloc.framework.reads import Reads
+    from enbloc.framework.status import (
+        SUCCESS,
+        Code,
+        Diagnosis,
+        Status,
+        refuse,
+        refuse_for_good,
+        wait,
+    )
+    from enbloc.model.groups import Group, GroupKey, Role
+    from enbloc.model.node import Node
+    from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
+    from enbloc.model.placed import Placed
+    from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodSpec, PodUID
+    from enbloc.model.requirements import Operator, Requirement
+    from enbloc.model.snapshot import Snapshot
+    from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
 __version__ = "0.1.0.dev0"
+
+_HOMES: Final = {
+    "framework.act": ("Api", "Target"),
+    "framework.decide": (
+        "MAX_NODE_SCORE",
+        "Proposal",
+        "Scores",
+        "default_normalize",
+        "default_normalize_reversed",
+    ),
+    "framework.facts": ("Floor", "GroupFacts"),
+    "framework.hints": ("Action", "ClusterEvent", "Happening", "Hint", "Resource"),
+    "framework.per_node": ("PerNode",),
+    "framework.reads": ("Reads",),
+    "framework.status": (
+        "SUCCESS",
+        "Code",
+        "Diagnosis",
+        "Status",
+        "refuse",
+        "refuse_for_good",
+        "wait",
+    ),
+    "model.groups": ("Group", "GroupKey", "Role"),
+    "model.node": ("Node",),
+    "model.nodes": ("Amounts", "Mask", "Nodes", "Rows"),
+    "model.placed": ("Placed",),
+    "model.pods": ("NodeSelectorTerm", "Owner", "Phase", "Pod", "PodKey", "PodSpec", "PodUID"),
+    "model.requirements": ("Operator", "Requirement"),
+    "model.snapshot": ("Snapshot",),
+    "model.taints": ("Effect", "Taint", "Toleration", "TolerationOperator"),
+}
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "SUCCESS",
+    "Action",
+    "Amounts",
+    "Api",
+    "ClusterEvent",
+    "Code",
+    "Diagnosis",
+    "Effect",
+    "Floor",
+    "Group",
+    "GroupFacts",
+    "GroupKey",
+    "Happening",
+    "Hint",
+    "Mask",
+    "Node",
+    "NodeSelectorTerm",
+    "Nodes",
+    "Operator",
+    "Owner",
+    "PerNode",
+    "Phase",
+    "Placed",
+    "Pod",
+    "PodKey",
+    "PodSpec",
+    "PodUID",
+    "Proposal",
+    "Reads",
+    "Requirement",
+    "Resource",
+    "Role",
+    "Rows",
+    "Scores",
+    "Snapshot",
+    "Status",
+    "Taint",
+    "Target",
+    "Toleration",
+    "TolerationOperator",
+    "__version__",
+    "default_normalize",
+    "default_normalize_reversed",
+    "refuse",
+    "refuse_for_good",
+    "wait",
+]
+
+__getattr__, __dir__ = lazily(__name__, _HOMES)

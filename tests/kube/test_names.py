@@ -1,24 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of enbloc.kube, and what it may import."""
+"""What enbloc.kube may import, and how it waits."""
 
 import subprocess
 import sys
 
-import pytest
-
-from enbloc import kube
 from enbloc.kube.backoff import Backoff
-
-
-@pytest.mark.parametrize("name", kube.__all__)
-def test_each_public_name_exists(name: str) -> None:
-    assert getattr(kube, name) is not None
-
-
-def test_a_wrong_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = kube.Nothing
 
 
 def test_the_settings_need_no_http_client() -> None:

@@ -5,8 +5,9 @@
 Names are loaded on first use, so that settings can be read without importing an HTTP client.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
     from enbloc.kube.backoff import Backoff
@@ -38,7 +39,6 @@ _HOMES: Final = {
     "permissions": ("ROLES", "Rule"),
     "reflector": ("Reflector",),
 }
-_HOME: Final = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "JOBS",
@@ -82,8 +82,4 @@ __all__ = [
     "settle",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -6,8 +6,9 @@ Only facts live here, with the exact arithmetic and the codec that they need. No
 no clock. Names are loaded when first used, so that the fixed names cost no import of NumPy.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
+
+from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
     from enbloc.model.groups import Group, GroupKey, Memory, Role
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from enbloc.model.snapshot import Snapshot
     from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
-_HOMES = {
+_HOMES: Final = {
     "groups": ("Group", "GroupKey", "Memory", "Role"),
     "node": ("Node", "NodeChange"),
     "nodes": ("Amounts", "Mask", "Nodes", "Rows"),
@@ -41,7 +42,6 @@ _HOMES = {
     "snapshot": ("Snapshot",),
     "taints": ("Effect", "Taint", "Toleration", "TolerationOperator"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Amounts",
@@ -73,12 +73,4 @@ __all__ = [
     "TolerationOperator",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _HOMES)

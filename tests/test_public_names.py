@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What plugin authors and other packages may import, to the letter."""
+
+import pickle
+from types import ModuleType
+
+import pytest
+from tests.cli.processes import python
+
+import enbloc
+from enbloc import kube, model
+
+LAZY = pytest.mark.parametrize("package", [enbloc, model, kube], ids=lambda each: each.__name__)
+
+
+def test_a_plugin_author_finds_exactly_these_names() -> None:
+    assert set(enbloc.__all__) == {
+        "__version__",
+        # what a plugin is asked about
+        "Amounts",
+        "Effect",
+        "Group",
+        "GroupKey",
+        "Mask",
+        "Node",
+        "NodeSelectorTerm",
+        "Nodes",
+        "Operator",
+        "Owner",
+        "Phase",
+        "Placed",
+        "Pod",
+        "PodKey",
+        "PodSpec",
+        "PodUID",
+        "Requirement",
+        "Role",
+        "Rows",
+        "Snapshot",
+        "Taint",
+        "Toleration",
+        "TolerationOperator",
+        # what it declares and answers
+        "MAX_NODE_SCORE",
+        "SUCCESS",
+        "Action",
+        "Api",
+        "ClusterEvent",
+        "Code",
+        "Diagnosis",
+        "Floor",
+        "GroupFacts",
+        "Happening",
+        "Hint",
+        "PerNode",
+        "Proposal",
+        "Reads",
+        "Resource",
+        "Scores",
+        "Status",
+        "Target",
+        "default_normalize",
+        "default_normalize_reversed",
+        "refuse",
+        "refuse_for_good",
+        "wait",
+    }
+
+
+@LAZY
+def test_every_public_name_can_be_had_and_no_other(package: ModuleType) -> None:
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    loaded = {name for names in package._HOMES.values() for name in names}
+    assert loaded == {*package.__all__} - {"__version__"}
+    assert loaded <= {*dir(package)}
+
+
+@LAZY
+def test_an_unknown_name_is_an_attribute_error(package: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'Nonsense'"):
+        package.Nonsense  # noqa: B018  # asking for it is the test
+
+
+def test_a_name_that_is_loaded_late_is_the_same_object_as_in_its_module() -> None:
+    from enbloc.framework.status import Status  # noqa: PLC0415  # compared with the one below
+
+    assert enbloc.Status is Status
+    assert pickle.loads(pickle.dumps(enbloc.SUCCESS)) == enbloc.SUCCESS
+
+
+def test_a_plugin_can_be_written_with_these_names_alone() -> None:
+    program = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from enbloc import Mask, Nodes, Pod, Reads
+from enbloc.testing import check_plugin
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    name: ClassVar[str] = "Maintenance"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "node(s) were under maintenance"
+    label: str = "example.com/maintenance"
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        return ~nodes.label(self.label, "true")
+
+
+check_plugin(Maintenance(), examples=10)
+print("kept")
+"""
+    assert python(program).strip() == "kept"
