@@ -13,8 +13,8 @@ from enbloc.sandbox.catalog import Catalog, Resource
 from enbloc.sandbox.gc import Collector
 from enbloc.sandbox.kinds import Kind
 from enbloc.sandbox.meta import check_finalizers, check_metadata, generated, rfc3339, with_metadata
-from enbloc.sandbox.request import Deletion, Options
-from enbloc.sandbox.status import Refused, bad_request
+from enbloc.sandbox.request import Deletion, Options, refused_patch
+from enbloc.sandbox.status import Refused, bad_request, wrong
 from enbloc.sandbox.store import Item, Key, Store, make_item
 from enbloc.sandbox.views import stored, viewed
 
@@ -127,7 +127,7 @@ class Api:
         """A fresh document of this kind from what a client sent."""
         if not isinstance(body.get("metadata", {}), dict):
             raise status.bad_request("metadata must be an object")
-        _check_kind(resource, body)
+        _check_kind(resource, body, options)
         obj, unknown = parsed(resource, body)
         options.unknown_fields(resource, unknown, body)
         rest = {k: v for k, v in obj.items() if k not in {"kind", "apiVersion", "metadata"}}
@@ -188,7 +188,7 @@ class Api:
         old = viewed(resource, before)
         body = change(old)
         obj = self._read(resource, key[0], body, options)
-        self._check_identity(resource, obj, old)
+        self._check_identity(resource, obj, old, patched=options.verb == "patch")
         metadata = obj["metadata"]
         given = metadata.pop("managedFields", None)
         for name in _SYSTEM:
@@ -208,7 +208,8 @@ class Api:
             # Objects whose owners were never recorded stay so until the first apply.
             owners = owners and self._own(resource, owners, old.obj, obj, options, subresource)
         self._prepare(resource, kind, obj, old.obj, subresource)
-        errors = check_finalizers(obj, old.obj) + check_metadata(resource.storage, obj)
+        # The API server checks these twice: for all kinds, and for each.
+        errors = 2 * check_finalizers(obj, old.obj) + check_metadata(resource.storage, obj)
         errors += kind.validate(self, obj)
         errors += kind.validate_update(self, obj, old.obj) if subresource != "status" else []
         errors += kind.rules(obj, old.obj, errors)
@@ -218,7 +219,9 @@ class Api:
             resource, self._replace(resource, before, stored(resource, obj), owners, options)
         )
 
-    def _check_identity(self, resource: Resource, obj: Document, old: Item) -> None:
+    def _check_identity(
+        self, resource: Resource, obj: Document, old: Item, *, patched: bool
+    ) -> None:
         metadata, name = obj["metadata"], old.key[1]
         if metadata.get("name", "") != name:
             raise status.bad_request(
@@ -226,6 +229,9 @@ class Api:
                 f"the URL ({name})"
             )
         uid = metadata.get("uid")
+        if uid and uid != old.obj["metadata"]["uid"] and patched:
+            errors = 2 * [wrong("metadata.uid", uid, "field is immutable")]
+            raise status.invalid(resource, name, errors)
         if uid and uid != old.obj["metadata"]["uid"]:
             key = "/".join(filter(None, (resource.plural, *old.key)))
             found = old.obj["metadata"]["uid"]
@@ -343,9 +349,9 @@ class Api:
             if remaining and grace >= remaining:
                 return viewed(resource, item), False
         if not finalizers and not grace and not kind.held(item.obj):
-            if how.dry_run:
-                return viewed(resource, item), True
-            gone = self.remove(resource, key, item.obj, item.managed)
+            gone = item
+            if not how.dry_run:
+                gone = self.remove(resource, key, item.obj, item.managed)
             return viewed(resource, self._deleted(gone) if kind.graceful else gone), True
         changes: dict[str, Any] = {
             "finalizers": finalizers or None,
@@ -361,7 +367,7 @@ class Api:
             changes["generation"] = metadata["generation"] + 1
         obj = with_metadata(item.obj, **changes)
         if how.dry_run:
-            return viewed(resource, item), False
+            return viewed(resource, make_item(item.key, obj, item.managed, item.rv)), False
         obj["metadata"].pop("resourceVersion")
         kind.prepare_status(self, obj, item.obj)
         return viewed(resource, self._replace(resource, item, obj, item.managed, Options())), False
@@ -438,12 +444,14 @@ def parsed(resource: Resource, body: Document) -> tuple[dict[str, Any], list[str
         raise bad_request(f"{status.cannot_handle(resource)}: {refusal.message}") from None
 
 
-def _check_kind(resource: Resource, body: Document) -> None:
+def _check_kind(resource: Resource, body: Document, options: Options) -> None:
     kind, version = body.get("kind"), body.get("apiVersion")
     if (kind and kind != resource.kind) or (version and version != resource.api_version):
+        why = f'expected kind "{resource.kind}" and apiVersion "{resource.api_version}"'
+        if options.verb == "patch":
+            raise refused_patch(body, why)
         raise status.bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: expected '
-            f'kind "{resource.kind}" and apiVersion "{resource.api_version}"'
+            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}'
         )
 
 

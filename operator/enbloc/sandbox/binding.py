@@ -92,7 +92,7 @@ def _bound(api: Api, pod: Document, node: str, metadata: Document) -> dict[str, 
         merged["labels"] = labels
     if annotations:
         merged["annotations"] = annotations
-    state = {**(pod.get("status") or {})}
+    state = {k: v for k, v in (pod.get("status") or {}).items() if k != "nominatedNodeName"}
     conditions = [one for one in state.get("conditions") or () if one["type"] != "PodScheduled"]
     scheduled = {
         "type": "PodScheduled",

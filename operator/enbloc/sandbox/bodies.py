@@ -42,7 +42,7 @@ def read(data: bytes, content_type: str) -> dict[str, Any]:
     elif media != "application/json":
         raise unsupported_body(
             f"the body of the request was in an unknown format - accepted media types include: "
-            f"application/json, application/yaml, {_PROTOBUF} (got {media})"
+            f"application/json, application/yaml, {_PROTOBUF}"
         )
     if not isinstance(document, dict):
         raise bad_request("the body of the request is not an object")

@@ -99,6 +99,9 @@ class Node(Kind):
 
     def default(self, obj: Fresh) -> None:
         obj.setdefault("spec", {})
+        spec = obj["spec"]
+        if spec.get("podCIDR"):
+            spec.setdefault("podCIDRs", [spec["podCIDR"]])
         state = obj["status"] = {**_UNKNOWN_NODE, **(obj.get("status") or {})}
         if "capacity" in state and "allocatable" not in state:
             state["allocatable"] = state["capacity"]
@@ -117,7 +120,10 @@ class Node(Kind):
         for i, taint in enumerate((obj.get("spec") or {}).get("taints") or ()):
             found = (taint.get("key", ""), taint.get("effect", ""))
             if found in seen:
-                errors.append(FieldError(f"metadata.taints[{i}]", "Duplicate value", "", taint))
+                names = ("key", "value", "effect", "timeAdded")
+                value = {f"{one[0].upper()}{one[1:]}": taint.get(one) for one in names}
+                detail = "taints must be unique by key and effect pair"
+                errors.append(FieldError(f"metadata.taints[{i}]", "Duplicate value", detail, value))
             seen.add(found)
         return errors
 

@@ -121,7 +121,7 @@ class Http:
         api, resource = self._api, target.resource
         match target.verb:
             case "watch":
-                stream = Stream(api, resource, target.namespace, target.name, query, form)
+                stream = Stream(api, resource, target.namespace, query, form)
                 return await _stream(request, stream)
             case "list":
                 return _json(listed(api, resource, target.namespace, query, form))
@@ -139,7 +139,9 @@ class Http:
         data = await request.read()
         if target.verb in {"delete", "deletecollection"}:
             body = bodies.read(data, media) if data else {}
-            how = Deletion.of(query, body, dry_run=options.dry_run)
+            # Options in a body replace those in the query; the API server merges nothing.
+            given = {} if data else query
+            how = Deletion.of(given, body, dry_run=options.dry_run and not data)
             return self._delete(target, how, query, form)
         code, item = self._operations.write(target, data, media, options)
         if isinstance(item, dict):

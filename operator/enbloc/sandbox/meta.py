@@ -72,12 +72,17 @@ def name_rule(storage: str, name: str) -> str:
         bad = name in {".", ".."} or "/" in name or "%" in name
         return "may not be '.' or '..', or contain '/' or '%'" if bad else ""
     if storage in _LABEL_NAMED:
-        if len(name) > 63:
-            return "must be no more than 63 bytes"
-        return "" if _LABEL.fullmatch(name) else _LABEL_RULE
+        return label_rule(name)
     if len(name) > 253:
         return "must be no more than 253 bytes"
     return "" if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+
+
+def label_rule(text: str) -> str:
+    """What is wrong with a DNS label, "" for nothing."""
+    if len(text) > 63:
+        return "must be no more than 63 bytes"
+    return "" if _LABEL.fullmatch(text) else _LABEL_RULE
 
 
 def is_label(text: str) -> bool:
@@ -111,7 +116,7 @@ def _check_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
     errors = [
         wrong("metadata.annotations", key, rule)
         for key in annotations
-        if (rule := _key_rule(key.lower()))
+        if (rule := key_rule(key.lower()))
     ]
     if sum(len(key) + len(value) for key, value in annotations.items()) > 256 * 1024:
         detail = "may not be more than 262144 bytes"
@@ -151,16 +156,22 @@ def check_labels(field: str, labels: Mapping[str, str]) -> list[FieldError]:
     """The errors of label keys and values."""
     errors: list[FieldError] = []
     for key, value in labels.items():
-        if rule := _key_rule(key):
+        if rule := key_rule(key):
             errors.append(wrong(field, key, rule))
-        if len(value) > 63:
-            errors.append(wrong(field, value, "must be no more than 63 bytes"))
-        elif not _VALUE.fullmatch(value):
-            errors.append(wrong(field, value, _VALUE_RULE))
+        if rule := value_rule(value):
+            errors.append(wrong(field, value, rule))
     return errors
 
 
-def _key_rule(key: str) -> str:
+def value_rule(value: str) -> str:
+    """What is wrong with a label's value, "" for nothing."""
+    if len(value) > 63:
+        return "must be no more than 63 bytes"
+    return "" if _VALUE.fullmatch(value) else _VALUE_RULE
+
+
+def key_rule(key: str) -> str:
+    """What is wrong with a qualified name, "" for nothing."""
     prefix, slash, name = key.rpartition("/")
     if slash and not _SUBDOMAIN.fullmatch(prefix):
         return f"prefix part {_SUBDOMAIN_RULE}"

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from enbloc.model.names import TAINT_NOT_READY, TAINT_UNREACHABLE
 from enbloc.sandbox.kinds import Kind
+from enbloc.sandbox.pod_rules import check_pod_spec
 from enbloc.sandbox.status import (
     FieldError,
     forbidden,
     forbidden_field,
-    not_supported,
-    required,
-    wrong,
 )
 
 if TYPE_CHECKING:
@@ -94,40 +92,6 @@ def qos(spec: Document) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-def check_pod_spec(path: str, spec: Document) -> list[FieldError]:
-    """The errors of a pod's spec, also inside templates."""
-    errors: list[FieldError] = []
-    names: set[str] = set()
-    if not spec.get("containers"):
-        errors.append(required(f"{path}.containers"))
-    for field in ("initContainers", "containers"):
-        for i, container in enumerate(spec.get(field) or ()):
-            errors += _check_container(f"{path}.{field}[{i}]", container, names)
-    if spec["restartPolicy"] not in {"Always", "OnFailure", "Never"}:
-        supported = ["Always", "OnFailure", "Never"]
-        errors.append(not_supported(f"{path}.restartPolicy", spec["restartPolicy"], supported))
-    return errors
-
-
-def _check_container(path: str, container: Document, names: set[str]) -> list[FieldError]:
-    errors: list[FieldError] = []
-    name = container.get("name")
-    if not name:
-        errors.append(required(f"{path}.name"))
-    elif name in names:
-        errors.append(FieldError(f"{path}.name", "Duplicate value", "", name))
-    names.add(name or "")
-    if not container.get("image"):
-        errors.append(required(f"{path}.image"))
-    resources = container.get("resources") or {}
-    for kind in ("limits", "requests"):
-        for resource, amount in (resources.get(kind) or {}).items():
-            if amount.startswith("-"):
-                detail = "must be greater than or equal to 0"
-                errors.append(wrong(f"{path}.resources.{kind}.{resource}", amount, detail))
-    return errors
-
-
 class Pod(Kind):
     """Pods."""
 
@@ -139,7 +103,10 @@ class Pod(Kind):
         spec = obj.setdefault("spec", {})
         default_pod_spec(spec)
         spec.setdefault("enableServiceLinks", True)
-        for condition in (obj.get("status") or {}).get("conditions") or ():
+        state = obj.get("status") or {}
+        if state.get("podIP"):
+            state.setdefault("podIPs", [{"ip": state["podIP"]}])
+        for condition in state.get("conditions") or ():
             condition.setdefault("lastProbeTime", None)
             condition.setdefault("lastTransitionTime", None)
 
@@ -159,6 +126,8 @@ class Pod(Kind):
                 )
 
     def prepare_create(self, api: Api, obj: Fresh) -> None:
+        if obj["spec"]["terminationGracePeriodSeconds"] < 0:
+            obj["spec"]["terminationGracePeriodSeconds"] = 1
         state: Fresh = {"phase": "Pending", "qosClass": qos(obj["spec"])}
         if obj["spec"].get("schedulingGates"):
             state["conditions"] = [

@@ -155,14 +155,11 @@ class Stream:
         api: Api,
         resource: Resource,
         namespace: str,
-        name: str,
         query: Mapping[str, str],
         form: Form,
     ) -> None:
-        fields = query.get("fieldSelector", "")
-        if name:
-            fields = f"metadata.name={name}" + (f",{fields}" if fields else "")
-        self._selector = select.parse(resource, namespace, query.get("labelSelector", ""), fields)
+        labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+        self._selector = select.parse(resource, namespace, labels, fields)
         self._api, self._resource, self._form = api, resource, form
         self._bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
         self._timeout = _number(query.get("timeoutSeconds", "")) or 1800 + secrets.randbelow(1800)

@@ -10,6 +10,7 @@ from typing import Any
 
 from enbloc.sandbox.catalog import Resource
 from enbloc.sandbox.status import (
+    Refused,
     Unnamed,
     bad_request,
     cannot_handle,
@@ -23,8 +24,12 @@ from enbloc.sandbox.types import json_name
 
 _VALIDATION = ("", "Ignore", "Strict", "Warn")
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
-_PATCH = Unnamed()
 _KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+def refused_patch(body: Mapping[str, Any], why: str) -> Refused:
+    """422 for a patch that makes an object something that it cannot be."""
+    return invalid(Unnamed(), "", [wrong("patch", encode(body).decode(), why)])
 
 
 @dataclass(slots=True)
@@ -78,8 +83,7 @@ class Options:
         if self.validation == "Strict":
             why = f"strict decoding error: {', '.join(texts)}"
             if self.verb == "patch":
-                text = encode(body).decode()
-                raise invalid(_PATCH, "", [wrong("patch", text, why)])
+                raise refused_patch(body, why)
             raise bad_request(f"{cannot_handle(resource)}: {why}")
         self.warnings += texts
 
@@ -103,7 +107,7 @@ class Deletion:
 
     @staticmethod
     def of(query: Mapping[str, str], body: Mapping[str, Any], *, dry_run: bool) -> Deletion:
-        """The options in a query or a body, which wins."""
+        """The options in a query or a body."""
         grace: Any = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
         propagation = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
         if propagation not in {"", *_POLICIES[:3]}:

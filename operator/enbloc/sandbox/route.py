@@ -85,9 +85,9 @@ def resolve(catalog: Catalog, method: str, path: str, query: Mapping[str, str]) 
 
 def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
     if method == "GET":
-        if query.get("watch") in {"true", "1"}:
-            return "watch"
-        return "get" if name else "list"
+        if name:
+            return "get"
+        return "watch" if query.get("watch") in {"true", "1"} else "list"
     if method == "DELETE" and not name:
         return "deletecollection"
     verb = _VERBS.get(method)

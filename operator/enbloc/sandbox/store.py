@@ -55,7 +55,8 @@ class Item:
 class Change:
     """One entry of the history: `before` and `after` are None at birth and at death.
 
-    `last` is the newest state: when an object is removed, its state at the end.
+    `last` is the newest state: when an object is removed, its state at the end, which the API
+    server tells the deleter but not the watchers.
     """
 
     rv: int
@@ -113,14 +114,11 @@ def as_seen(change: Change, selector: Selector) -> tuple[str, Item] | None:
     after = change.after is not None and selector.matches(change.after.obj)
     if after:
         return ("MODIFIED" if before else "ADDED", change.last)
-    if not before:
+    if not before or change.before is None:
         return None
-    if change.before is None or change.after is None:
-        return ("DELETED", change.last)
     # Who loses sight of an object is shown what it has seen last, in the new version.
     old = change.before
-    obj = {**old.obj, "metadata": {**old.obj["metadata"]}}
-    return ("DELETED", make_item(old.key, obj, old.managed, change.rv))
+    return ("DELETED", make_item(old.key, old.obj, old.managed, change.rv))
 
 
 class Table:

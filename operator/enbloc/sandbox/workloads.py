@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from enbloc.sandbox.kinds import Kind
-from enbloc.sandbox.pods import check_pod_spec, default_pod_spec
+from enbloc.sandbox.pod_rules import check_pod_spec
+from enbloc.sandbox.pods import default_pod_spec
 from enbloc.sandbox.select import label_selector
 from enbloc.sandbox.status import FieldError, required, wrong
 

@@ -95,12 +95,21 @@ class Api:
         """Something else worth comparing."""
         self.transcript.append({"request": what, "status": status, "body": self.normal(body)})
 
-    async def watch(self, path: str, *, events: int, seconds: float = 5.0) -> list[Any]:
+    async def watch(
+        self,
+        path: str,
+        *,
+        events: int,
+        seconds: float = 5.0,
+        accept: str = JSON,
+        quiet: bool = False,
+    ) -> list[Any]:
         """The first events of a watch, which is opened here and now."""
         found: list[Any] = []
         joint = "&" if "?" in path else "?"
         async with self.session.get(
             f"{self.url}{path}{joint}watch=true",
+            headers={"Accept": accept},
             ssl=self.tls,
             timeout=aiohttp.ClientTimeout(total=seconds),
         ) as response:
@@ -111,13 +120,14 @@ class Api:
                         break
             except TimeoutError:
                 pass
-        self.transcript.append(
-            {
-                "request": f"WATCH {self._named(path)}",
-                "status": response.status,
-                "events": [self.normal(event) for event in found],
-            }
-        )
+        if not quiet:
+            self.transcript.append(
+                {
+                    "request": f"WATCH {self._named(path)}",
+                    "status": response.status,
+                    "events": [self.normal(event) for event in found],
+                }
+            )
         return found
 
     def watching(self, path: str, *, events: int) -> "asyncio.Task[list[Any]]":

@@ -143,3 +143,34 @@ async def core_events_count(api: Api) -> None:
     await api.call("GET", f"/apis/events.k8s.io/v1/namespaces/{api.namespace}/events/e")
     involved = {"kind": "Pod", "namespace": "elsewhere", "name": "a"}
     await api.call("POST", path, {**event, "metadata": {"name": "f"}, "involvedObject": involved})
+
+
+@scenario
+async def a_node_is_created_with_its_status_and_taints(api: Api) -> None:
+    name = f"n-{api.namespace}"
+    taint = {"key": "gpu", "value": "only", "effect": "NoSchedule"}
+    node = {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": {"taints": [taint], "podCIDR": "10.0.0.0/24"},
+        "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
+    }
+    await api.call("POST", "/api/v1/nodes", node)
+    await api.call("POST", "/api/v1/nodes", node)
+    path = f"/api/v1/nodes/{name}"
+    await api.call("PATCH", path, {"spec": {"taints": [taint, taint]}}, kind=MERGE)
+    await api.call("PATCH", path, {"spec": {"taints": []}}, kind=MERGE)
+    await api.call("PATCH", path, {"status": {"capacity": {"cpu": "9"}}}, kind=MERGE)
+    await api.call("DELETE", path, quiet=True)
+
+
+@scenario
+async def a_review_says_what_one_may_do(api: Api) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    attributes = {"verb": "get", "resource": "pods", "namespace": api.namespace}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    reply = await api.call("POST", path, review, quiet=True)
+    api.note("review", reply.status, [reply.body["kind"], reply.body["status"]["allowed"]])

@@ -3,6 +3,7 @@
 """Conversations: Creating and changing objects."""
 
 import json
+from typing import Any
 
 from tests.sandbox.parity.recorder import APPLY, JSON_PATCH, MERGE, STRATEGIC, Api
 from tests.sandbox.parity.talk import configmap, pod, scenario
@@ -228,3 +229,53 @@ async def wrong_labels_and_names_are_refused(api: Api) -> None:
     await api.call("POST", maps, body)
     body["metadata"] = {"name": "a", "ownerReferences": [{"kind": "Pod", "name": "p"}]}
     await api.call("POST", maps, body)
+
+
+@scenario
+async def patches_with_a_version_are_conditional(api: Api) -> None:
+    reply = await api.call("POST", api.pods, pod("a"), quiet=True)
+    old = reply.body["metadata"]["resourceVersion"]
+    labels: dict[str, Any] = {"metadata": {"labels": {"x": "y"}}}
+    await api.call("PATCH", f"{api.pods}/a", labels, kind=MERGE, quiet=True)
+    labels = {"metadata": {"labels": {"x": "z"}, "resourceVersion": old}}
+    await api.call("PATCH", f"{api.pods}/a", labels, kind=MERGE)
+    await api.call("PATCH", f"{api.pods}/a", labels, kind=STRATEGIC)
+    operation = {"op": "replace", "path": "/metadata/resourceVersion", "value": old}
+    await api.call("PATCH", f"{api.pods}/a", [operation], kind=JSON_PATCH)
+    labels = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000", "labels": {"x": "w"}}}
+    await api.call("PATCH", f"{api.pods}/a", labels, kind=MERGE)
+    await api.call("PATCH", f"{api.pods}/a", {"metadata": {"name": "b"}}, kind=MERGE)
+    await api.call("PATCH", f"{api.pods}/a", {"kind": "Node"}, kind=MERGE)
+    await api.call("PATCH", f"{api.pods}/a/status", {"status": {"phase": "Odd"}}, kind=MERGE)
+
+
+@scenario
+async def what_only_the_server_sets_cannot_be_set(api: Api) -> None:
+    body = pod("a", nodeName="n", priorityClassName="system-cluster-critical")
+    body["metadata"] |= {
+        "uid": "00000000-0000-0000-0000-000000000000",
+        "generation": 7,
+        "creationTimestamp": "2001-01-01T00:00:00Z",
+        "deletionTimestamp": "2001-01-01T00:00:00Z",
+    }
+    body["status"] = {"phase": "Running"}
+    reply = await api.call("POST", api.pods, body)
+    assert reply.body["metadata"]["uid"] != body["metadata"]["uid"]
+    assert not reply.body["metadata"]["creationTimestamp"].startswith("2001")
+    changed = {"metadata": {"generation": 9, "creationTimestamp": None, "labels": None}}
+    await api.call("PATCH", f"{api.pods}/a", changed, kind=MERGE)
+    whole = (await api.call("GET", f"{api.pods}/a", quiet=True)).body
+    whole["status"]["phase"] = "Running"
+    whole["spec"]["schedulerName"] = "other"
+    await api.call("PUT", f"{api.pods}/a/status", whole)
+
+
+@scenario
+async def bodies_may_be_yaml(api: Api) -> None:
+    maps = f"/api/v1/namespaces/{api.namespace}/configmaps"
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: 'v', t: '2001-01-01'}\n"
+    await api.call("POST", maps, text, kind="application/yaml")
+    await api.call("POST", maps, "{}", kind="text/html")
+    await api.call("POST", maps, "")
+    await api.call("POST", maps, "[]")
+    await api.call("POST", maps, {"metadata": {"name": "b"}, "data": {"k": 1}})

@@ -5,7 +5,7 @@
 import asyncio
 from typing import Any
 
-from tests.sandbox.parity.recorder import MERGE, Api
+from tests.sandbox.parity.recorder import MERGE, STRATEGIC, Api
 from tests.sandbox.parity.talk import binding, pod, scenario
 
 
@@ -198,3 +198,84 @@ async def tolerations_may_be_added_but_not_taken(api: Api) -> None:
     other = {"spec": {"nodeSelector": {"a": "c"}}}
     reply = await api.call("PATCH", f"{api.pods}/b", other, kind=MERGE, quiet=True)
     api.note("other", reply.status, reply.body["reason"])
+
+
+@scenario
+async def a_scheduler_reports_what_it_could_not_do(api: Api) -> None:
+    await api.call("POST", api.pods, pod("a"), quiet=True)
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes",
+        "observedGeneration": 1,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    patch = {"status": {"conditions": [condition], "nominatedNodeName": "n"}}
+    await api.call("PATCH", f"{api.pods}/a/status", patch, kind=STRATEGIC)
+    await api.call("PATCH", f"{api.pods}/a/status", patch, kind=STRATEGIC)
+    await api.call("POST", f"{api.pods}/a/binding", binding("a", "n"))
+    await api.call("GET", f"{api.pods}/a")
+
+
+@scenario
+async def a_pod_runs_and_ends(api: Api) -> None:
+    await api.call("POST", api.pods, pod("a", nodeName="n", restartPolicy="Never"), quiet=True)
+    running = {
+        "status": {
+            "phase": "Running",
+            "startTime": "2026-01-01T00:00:00Z",
+            "podIP": "10.0.0.1",
+            "containerStatuses": [
+                {
+                    "name": "c",
+                    "image": "i:1",
+                    "imageID": "",
+                    "ready": True,
+                    "started": True,
+                    "restartCount": 0,
+                    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+                }
+            ],
+        }
+    }
+    await api.call("PATCH", f"{api.pods}/a/status", running, kind=STRATEGIC)
+    ended = {"status": {"phase": "Succeeded"}}
+    await api.call("PATCH", f"{api.pods}/a/status", ended, kind=STRATEGIC)
+    await api.call("POST", f"{api.pods}/a/binding", binding("a", "n"))
+    await api.call("DELETE", f"{api.pods}/a")
+    await api.call("GET", f"{api.pods}/a")
+
+
+@scenario
+async def dry_runs_of_bindings_and_deletions_change_nothing(api: Api) -> None:
+    await api.call("POST", api.pods, pod("a"), quiet=True)
+    await api.call("POST", f"{api.pods}/a/binding?dryRun=All", binding("a", "n"))
+    await api.call("DELETE", f"{api.pods}/a?dryRun=All")
+    await api.call("DELETE", f"{api.pods}?dryRun=All", {"gracePeriodSeconds": 0})
+    body = pod("b")
+    await api.call("POST", f"{api.pods}?dryRun=All", body)
+    await api.call("GET", f"{api.pods}/a")
+
+
+@scenario
+async def pods_that_make_no_sense_are_refused(api: Api) -> None:
+    container = {"name": "c", "image": "i"}
+    more_than_the_limit = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+    for spec in (
+        {"containers": [container, container]},
+        {"containers": [{"name": "C_", "image": "i"}]},
+        {"containers": [{"name": "c"}]},
+        {"containers": [{**container, "resources": {"requests": {"cpu": "-1"}}}]},
+        {"containers": [{**container, "resources": more_than_the_limit}]},
+        {"containers": [{**container, "resources": {"requests": {"nvidia.com/gpu": "1"}}}]},
+        {"containers": [{**container, "resources": {"limits": {"nvidia.com/gpu": "1500m"}}}]},
+        {"containers": [container], "tolerations": [{"operator": "Equal"}]},
+        {"containers": [container], "tolerations": [{"key": "a", "operator": "Odd"}]},
+        {"containers": [container], "nodeSelector": {"a b": "c"}},
+        {"containers": [container], "schedulingGates": [{"name": "a b"}]},
+        {"containers": [container], "schedulingGates": [{"name": "a"}], "nodeName": "n"},
+        {"containers": [container], "terminationGracePeriodSeconds": -1},
+    ):
+        body = {"metadata": {"name": "a"}, "spec": spec}
+        await api.call("POST", f"{api.pods}?dryRun=All", body)

@@ -5,7 +5,7 @@
 import json
 
 from tests.sandbox.parity.recorder import MERGE, TABLE, Api
-from tests.sandbox.parity.talk import configmap, pod, scenario
+from tests.sandbox.parity.talk import binding, configmap, pod, scenario
 
 
 @scenario
@@ -249,3 +249,61 @@ async def aggregated_discovery_describes_each_resource(api: Api) -> None:
                             if one["subresource"] in ("binding", "eviction", "status")
                         ]
                         api.note(name, 200, entry)
+
+
+@scenario
+async def a_pod_that_is_bound_leaves_the_watch_of_unassigned_pods(api: Api) -> None:
+    listed = await api.call("GET", api.pods, quiet=True)
+    version = listed.body["metadata"]["resourceVersion"]
+    await api.call("POST", api.pods, pod("a"), quiet=True)
+    await api.call("POST", f"{api.pods}/a/binding", binding("a", "n"), quiet=True)
+    for selector in ("spec.nodeName=", "spec.nodeName=n", "spec.nodeName!=n,metadata.name=a"):
+        path = f"{api.pods}?resourceVersion={version}&timeoutSeconds=1&fieldSelector={selector}"
+        await api.watch(path, events=3)
+    await api.watch(f"{api.pods}/a?resourceVersion={version}&timeoutSeconds=1", events=3)
+
+
+@scenario
+async def deletions_are_watched_to_their_end(api: Api) -> None:
+    listed = await api.call("GET", api.pods, quiet=True)
+    version = listed.body["metadata"]["resourceVersion"]
+    held = pod("a", nodeName="n")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    await api.call("POST", api.pods, held, quiet=True)
+    await api.call("DELETE", f"{api.pods}/a", {"gracePeriodSeconds": 5})
+    await api.call("DELETE", f"{api.pods}/a", {"gracePeriodSeconds": 0})
+    await api.call("PATCH", f"{api.pods}/a", {"metadata": {"finalizers": None}}, kind=MERGE)
+    await api.call("GET", f"{api.pods}/a")
+    await api.watch(f"{api.pods}?resourceVersion={version}&timeoutSeconds=1", events=9)
+
+
+@scenario
+async def tables_are_watched(api: Api) -> None:
+    maps = f"/api/v1/namespaces/{api.namespace}/configmaps"
+    listed = await api.call("GET", maps, quiet=True)
+    version = listed.body["metadata"]["resourceVersion"]
+    await api.call("POST", maps, configmap("a", k="v"), quiet=True)
+    await api.call("DELETE", f"{maps}/a", quiet=True)
+    path = f"{maps}?resourceVersion={version}&fieldSelector=metadata.name=a"
+    for event in await api.watch(path, events=2, accept=TABLE, quiet=True):
+        table = event["object"]
+        columns = [one["name"] for one in table["columnDefinitions"] or ()]
+        seen = [event["type"], table["kind"], columns, table["rows"][0]["cells"][:2]]
+        api.note("an event", 200, seen)
+
+
+@scenario
+async def pages_of_a_selection_and_their_counts(api: Api) -> None:
+    maps = f"/api/v1/namespaces/{api.namespace}/configmaps"
+    for name in ("cm-a", "cm-b", "cm-c"):
+        body = configmap(name)
+        body["metadata"]["labels"] = {"l": "m"}
+        await api.call("POST", maps, body, quiet=True)
+    for query in ("limit=1", "limit=1&labelSelector=l=m", "limit=3", "limit=9", "limit=0"):
+        reply = await api.call("GET", f"{maps}?{query}", quiet=True)
+        metadata = reply.body["metadata"]
+        left = metadata.get("remainingItemCount")
+        api.note(query, reply.status, [len(reply.body["items"]), "continue" in metadata, left])
+    for query in ("limit=-1", "limit=x", "resourceVersion=0", "limit=1&continue=%25"):
+        reply = await api.call("GET", f"{maps}?{query}", quiet=True)
+        api.note(query, reply.status, reply.body["kind"])
