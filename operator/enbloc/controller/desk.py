@@ -12,10 +12,11 @@ import msgspec
 
 from enbloc.controller.members import Members
 from enbloc.controller.reconcile import finished, reconcile
-from enbloc.kube import Client, PatchType
+from enbloc.kube import Client
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound
 from enbloc.kube.events import About, Notice, Recorder
+from enbloc.kube.group_status import apply_group_status
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec, names
 from enbloc.model.groups import Group, GroupKey
@@ -24,7 +25,6 @@ from enbloc.telemetry import Troubles
 
 log = logging.getLogger(__name__)
 
-_APPLY: Final = {"fieldManager": names.CONTROLLER_MANAGER, "force": "true"}
 _WRITING: Final = f"{POD_GROUPS.plural}/status"
 
 
@@ -111,14 +111,8 @@ class Desk:
             return None
         card.failed = patch["failed"]
         try:
-            written = await self._client.patch(
-                POD_GROUPS,
-                key.name,
-                _body(card.group, patch),
-                key.namespace,
-                kind=PatchType.APPLY,
-                subresource="status",
-                query=_APPLY,
+            written = await apply_group_status(
+                self._client, key, card.group.uid, patch, names.CONTROLLER_MANAGER
             )
         except APIError as error:
             return self._failed(card, error)
@@ -127,7 +121,7 @@ class Desk:
         ended = finished(patch)
         if ended is not None and finished(card.status) is None:
             self._recorder.emit(_notice(card.group, ended))
-        self.put(written)
+        self.put(msgspec.json.decode(written))
         return None
 
     def _failed(self, card: _Card, error: APIError) -> float | None:
@@ -170,13 +164,3 @@ def _notice(group: Group, ended: Mapping[str, Any]) -> Notice:
         reporter=names.CONTROLLER_REPORTER,
         regarding=About(POD_GROUPS, group.key.namespace, group.key.name, group.uid),
     )
-
-
-def _body(group: Group, status: Mapping[str, Any]) -> dict[str, Any]:
-    """What is applied; with its UID, so that it never lands on a namesake."""
-    return {
-        "apiVersion": POD_GROUPS.api_version,
-        "kind": POD_GROUPS.kind,
-        "metadata": {"name": group.key.name, "namespace": group.key.namespace, "uid": group.uid},
-        "status": status,
-    }

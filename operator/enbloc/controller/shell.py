@@ -23,9 +23,9 @@ from enbloc.controller.feeds import JobObject, follow_jobs, follow_pods
 from enbloc.controller.groups import Groups
 from enbloc.controller.members import Members
 from enbloc.controller.pacer import Pacer
-from enbloc.kube import Client, Elector, LeaseLost, Reflector, load
+from enbloc.kube import Client, LeaseLost, Reflector, load
 from enbloc.kube.events import Recorder
-from enbloc.kube.lease import identity
+from enbloc.kube.lease import candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import JOBS, PODS, Resource
 from enbloc.model import names
@@ -53,7 +53,9 @@ class Controller:
         self._options = options
         self._troubles = Troubles()
         self._members = Members()
-        self._elector = self._candidate() if options.leader_elect else None
+        self._elector = candidate(
+            client, options, names.CONTROLLER_LEASE, partial(self._troubles.say, "leader election")
+        )
         writer = client.fenced(self._elector.holds) if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
         self._desk = Desk(writer, self._members, self._troubles, self._recorder)
@@ -138,15 +140,6 @@ class Controller:
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._troubles.say, f"watching {resource.label()}")
-
-    def _candidate(self) -> Elector:
-        return Elector(
-            self._client,
-            namespace=self._options.lease_namespace or self._client.cluster.namespace,
-            name=names.CONTROLLER_LEASE,
-            identity=identity(socket.gethostname()),
-            report=partial(self._troubles.say, "leader election"),
-        )
 
 
 async def run_controller(options: Options) -> int:

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import gc
 import logging
-import socket
 import uuid
 from collections.abc import Iterable
 from functools import partial
@@ -14,10 +13,10 @@ from typing import Any, Final
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
-from enbloc.kube import config, lease
+from enbloc.kube import config
 from enbloc.kube.client import Client
 from enbloc.kube.items import Timing
-from enbloc.kube.lease import Elector, LeaseLost
+from enbloc.kube.lease import LeaseLost, candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.live.checks import step_ends
 from enbloc.live.clock import ServerClock
@@ -76,7 +75,9 @@ class Scheduler:
         self._options = options
         self._client = client
         self._troubles = Troubles()
-        self._elector = self._candidate() if options.leader_elect else None
+        self._elector = candidate(
+            client, options, names.SCHEDULER_LEASE, partial(self._troubles.say, "leader election")
+        )
         self._stop = options.stop or asyncio.Event()
         self._leading = False
         self._stopping = False
@@ -180,15 +181,6 @@ class Scheduler:
             health.register(f"{feed.stream}-synced", feed.synced.is_set, "readyz")
         health.register("scheduler-api", lambda: not self._troubles.standing, "readyz")
         health.register("scheduler-running", lambda: not self._stopping, "readyz")
-
-    def _candidate(self) -> Elector:
-        return Elector(
-            self._client,
-            namespace=self._options.lease_namespace or self._client.cluster.namespace,
-            name=names.SCHEDULER_LEASE,
-            identity=lease.identity(socket.gethostname()),
-            report=partial(self._troubles.say, "leader election"),
-        )
 
 
 def _why_ended(working: Iterable[asyncio.Task[None]], leading: asyncio.Task[None]) -> int:

@@ -12,7 +12,8 @@ import msgspec
 from enbloc.engine.effects import SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.errors import Conflict
-from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.kube.group_status import apply_group_status
+from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.live.latest import LatestWriter
 from enbloc.model.groups import GroupKey
@@ -68,21 +69,7 @@ class GroupStatuses:
         status = wanted(effect, shown, self._now())
         if status == shown.own():
             return
-        reply = await self._client.request(
-            "patch",
-            POD_GROUPS,
-            key.name,
-            key.namespace,
-            subresource="status",
-            query={"fieldManager": SCHEDULER_MANAGER, "force": "true"},
-            body={
-                "apiVersion": POD_GROUPS.api_version,
-                "kind": POD_GROUPS.kind,
-                "metadata": {"name": key.name, "namespace": key.namespace, "uid": effect.uid},
-                "status": status,
-            },
-            content_type=PatchType.APPLY,
-        )
+        reply = await apply_group_status(self._client, key, effect.uid, status, SCHEDULER_MANAGER)
         self.seen(msgspec.json.decode(reply, type=GroupObject))
 
 

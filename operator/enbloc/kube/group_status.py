@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writing one manager's part of a PodGroup's status."""
+
+from typing import Any
+
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.paths import POD_GROUPS
+from enbloc.model.groups import GroupKey
+
+
+async def apply_group_status(
+    client: Client, key: GroupKey, uid: str, status: Any, manager: str
+) -> bytes:
+    """Apply the whole of what this manager says of a group; the object as it then is, undecoded.
+
+    What the manager said before and does not say now is dropped; what others say stays.
+
+    Args:
+        client: the API.
+        key: which group.
+        uid: of the object that is meant: nothing lands on a namesake.
+        status: what to say.
+        manager: the field manager.
+
+    Raises:
+        APIError: the request did not succeed; Conflict if the object is another one by now.
+    """
+    return await client.request(
+        "patch",
+        POD_GROUPS,
+        key.name,
+        key.namespace,
+        subresource="status",
+        query={"fieldManager": manager, "force": "true"},
+        body={
+            "apiVersion": POD_GROUPS.api_version,
+            "kind": POD_GROUPS.kind,
+            "metadata": {"name": key.name, "namespace": key.namespace, "uid": uid},
+            "status": status,
+        },
+        content_type=PatchType.APPLY,
+    )
