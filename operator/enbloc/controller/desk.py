@@ -134,7 +134,7 @@ class Desk:
         if isinstance(error, Invalid):
             log.error("Could not write the status of %s: %s", card.group.key, error)
             return None
-        if isinstance(error, Fenced) or error.has_cause("NamespaceTerminating"):
+        if isinstance(error, Fenced) or error.namespace_terminating:
             return None
         if not isinstance(error, Conflict):  # a namesake, or a write in between: both show soon
             self._troubles.say(_WRITING, error.advice)

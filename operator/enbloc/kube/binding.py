@@ -174,6 +174,6 @@ def cause(error: APIError) -> Cause:
     """Whom a refusal blames."""
     if isinstance(error, NotFound | Conflict):
         return Cause.MEMBER_CHANGED
-    if isinstance(error, Forbidden) and error.has_cause("NamespaceTerminating"):
+    if isinstance(error, Forbidden) and error.namespace_terminating:
         return Cause.NAMESPACE_TERMINATING
     return Cause.SCHEDULER_ERROR

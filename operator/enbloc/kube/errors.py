@@ -75,6 +75,11 @@ class APIError(EnblocError):
         causes = self.details.get("causes") or ()
         return any(cause.get("reason") == reason for cause in causes)
 
+    @property
+    def namespace_terminating(self) -> bool:
+        """Whether it was refused because its namespace is being deleted."""
+        return self.has_cause("NamespaceTerminating")
+
 
 class NotFound(APIError):
     """404: the object, its namespace or the whole resource is not there."""

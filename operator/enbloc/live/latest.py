@@ -5,7 +5,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, Forbidden, Invalid, NotFound
@@ -13,8 +13,6 @@ from enbloc.telemetry import Troubles
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +81,7 @@ class LatestWriter(Generic[K, V]):
         except Invalid:
             logger.exception("The API server finds what was to be said of %s invalid", key)
         except Forbidden as error:
-            if error.has_cause(NAMESPACE_TERMINATING):
+            if error.namespace_terminating:
                 return True
             self._troubles.say(self._name, error.advice)
             return False
