@@ -1,10 +1,38 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command line share: a fresh interpreter, a server that nobody runs."""
+"""What the tests of the command line share: processes, and a server that nobody runs."""
 
+import asyncio
+import os
 import subprocess
 import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+
+@asynccontextmanager
+async def started(
+    *arguments: str, cwd: Path | None = None, **environment: str
+) -> AsyncGenerator[Process]:
+    """`enbloc` as people start it, with these variables as well; told to end at the end."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "enbloc.cli",
+        *arguments,
+        cwd=cwd,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={**os.environ, **environment},
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.communicate()
 
 
 def python(code: str, *arguments: str) -> str:

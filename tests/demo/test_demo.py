@@ -3,44 +3,20 @@
 """`enbloc demo`, as people start it."""
 
 import asyncio
-import os
 import re
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.cli.processes import started
 
 from enbloc.kube.client import Client
 from enbloc.kube.config import load
 from enbloc.kube.paths import POD_GROUPS
 
 
-@asynccontextmanager
-async def demo(*arguments: str, folder: Path) -> AsyncGenerator[Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "enbloc.cli",
-        "demo",
-        *arguments,
-        stdout=PIPE,
-        stderr=PIPE,
-        env={**os.environ, "TMPDIR": str(folder)},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.communicate()
-
-
 async def test_the_demo_shows_both_acts_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    async with demo(folder=tmp_path) as process:
+    async with started("demo", TMPDIR=str(tmp_path)) as process:
         output, errors = await asyncio.wait_for(process.communicate(), 100)
     text = output.decode()
     assert (process.returncode, errors) == (0, b""), text
@@ -65,7 +41,7 @@ async def test_a_trace_is_played_and_kept_until_it_is_ended(tmp_path: Path) -> N
     )
     folder = tmp_path / "tmp"
     folder.mkdir()
-    async with demo("--trace", str(trace), "--keep", folder=folder) as process:
+    async with started("demo", "--trace", str(trace), "--keep", TMPDIR=str(folder)) as process:
         assert process.stdout is not None
         lines: list[str] = []
         async with asyncio.timeout(100):
@@ -97,7 +73,7 @@ async def test_a_trace_is_played_and_kept_until_it_is_ended(tmp_path: Path) -> N
 async def test_a_demo_that_is_cut_short_ends_what_it_started(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    async with demo(folder=tmp_path) as process:
+    async with started("demo", TMPDIR=str(tmp_path)) as process:
         assert process.stdout is not None
         while b"ready" not in await asyncio.wait_for(process.stdout.readline(), 60):
             continue
@@ -117,7 +93,7 @@ async def test_a_demo_that_is_cut_short_ends_what_it_started(
 async def test_nodes_that_cannot_be_used_are_named(tmp_path: Path, rows: str, message: str) -> None:
     trace = tmp_path / "nodes.csv"
     trace.write_text("sn,cpu_milli,memory_mib,gpu,model\n" + rows)
-    async with demo("--trace", str(trace), folder=tmp_path) as process:
+    async with started("demo", "--trace", str(trace), TMPDIR=str(tmp_path)) as process:
         _, errors = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 2
     assert message in errors.decode()

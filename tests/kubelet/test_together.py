@@ -5,13 +5,11 @@
 import asyncio
 import signal
 import socket
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
+from tests.cli.processes import started
 
 from enbloc.errors import UsageError
 from enbloc.kube.client import Client
@@ -22,19 +20,6 @@ from enbloc.sandbox.shapes import Shape
 from enbloc.sandbox.together import Plan, run_sandbox
 
 HEADER = "sn,cpu_milli,memory_mib,gpu,model\n"
-
-
-@asynccontextmanager
-async def sandbox(*arguments: str, cwd: Path) -> AsyncGenerator[Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "enbloc.cli", "sandbox", *arguments, cwd=cwd, stdout=PIPE, stderr=PIPE
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
 
 
 async def said(process: Process) -> str:
@@ -50,7 +35,7 @@ async def said(process: Process) -> str:
 
 
 async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
-    async with sandbox(*arguments, cwd=cwd) as process:
+    async with started("sandbox", *arguments, cwd=cwd) as process:
         _, errors = await asyncio.wait_for(process.communicate(), 30)
         return process.returncode, errors.decode()
 
@@ -62,7 +47,7 @@ async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
 async def test_it_says_how_to_use_it_and_ends_cleanly(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    async with sandbox("--nodes", "2", cwd=tmp_path) as process:
+    async with started("sandbox", "--nodes", "2", cwd=tmp_path) as process:
         text = await said(process)
         kubeconfig = tmp_path / "sandbox.kubeconfig"
         assert f"export KUBECONFIG={kubeconfig}" in text
@@ -82,7 +67,7 @@ async def test_a_trace_gives_the_nodes_and_a_fault_goes_wrong_as_told(tmp_path: 
     (tmp_path / "nodes.csv").write_text(HEADER + "t4-0,8000,1024,2,T4\n")
     arguments = ("--trace", "nodes.csv", "--no-crds", "--write-kubeconfig", "k")
     fault = ("--fault", "verb=list,resource=pods,status=403,times=1")
-    async with sandbox(*arguments, *fault, cwd=tmp_path) as process:
+    async with started("sandbox", *arguments, *fault, cwd=tmp_path) as process:
         await said(process)
         async with Client(await load(tmp_path / "k"), component="test") as client:
             node = await client.get(NODES, "t4-0")
