@@ -22,7 +22,10 @@ Document = Mapping[str, Any]
 def create(api: Api, target: Target, body: dict[str, Any], options: Options) -> Item:
     """Apply an object that does not exist yet."""
     _check(target, body, options)
-    document = {**body, "metadata": {**(body.get("metadata") or {}), "name": target.name}}
+    metadata = {**(body.get("metadata") or {}), "name": target.name}
+    # A version is a condition on what is there; nothing is.
+    metadata.pop("resourceVersion", None)
+    document = {**body, "metadata": metadata}
     mine = _mine(api, target, document, options)
     managed = (mine,) if mine.fields else ()
     return api.create(target.resource, target.namespace, document, options, managed)

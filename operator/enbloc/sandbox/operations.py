@@ -138,7 +138,10 @@ class Operations:
             raise status.unsupported_body("the sandbox does not apply to the scale subresource")
         body = bodies.read_yaml(data)
         if not isinstance(body, dict):
-            raise status.bad_request("the body of an apply is an object")
+            raise status.bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+                f"unmarshal {types.json_name(body)} into Go value of type map[string]interface {{}}"
+            )
         if (
             target.subresource == ""
             and self._api.store.get(target.resource.storage, target.key) is None

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversations: Server-side apply."""
 
+from typing import Any
+
 from tests.sandbox.parity.recorder import APPLY, MERGE, Api
 from tests.sandbox.parity.talk import configmap, pod, scenario
 
@@ -70,3 +72,53 @@ async def applies_that_do_not_fit_are_refused(api: Api) -> None:
     await api.call("PATCH", path, managed, kind=APPLY)
     await api.call("PATCH", f"{path}&dryRun=All", configmap("a", k="v"), kind=APPLY)
     await api.call("GET", path.partition("?")[0])
+
+
+@scenario
+async def appliers_share_the_lists_of_a_deployment(api: Api) -> None:
+    path = f"/apis/apps/v1/namespaces/{api.namespace}/deployments/d"
+    labels = {"app": "d"}
+
+    def deployment(containers: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
+        template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "d"},
+            "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
+        }
+
+    ports = [{"containerPort": 80}, {"containerPort": 81, "name": "x"}]
+    environment = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    main = {"name": "c", "image": "i:1", "ports": ports, "env": environment}
+    await api.call("PATCH", f"{path}?fieldManager=one", deployment([main], replicas=2), kind=APPLY)
+    fewer = {**main, "ports": ports[:1], "env": environment[1:]}
+    await api.call("PATCH", f"{path}?fieldManager=one", deployment([fewer]), kind=APPLY)
+    beside = {"name": "s", "image": "j:1"}
+    await api.call("PATCH", f"{path}?fieldManager=two", deployment([beside]), kind=APPLY)
+    other = {"name": "c", "image": "i:2"}
+    await api.call("PATCH", f"{path}?fieldManager=two", deployment([other, beside]), kind=APPLY)
+    await api.call("PATCH", f"{path}?fieldManager=one", deployment([]), kind=APPLY)
+
+
+@scenario
+async def applies_name_versions_objects_and_fields_that_are_not_there(api: Api) -> None:
+    maps = f"/api/v1/namespaces/{api.namespace}/configmaps"
+    one = f"{maps}/a?fieldManager=one"
+    body = configmap("a", k="v")
+    body["metadata"]["resourceVersion"] = "1"
+    await api.call("PATCH", one, body, kind=APPLY)
+    await api.call("PATCH", one, configmap("a", k="v"), kind=APPLY, quiet=True)
+    await api.call("PATCH", one, body, kind=APPLY)
+    held = configmap("a", k="v")
+    held["metadata"]["finalizers"] = ["example.com/one"]
+    await api.call("PATCH", one, held, kind=APPLY)
+    held["metadata"]["finalizers"] = ["example.com/two"]
+    await api.call("PATCH", f"{maps}/a?fieldManager=two", held, kind=APPLY)
+    await api.call("PATCH", one, configmap("a", k="v"), kind=APPLY)
+    free = {"metadata": {"finalizers": None}}
+    await api.call("PATCH", f"{maps}/a", free, kind=MERGE, quiet=True)
+    missing = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": {}}
+    await api.call("PATCH", f"{api.pods}/p/status?fieldManager=one", missing, kind=APPLY)
+    await api.call("PATCH", one, "{not: [yaml", kind=APPLY)
+    await api.call("PATCH", one, "[]", kind=APPLY)
