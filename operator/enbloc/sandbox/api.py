@@ -8,11 +8,12 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from enbloc.model.times import time_text
 from enbloc.sandbox import fields, status, types
 from enbloc.sandbox.catalog import Catalog, Resource
 from enbloc.sandbox.gc import Collector
 from enbloc.sandbox.kinds import Kind
-from enbloc.sandbox.meta import check_finalizers, check_metadata, generated, rfc3339, with_metadata
+from enbloc.sandbox.meta import check_finalizers, check_metadata, generated, with_metadata
 from enbloc.sandbox.request import Deletion, Options, refused_patch
 from enbloc.sandbox.status import Refused, bad_request, wrong
 from enbloc.sandbox.store import Item, Key, Store, make_item
@@ -57,7 +58,7 @@ class Api:
 
     def now(self) -> str:
         """The time as written into objects."""
-        return rfc3339(self.clock())
+        return time_text(self.clock())
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
@@ -362,7 +363,7 @@ class Api:
         if kind.held(item.obj):
             del changes["deletionGracePeriodSeconds"]
         if not deleting or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
-            changes["deletionTimestamp"] = rfc3339(self.clock() + grace)
+            changes["deletionTimestamp"] = time_text(self.clock() + grace)
         if not deleting and metadata.get("generation"):
             changes["generation"] = metadata["generation"] + 1
         obj = with_metadata(item.obj, **changes)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from enbloc.model.times import seconds_of
 from enbloc.sandbox import jsonpath
 from enbloc.sandbox.catalog import Resource
-from enbloc.sandbox.meta import seconds_of
 
 Document = Mapping[str, Any]
 Cells = Callable[[Document, float], list[Any]]
@@ -48,7 +48,7 @@ _SIMPLE: Final = {
 
 def age(text: str | None, now: float) -> str:
     """The time since then as kubectl prints it: 5s, 2m3s, 4h, 7d."""
-    since = seconds_of(text)
+    since = seconds_of(text or "")
     if since is None:
         return "<unknown>"
     return duration(now - since)
@@ -236,7 +236,8 @@ def _job(obj: Document, now: float) -> list[Any]:
     word = next((w for w in ("Complete", "Failed", "Suspended") if w in true), "Running")
     if word == "Running" and "deletionTimestamp" in obj["metadata"]:
         word = "Terminating"
-    start, end = seconds_of(state.get("startTime")), seconds_of(state.get("completionTime"))
+    start = seconds_of(state.get("startTime") or "")
+    end = seconds_of(state.get("completionTime") or "")
     length = "" if start is None else duration((now if end is None else end) - start)
     done = f"{state.get('succeeded', 0)}/{spec.get('completions', spec.get('parallelism', 1))}"
     created = age(obj["metadata"]["creationTimestamp"], now)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from enbloc.sandbox.status import FieldError, forbidden_field, required, wrong
@@ -49,16 +48,6 @@ _FREE_NAMED: Final = frozenset(
     f"{plural}.rbac.authorization.k8s.io"
     for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 )
-
-
-def rfc3339(seconds: float) -> str:
-    """A time as the API writes it, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def seconds_of(text: str | None) -> float | None:
-    """The time in seconds since the epoch, None for none."""
-    return datetime.fromisoformat(text).timestamp() if text else None
 
 
 def generated(prefix: str) -> str:
