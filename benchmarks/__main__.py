@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hack.build_controlplane import BuildError, ensure
 
 from benchmarks import bind_rate, engine
 from benchmarks.engine import Figure
+from hack.build_controlplane import BuildError, ensure
 
 
 def figures() -> Iterator[Figure]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import aiohttp
 import yaml
-from tests.controlplane import ControlPlane
 
 from benchmarks.engine import Figure
 from enbloc.kube import Client, PatchType, load
 from enbloc.kube.paths import CRDS, NODES, POD_GROUPS, PODS
+from tests.controlplane import ControlPlane
 
 ROOT = Path(__file__).resolve().parent.parent
 CONCURRENCY = 32

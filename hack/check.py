@@ -21,9 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
 
-from hack.build_controlplane import cache_root, given_assets  # noqa: E402  # needs the path
-
 from hack import sync  # noqa: E402  # as above
+from hack.build_controlplane import cache_root, given_assets  # noqa: E402  # needs the path
 
 BIN: Final = Path(sys.executable).parent
 CODE: Final = ("operator", "tests", "benchmarks", "hack")

@@ -6,10 +6,10 @@ import pickle
 from types import ModuleType
 
 import pytest
-from tests.cli.processes import python
 
 import enbloc
 from enbloc import kube, model
+from tests.cli.processes import python
 
 LAZY = pytest.mark.parametrize("package", [enbloc, model, kube], ids=lambda each: each.__name__)
 

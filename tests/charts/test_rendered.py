@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hack.build_controlplane import ensure
-from tests.controlplane import ControlPlane
 
 from enbloc.model.names import NAMESPACE
+from hack.build_controlplane import ensure
+from tests.controlplane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
 CHART = "helm/enbloc"

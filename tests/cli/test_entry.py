@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.cli.processes import python, unreachable
-from tests.kube.fake import serving
 
 import enbloc
 from enbloc.cli import main
 from enbloc.cli.entry import COMMANDS
+from tests.cli.processes import python, unreachable
+from tests.kube.fake import serving
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+
 from tests.cli.processes import python
 from tests.kube.certificates import Authority
 

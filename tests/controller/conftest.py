@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import yaml
-from tests.controlplane import ControlPlane
 
 from enbloc.controller.shell import Controller
 from enbloc.kube.client import Client, PatchType
@@ -25,6 +24,7 @@ from enbloc.kube.permissions import ROLES
 from enbloc.model import names
 from enbloc.sandbox import Faults, Sandbox
 from enbloc.telemetry import Health
+from tests.controlplane import ControlPlane
 
 CRD: dict[str, Any] = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text())
 NUMBERS = itertools.count()

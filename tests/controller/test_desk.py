@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import pytest
 from aiohttp import web
-from tests.controller.fake import ROOT, group
-from tests.kube.fake import Script, answer, refusal, says, talking_to
 
 from enbloc.controller.desk import Desk
 from enbloc.controller.members import Members
@@ -19,6 +17,8 @@ from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Troubles
+from tests.controller.fake import ROOT, group
+from tests.kube.fake import Script, answer, refusal, says, talking_to
 
 KEY = GroupKey("n", "a")
 

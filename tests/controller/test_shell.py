@@ -8,6 +8,12 @@ import signal
 from typing import Any
 
 import pytest
+
+from enbloc.controller import run_controller
+from enbloc.kube.errors import NotFound
+from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS
+from enbloc.model import names
+from enbloc.telemetry import Health
 from tests.controller.conftest import (
     World,
     condition,
@@ -17,12 +23,6 @@ from tests.controller.conftest import (
     remove_crd,
 )
 from tests.controlplane import ControlPlane
-
-from enbloc.controller import run_controller
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS
-from enbloc.model import names
-from enbloc.telemetry import Health
 
 
 async def test_the_status_follows_the_group_through_its_life(world: World) -> None:

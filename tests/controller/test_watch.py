@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.controller.conftest import eventually
-from tests.controller.fake import ROOT, PodGroupServer, group
-from tests.kube.fake import refusal, serving
 
 from enbloc.controller.groups import Groups, Patience
 from enbloc.controller.login import Login
@@ -24,6 +21,9 @@ from enbloc.errors import ConfigError
 from enbloc.kube import Client, Cluster
 from enbloc.kube.config import FixedAuth, TokenFile
 from enbloc.telemetry import Troubles
+from tests.controller.conftest import eventually
+from tests.controller.fake import ROOT, PodGroupServer, group
+from tests.kube.fake import refusal, serving
 
 HASTY = Patience(probe=0.05, retries=(0.01,), proven=0.6)
 

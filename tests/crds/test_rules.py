@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.controlplane import ControlPlane
 
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import Cluster, load
 from enbloc.kube.errors import Invalid
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.sandbox import Sandbox
+from tests.controlplane import ControlPlane
 
 ROLES = [{"name": "launcher", "minMember": 1}, {"name": "worker", "minMember": 7}]
 SCHEDULED = {

@@ -8,11 +8,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import started
 
 from enbloc.kube.client import Client
 from enbloc.kube.config import load
 from enbloc.kube.paths import POD_GROUPS
+from tests.cli.processes import started
 
 
 async def test_the_demo_shows_both_acts_and_leaves_nothing_behind(tmp_path: Path) -> None:

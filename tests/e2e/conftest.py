@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.controlplane import ControlPlane
 from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World, opened

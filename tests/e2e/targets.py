@@ -15,12 +15,12 @@ from typing import Any, Literal, Protocol, Self
 
 import aiohttp
 import yaml
+
+from enbloc.model import names
 from hack.build_controlplane import ensure
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import environment
 from tests.hack.processes import Process, wait_until
-
-from enbloc.model import names
 
 ROOT = Path(__file__).parent.parent.parent
 CRDS = ROOT / "crds"

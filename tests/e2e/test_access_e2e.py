@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from enbloc.model.names import NAMESPACE
 from tests.controlplane import ControlPlane
 from tests.e2e.targets import ROOT, ControlPlaneTarget
 from tests.e2e.world import World, opened
 from tests.hack.certificates import Authority
-
-from enbloc.model.names import NAMESPACE
 
 pytestmark = pytest.mark.controlplane
 on_controlplane = pytest.mark.parametrize("target", ["controlplane"], indirect=True)

@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.e2e.processes import run
 from tests.e2e.wire import Wire
 from tests.e2e.world import World

@@ -6,6 +6,7 @@ import asyncio
 import re
 
 import pytest
+
 from tests.e2e.targets import ROOT
 from tests.e2e.world import World
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.targets import ControlPlaneTarget, user_name
 
 from enbloc.kube.permissions import ROLES
+from tests.e2e.targets import ControlPlaneTarget, user_name
 
 pytestmark = pytest.mark.controlplane
 

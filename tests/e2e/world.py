@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e import manifests
-from tests.e2e.observer import Observer
-from tests.e2e.processes import Server, finished, told
-from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
 
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import load
@@ -25,6 +21,10 @@ from enbloc.model import names
 from enbloc.sandbox.controllers import run_controllers
 from enbloc.sandbox.kubelet import Kubelet, Pace
 from enbloc.sandbox.shapes import Shape
+from tests.e2e import manifests
+from tests.e2e.observer import Observer
+from tests.e2e.processes import Server, finished, told
+from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
 
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 #: How long anything may take that a test waits for (seconds).

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From plan to bound: windows, outcomes, last looks and what a crash leaves (gangs.md §3)."""
 
-from tests.engine.cluster import Cluster
-
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
 from enbloc.model.names import PLAN_KEY
 from enbloc.model.taints import Effect, Taint
+from tests.engine.cluster import Cluster
 
 
 def test_binds_of_the_minimum_go_first_and_surplus_waits_for_the_watch() -> None:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.engine.cluster import Cluster, cluster_with
 
 from enbloc.engine.effects import CancelPlan, PreBind
 from enbloc.engine.events import PreBindFailed, PreBound
@@ -35,6 +34,7 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
+from tests.engine.cluster import Cluster, cluster_with
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.engine.cluster import cluster_with
 
 from enbloc.framework import (
     Reads,
@@ -17,6 +16,7 @@ from enbloc.framework.decide import Scores
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+from tests.engine.cluster import cluster_with
 
 SPEC: Any = Reads.SPEC
 

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a gang may expect of one decision and of its binding (gangs.md §2, §3)."""
 
-from tests.engine.cluster import Cluster, spec
-
 from enbloc.config import default_profiles
 from enbloc.engine import Settings
 from enbloc.engine.events import Bound
 from enbloc.model.pods import Owner, Phase
+from tests.engine.cluster import Cluster, spec
 
 
 def test_a_gang_that_fits_is_bound_whole() -> None:

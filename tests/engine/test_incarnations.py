@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose life the members belong to, across restarts of the scheduler (gangs.md §1, §2)."""
 
-from tests.engine.cluster import Cluster
-
 from enbloc.model.groups import Memory
 from enbloc.model.pods import Owner, Phase
 from enbloc.model.receipts import receipt
+from tests.engine.cluster import Cluster
 
 JOB = Owner("Job", "j", "job-1")
 

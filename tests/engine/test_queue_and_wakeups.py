@@ -3,11 +3,11 @@
 """Who goes first, who waits for what, and what wakes whom (gangs.md §2.7, framework.md §4)."""
 
 import pytest
-from tests.engine.cluster import Cluster, spec
 
 from enbloc.engine import Backoff
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
+from tests.engine.cluster import Cluster, spec
 
 KEEP_OUT = Taint("k", "v", Effect.NO_SCHEDULE)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store
+
 from tests.hack.certificates import Authority, Pair, signing_keys
 
 

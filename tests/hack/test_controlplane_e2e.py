@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hack.build_controlplane import HACK, module_version
 from tests.controlplane import ControlPlane, KubectlError
 from tests.hack.processes import ProcessError, runs, wait_until

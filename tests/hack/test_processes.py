@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from hack.build_controlplane import HACK
 from tests.hack.processes import Process, ProcessError, free_port, runs, wait_until
 

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
 
 from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
 from enbloc.kube.errors import Fenced
 from enbloc.kube.eviction import Blocked, Evicted, evict
+from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
 
 BINDING = Binding("default", "p", "u1", "node-1", {"enbloc.dev/plan": "{}"})
 CREATED = says(lambda: answer({"kind": "Status"}, 201))

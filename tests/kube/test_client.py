@@ -9,7 +9,6 @@ from email.utils import formatdate
 import aiohttp
 import pytest
 from aiohttp import web
-from tests.kube.fake import Script, answer, hangs, pods, refusal, resets, says, talking_to
 
 import enbloc
 from enbloc.kube import errors
@@ -18,6 +17,7 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.paths import EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES, allowed
 from enbloc.kube.transport import Call
+from tests.kube.fake import Script, answer, hangs, pods, refusal, resets, says, talking_to
 
 APPLIED = "?fieldManager=m&force=true&timeout=5s"
 

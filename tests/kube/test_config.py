@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import yaml
 from aiohttp import web
-from tests.kube.certificates import Authority
-from tests.kube.fake import answer, refusal, serving
 
 from enbloc.errors import ConfigError
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster, TokenFile, load
 from enbloc.kube.errors import Unauthorized, Unreachable
 from enbloc.kube.paths import PODS
+from tests.kube.certificates import Authority
+from tests.kube.fake import answer, refusal, serving
 
 Write = Callable[..., Path]
 

@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.kube.memory import MemoryClient, Store
 
 from enbloc.kube.errors import APIError, Forbidden, Unreachable
 from enbloc.kube.events import About, Notice, Recorder
 from enbloc.kube.paths import NODES, PODS
 from enbloc.telemetry import metrics
+from tests.kube.memory import MemoryClient, Store
 
 pytestmark = pytest.mark.looptime
 

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.kube.memory import MemoryClient, Store
 
 from enbloc.errors import ConfigError
 from enbloc.kube.errors import Forbidden, ServerError, Unreachable
 from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, boot_clock, candidate, identity
 from enbloc.kube.options import Options
 from enbloc.kube.paths import LEASES
+from tests.kube.memory import MemoryClient, Store
 
 pytestmark = pytest.mark.looptime(start=1000.0)
 

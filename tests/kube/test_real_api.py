@@ -13,8 +13,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.controlplane import ControlPlane
-from tests.kube.fake import Pod
 
 from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
 from enbloc.kube.client import Client, PatchType
@@ -28,6 +26,8 @@ from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, POD
 from enbloc.kube.permissions import ROLES
 from enbloc.kube.reflector import Reflector
 from enbloc.model import names
+from tests.controlplane import ControlPlane
+from tests.kube.fake import Pod
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(180)]
 

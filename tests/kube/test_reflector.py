@@ -7,6 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 from aiohttp import web
+
+from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
+from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.kube.reflector import Reflector
 from tests.kube.fake import (
     Handler,
     Pod,
@@ -20,10 +24,6 @@ from tests.kube.fake import (
     stream,
     talking_to,
 )
-
-from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
-from enbloc.kube.paths import POD_GROUPS, PODS
-from enbloc.kube.reflector import Reflector
 
 QUICK = Timing(watch=(60, 60), grace=1, retry=(0.001, 0.01), refused=(0.001, 0.01))
 

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from tests.kubelet.conftest import Yard, condition, job
-
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import JOBS, NODES, PODS
 from enbloc.model.names import EXIT_CODE_KEY, RUN_SECONDS_KEY
 from enbloc.sandbox.controllers import ControllerPace
 from enbloc.sandbox.kubelet import Pace
 from enbloc.sandbox.shapes import Shape
+from tests.kubelet.conftest import Yard, condition, job
 
 NODE = Shape("n1", 64_000, 64 * 2**30)
 IMPATIENT = ControllerPace(grace=0.5, retry=0.02)

@@ -4,13 +4,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.kubelet.conftest import Yard, condition
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import LEASES, NODES, PODS
 from enbloc.model.names import EXIT_CODE_KEY, RUN_SECONDS_KEY
 from enbloc.sandbox.kubelet import LEASE_NAMESPACE, Pace
 from enbloc.sandbox.shapes import Shape
+from tests.kubelet.conftest import Yard, condition
 
 GIB = 2**30
 NODE = Shape("n1", 4_000, 8 * GIB, 4, "T4")

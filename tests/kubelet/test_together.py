@@ -9,7 +9,6 @@ from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import started
 
 from enbloc.errors import UsageError
 from enbloc.kube.client import Client
@@ -18,6 +17,7 @@ from enbloc.kube.errors import Forbidden, NotFound
 from enbloc.kube.paths import CRDS, NODES, PODS
 from enbloc.sandbox.shapes import Shape
 from enbloc.sandbox.together import Plan, run_sandbox
+from tests.cli.processes import started
 
 HEADER = "sn,cpu_milli,memory_mib,gpu,model\n"
 

@@ -14,7 +14,6 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from tests.engine.cluster import Cluster, spec
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
@@ -33,6 +32,7 @@ from enbloc.engine.events import (
 )
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase
+from tests.engine.cluster import Cluster, spec
 
 CPU = 4
 SETTINGS = Settings(validate=True, log=1_000_000)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pytest
-from tests.kube.memory import MemoryClient, Store
 
 from enbloc.config import default_profiles
 from enbloc.engine.events import BindRefused, Bound, Cause, PreBindFailed, PreBound
@@ -17,6 +16,7 @@ from enbloc.kube.errors import Fenced, Unreachable
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.model.pods import PodKey, PodUID
+from tests.kube.memory import MemoryClient, Store
 
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("u1"), "n1", (("enbloc.dev/plan", "{}"),))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pytest
-from tests.kube.memory import MemoryClient, Store
 
 from enbloc.config import default_profiles
 from enbloc.engine.effects import Bind, CancelPlan, Decided, Emit, EventType, PreBind
@@ -22,6 +21,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.telemetry import Troubles
+from tests.kube.memory import MemoryClient, Store
 
 
 @dataclass

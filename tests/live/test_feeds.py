@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from tests.kube.fake import answer, pod, pods, talking_to
 
 from enbloc.engine.events import PodGone, PodSeen, Stream, Synced
 from enbloc.live.inbox import Inbox
@@ -13,6 +12,7 @@ from enbloc.live.notes import Notes
 from enbloc.live.reflect import Feeds
 from enbloc.live.statuses import PodConditions
 from enbloc.telemetry import Troubles
+from tests.kube.fake import answer, pod, pods, talking_to
 
 
 class Server:

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.live.world import NAMESPACE, World
 
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError
 from enbloc.kube.paths import LEASES, POD_GROUPS
 from enbloc.sandbox import Sandbox
+from tests.live.world import NAMESPACE, World
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import logging
 from dataclasses import replace
 
 import pytest
-from tests.kube.memory import MemoryClient, Store
 
 from enbloc.engine.effects import ConditionValue, SetGroupStatus, SetPodCondition
 from enbloc.kube.errors import (
@@ -24,6 +23,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Troubles
+from tests.kube.memory import MemoryClient, Store
 
 GROUP = GroupKey("ns", "g")
 EFFECT = SetGroupStatus(

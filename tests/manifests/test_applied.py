@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.controlplane import ControlPlane
 
 from enbloc.model.names import NAMESPACE
+from tests.controlplane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
 INSTALL = "manifests/install.yaml"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import VALUES, requirements
 
 from enbloc.model.labels import Interned, allowed
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
+from tests.strategies import VALUES, requirements
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from tests.strategies import NAMES, RESOURCES, World, demands, nodes_named, requirements, worlds
-from tests.worlds import node, nodes, spec
 
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes, Rows
@@ -24,6 +22,8 @@ from enbloc.model.pods import PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Effect, Taint
+from tests.strategies import NAMES, RESOURCES, World, demands, nodes_named, requirements, worlds
+from tests.worlds import node, nodes, spec
 
 GPU = "nvidia.com/gpu"
 

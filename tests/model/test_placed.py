@@ -5,10 +5,10 @@
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.worlds import pod, spec
 
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from tests.worlds import pod, spec
 
 SPECS = (spec(cpu=1), spec(cpu=2), spec(cpu=2, memory="1Gi"))
 Model = dict[PodUID, tuple[Pod, int]]

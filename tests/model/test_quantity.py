@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubernetes.utils import parse_quantity
-from tests.strategies import quantity_texts
 
 from enbloc.model.quantity import MAXIMUM, amount, milli, render, whole
+from tests.strategies import quantity_texts
 
 
 def ceiling(value: Decimal) -> int:

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from tests.parity.reference import Host
-from tests.strategies import KEYS, NAMES, RESOURCES, VALUES
-
 from enbloc.model.names import TAINT_UNSCHEDULABLE
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
@@ -16,6 +13,8 @@ from enbloc.model.pods import NodeSelectorTerm, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
+from tests.parity.reference import Host
+from tests.strategies import KEYS, NAMES, RESOURCES, VALUES
 
 T = TypeVar("T")
 

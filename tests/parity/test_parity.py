@@ -7,10 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.parity import reference
-from tests.parity.cases import case
-from tests.parity.reference import Host
-from tests.worlds import pod, snapshot
 
 from enbloc.config import default_profiles
 from enbloc.engine.ranking import Ranking
@@ -23,6 +19,10 @@ from enbloc.plugins.node_name import NodeName
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
 from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.taint_toleration import TaintToleration
+from tests.parity import reference
+from tests.parity.cases import case
+from tests.parity.reference import Host
+from tests.worlds import pod, snapshot
 
 seeds = pytest.mark.parametrize("first", range(0, 4000, 1000), ids="seeds from {}".format)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import World, specs, worlds
-from tests.worlds import pod
 
 from enbloc.framework import decide
 from enbloc.framework.decide import Plugin
 from enbloc.framework.reads import Reads
 from enbloc.framework.testing import check_plugin
 from enbloc.plugins import IN_TREE
+from tests.strategies import World, specs, worlds
+from tests.worlds import pod
 
 PLUGINS: list[Plugin] = [factory() for factory in IN_TREE.values()]
 every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)

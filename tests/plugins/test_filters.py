@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from tests.worlds import node, nodes, pod, snapshot, spec
 
 from enbloc.framework.status import Code, Status
 from enbloc.model.node import Node
@@ -18,6 +17,7 @@ from enbloc.plugins.node_name import NodeName
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
 from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.taint_toleration import TaintToleration
+from tests.worlds import node, nodes, pod, snapshot, spec
 
 GiB = 2**30
 

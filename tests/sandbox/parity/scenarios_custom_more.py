@@ -5,10 +5,9 @@
 import asyncio
 from typing import Any
 
+from enbloc.sandbox.server import load_crds
 from tests.sandbox.parity.recorder import APPLY, MERGE, TABLE, Api
 from tests.sandbox.parity.talk import pod, scenario
-
-from enbloc.sandbox.server import load_crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

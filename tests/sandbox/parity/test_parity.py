@@ -17,6 +17,8 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+
+from enbloc.sandbox import Sandbox
 from tests.controlplane import ControlPlane
 from tests.sandbox.parity.comparing import (
     RECORDED,
@@ -27,8 +29,6 @@ from tests.sandbox.parity.comparing import (
 )
 from tests.sandbox.parity.recorder import Api
 from tests.sandbox.parity.scenarios import SCENARIOS
-
-from enbloc.sandbox import Sandbox
 
 
 def record_of(name: str) -> Path:
