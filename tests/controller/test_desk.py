@@ -52,7 +52,7 @@ def written(version: int = 2) -> Callable[[], web.Response]:
 
 async def test_what_is_applied_is_the_controllers_and_bound_to_the_object() -> None:
     async with office(written()) as at:
-        assert await at.desk.reconcile(KEY) is None
+        assert await at.desk.reconcile(KEY) == 0.0
 
     (request,), (body,) = at.server.seen, at.server.bodies
     assert request.path == f"{ROOT}/namespaces/n/podgroups/a/status"
@@ -71,6 +71,19 @@ async def test_what_the_server_answers_is_taken_as_what_stands() -> None:
         await at.desk.reconcile(KEY)
 
     assert len(at.server.seen) == 1
+
+
+async def test_what_the_scheduler_wrote_in_between_is_looked_at_again() -> None:
+    unschedulable = {"type": "Scheduled", "status": "False", "reason": "Unschedulable"}
+    meanwhile = group("a", 2, status={"conditions": [unschedulable]})
+    async with office(lambda: answer(meanwhile)) as at:
+        again = await at.desk.reconcile(KEY)
+        assert at.desk.put(meanwhile) is None, "the event of that write is old news by now"
+        assert again == 0.0
+        await at.desk.reconcile(KEY)
+
+    ready = [body["status"]["conditions"][0] for body in at.server.bodies]
+    assert [condition["reason"] for condition in ready] == ["WaitingForMembers", "Unschedulable"]
 
 
 async def test_an_older_state_is_no_news() -> None:
@@ -118,7 +131,7 @@ async def test_a_write_that_may_succeed_later_is_tried_again(
         assert second is not None
         assert bool(at.troubles.standing) == (said is not None)
         at.server.answers = [says(written())]
-        assert await at.desk.reconcile(KEY) is None
+        assert await at.desk.reconcile(KEY) == 0.0
         assert not at.troubles.standing
 
     told = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]

@@ -122,7 +122,8 @@ class Desk:
         if ended is not None and finished(card.status) is None:
             self._recorder.emit(_notice(card.group, ended))
         self.put(msgspec.json.decode(written))
-        return None
+        # It holds what others wrote in between, whose own event will be old news: look again.
+        return 0.0
 
     def _failed(self, card: _Card, error: APIError) -> float | None:
         """What follows from a write that did not succeed: when to try again, or None."""
