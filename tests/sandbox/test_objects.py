@@ -203,8 +203,10 @@ async def test_one_event_is_served_in_both_shapes(api: Client) -> None:
     core = "/api/v1/namespaces/default/events"
     new = "/apis/events.k8s.io/v1/namespaces/default/events"
     about = {"kind": "Pod", "name": "a", "namespace": "default"}
-    body = {"metadata": {"name": "e"}, "regarding": about, "note": "hello", "reason": "R"}
-    await api.create(new, {**body, "reportingController": "x", "eventTime": None})
+    words = {"note": "hello", "reason": "R", "action": "A", "type": "Normal"}
+    reporter = {"reportingController": "x", "reportingInstance": "x-0"}
+    body = {"metadata": {"name": "e"}, "regarding": about, **words, **reporter}
+    await api.create(new, {**body, "eventTime": "2026-01-01T00:00:00.000000Z"})
     seen = await api.get(f"{core}/e")
     assert (seen["involvedObject"], seen["message"]) == (about, "hello")
     assert seen["reportingComponent"] == "x"

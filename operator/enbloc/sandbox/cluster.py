@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Hooks share their arguments and say in kinds.py what they are for.
 # ruff: noqa: ARG002, D102
-"""Hooks of the small cluster kinds: namespaces, nodes, priority classes, secrets, events."""
+"""Hooks of the small cluster kinds: namespaces, nodes, priority classes, secrets."""
 
 from __future__ import annotations
 
@@ -195,27 +195,3 @@ class Secret(Sealable):
         if texts:
             encoded = {k: base64.b64encode(v.encode()).decode() for k, v in texts.items()}
             obj["data"] = {**(obj.get("data") or {}), **encoded}
-
-
-class Event(Kind):
-    """Events: they belong to the namespace of their object."""
-
-    def empty(self, obj: Document) -> Document:
-        if obj["apiVersion"] == "v1":
-            names = ("firstTimestamp", "lastTimestamp", "source")
-        else:
-            names = ("deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedSource")
-        return {"eventTime": None, names[0]: None, names[1]: None, names[2]: {}}
-
-    def default(self, obj: Fresh) -> None:
-        for name, value in self.empty(obj).items():
-            obj.setdefault(name, value)
-
-    def validate(self, api: Api, obj: Document) -> list[FieldError]:
-        involved = obj.get("involvedObject") or obj.get("regarding") or {}
-        namespace = obj["metadata"]["namespace"]
-        wanted = involved.get("namespace") or "default"
-        if namespace == wanted:
-            return []
-        detail = "does not match event.namespace"
-        return [wrong("involvedObject.namespace", involved.get("namespace", ""), detail)]

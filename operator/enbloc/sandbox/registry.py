@@ -10,7 +10,6 @@ from typing import Final
 from enbloc.sandbox.api import Api
 from enbloc.sandbox.cluster import (
     SYSTEM_PRIORITIES,
-    Event,
     Namespace,
     Node,
     PriorityClass,
@@ -18,8 +17,9 @@ from enbloc.sandbox.cluster import (
     Secret,
 )
 from enbloc.sandbox.crds import CustomResourceDefinition
-from enbloc.sandbox.kinds import Conditional, Counted, Kind, Returned
+from enbloc.sandbox.kinds import Counted, Kind, Returned
 from enbloc.sandbox.pods import Pod
+from enbloc.sandbox.reporting import Event, Lease
 from enbloc.sandbox.request import Options
 from enbloc.sandbox.workloads import Budget, Job, Workload
 
@@ -36,7 +36,7 @@ def hooks() -> Mapping[str, Kind]:
         "deployments.apps": workload,
         "events": Event(),
         "jobs.batch": Job(),
-        "leases.coordination.k8s.io": Conditional(),
+        "leases.coordination.k8s.io": Lease(),
         "cronjobs.batch": counted,
         "namespaces": Namespace(),
         "nodes": Node(),

@@ -8,6 +8,7 @@ for built-in kinds and custom ones alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,6 +20,14 @@ from enbloc.sandbox.catalog import builtins
 from enbloc.sandbox.status import Refused, bad_request
 
 _REF: Final = "#/components/schemas/"
+#: Layouts as Go writes them, and what fits them.
+_TIMES: Final = {
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": ("2006-01-02T15:04:05Z07:00", r"([.,]\d+)?"),
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": (
+        "2006-01-02T15:04:05.000000Z07:00",
+        r"\.\d{6}",
+    ),
+}
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -58,6 +67,7 @@ class Type:
         scalar: the JSON type of a scalar.
         enum: the values a scalar may have, empty for any.
         preserve: unknown fields are kept.
+        layout: the definition of the time that a string must be.
     """
 
     shape: Shape
@@ -73,6 +83,7 @@ class Type:
     scalar: str = ""
     enum: tuple[str, ...] = ()
     preserve: bool = False
+    layout: str = ""
     key_defaults: dict[str, Any] = field(default_factory=dict)
 
     def child(self, name: str) -> Type:
@@ -109,6 +120,8 @@ def _fill(target: Type, definition: str, open_: dict[str, Type]) -> Type:
     """Compile a definition in place, so that it may refer to itself."""
     open_[definition] = target
     compiled = _compile(builtins()["definitions"][definition], open_)
+    if definition in _TIMES:
+        compiled.layout = definition
     if definition == _QUANTITY:
         compiled = Type(Shape.QUANTITY)
     for name in Type.__slots__:
@@ -249,10 +262,22 @@ def _read(kind: Type, value: Any, path: str, unknown: list[str]) -> Any:
 def _scalar(kind: Type, value: Any, path: str) -> Any:
     wanted = _PYTHON[kind.scalar]
     if isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool)):
+        if kind.layout:
+            _check_time(kind.layout, str(value))
         return value
     if kind.scalar == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     raise _mistyped(path, value, _GO[kind.scalar])
+
+
+def _check_time(definition: str, text: str) -> None:
+    layout, fraction = _TIMES[definition]
+    pattern = rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d{fraction}(Z|[+-]\d\d:\d\d)"
+    if not re.fullmatch(pattern, text, re.ASCII):
+        found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text, re.ASCII)
+        rest, part = (text[found.end() :], ".000000") if found else (text, "2006")
+        why = f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{part}"'
+        raise bad_request(why)
 
 
 def _mistyped(path: str, value: Any, wanted: str) -> Refused:

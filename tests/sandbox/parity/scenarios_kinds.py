@@ -174,3 +174,46 @@ async def a_review_says_what_one_may_do(api: Api) -> None:
     }
     reply = await api.call("POST", path, review, quiet=True)
     api.note("review", reply.status, [reply.body["kind"], reply.body["status"]["allowed"]])
+
+
+@scenario
+async def an_event_series_is_kept_by_patches(api: Api) -> None:
+    path = f"/apis/events.k8s.io/v1/namespaces/{api.namespace}/events"
+    event = {
+        "metadata": {"name": "e"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "enbloc",
+        "reportingInstance": "enbloc-0",
+        "action": "Binding",
+        "reason": "FailedScheduling",
+        "type": "Warning",
+        "note": "text",
+        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": api.namespace, "name": "a"},
+    }
+    await api.call("POST", path, event, quiet=True)
+    series = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}
+    await api.call("PATCH", f"{path}/e", series, kind=MERGE)
+    await api.call("PATCH", f"{path}/e", {"note": "other"}, kind=MERGE)
+    fields = "involvedObject.name=a,reason=FailedScheduling"
+    listed = await api.call(
+        "GET", f"/api/v1/namespaces/{api.namespace}/events?fieldSelector={fields}", quiet=True
+    )
+    api.note("by their object", 200, [one["metadata"]["name"] for one in listed.body["items"]])
+    for field in ("action", "reason", "reportingController", "type"):
+        lacking = {**event, "metadata": {"name": f"no-{field.lower()}"}}
+        del lacking[field]
+        await api.call("POST", f"{path}?dryRun=All", lacking)
+
+
+@scenario
+async def leases_that_make_no_sense_are_refused(api: Api) -> None:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+    for spec in (
+        {"leaseDurationSeconds": 0},
+        {"leaseTransitions": -1},
+        {"renewTime": "yesterday"},
+        {"holderIdentity": "a", "renewTime": "2026-01-01T00:00:00.000000Z"},
+        {"renewTime": "2026-01-01T00:00:00Z"},
+        {"renewTime": "2026-01-01T00:00:00.5Z"},
+    ):
+        await api.call("POST", f"{path}?dryRun=All", {"metadata": {"name": "l"}, "spec": spec})
