@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pin requirements/*.txt: exact versions with hashes, no index addresses, a week behind."""
 
-import datetime
+import datetime as dt
 import subprocess
 import sys
 from pathlib import Path
 
 # A week's delay gives the registry time to withdraw a poisoned release.
-DELAY = datetime.timedelta(days=7)
+DELAY = dt.timedelta(days=7)
 ARGUMENTS = {
     "run": ["--extra", "fast", "--extra", "sandbox", "--group", "build"],
     "dev": ["--extra", "fast", "--extra", "sandbox", "--extra", "testing", "--group", "dev"],
@@ -18,7 +18,7 @@ ARGUMENTS = {
 def main() -> None:
     """Compile both lock files."""
     root = Path(__file__).resolve().parent.parent
-    newest = (datetime.datetime.now(datetime.UTC) - DELAY).date().isoformat()
+    newest = (dt.datetime.now(dt.UTC) - DELAY).date().isoformat()
     for name, arguments in ARGUMENTS.items():
         command = [
             *(str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet"),
