@@ -325,3 +325,21 @@ def test_failures_of_an_earlier_life_are_not_counted() -> None:
 
     assert patch is not None
     assert patch["failed"] == 1
+
+
+def test_the_counts_are_of_live_members() -> None:
+    group = replace(PAIR, roles=(Role("worker", 1), Role("launcher", 1)))
+    members = [
+        *pods(running, bound, pending, succeeded, failed, terminating, role="worker"),
+        replace(running, uid=PodUID("other"), role="launcher"),
+    ]
+
+    patch = reconcile(group, {}, members, {}, NOW)
+
+    assert patch is not None
+    counts = {key: patch[key] for key in ("members", "scheduled", "ready", "failed")}
+    assert counts == {"members": 4, "scheduled": 3, "ready": 2, "failed": 1}
+    assert patch["roles"] == [
+        {"name": "launcher", "members": 1, "scheduled": 1, "ready": 1},
+        {"name": "worker", "members": 3, "scheduled": 2, "ready": 1},
+    ]
