@@ -16,16 +16,14 @@ BURST = 100
 SLOW = 0.1
 
 
-async def slow_burst(world: World, wire: Wire, after: int) -> None:
+async def slow_burst(world: World, after: int) -> Wire:
     """Return in the middle of the burst that binds a gang, over a line with slow answers."""
     await world.nodes(10, cpu=10)
-    through = wire.kubeconfig(
-        world.target.kubeconfig_of("scheduler"), world.path / "slow.kubeconfig"
-    )
+    wire = await world.start_scheduler_on_a_wire()
     wire.delay = SLOW
-    await world.start_scheduler(kubeconfig=through, restart=True)
     await world.gang("burst", BURST)
     await world.bound("burst", after)
+    return wire
 
 
 def in_mid_burst(world: World) -> None:
@@ -37,46 +35,41 @@ def in_mid_burst(world: World) -> None:
 async def test_a_scheduler_killed_in_mid_burst_leaves_no_gang_in_part(
     world: World, after: int
 ) -> None:
-    async with Wire(world.target.url) as wire:
-        await slow_burst(world, wire, after)
-        world.scheduler.kill()
-        await world.quiet()
-        in_mid_burst(world)
+    await slow_burst(world, after)
+    world.scheduler.kill()
+    await world.quiet()
+    in_mid_burst(world)
     await world.start_scheduler()
     await world.bound("burst", BURST)
     await world.condition("burst", "Scheduled", "True")
 
 
 async def test_a_scheduler_asked_to_end_in_mid_burst_settles_what_it_sent(world: World) -> None:
-    async with Wire(world.target.url) as wire:
-        await slow_burst(world, wire, 1)
-        assert await world.scheduler.end() == 0
-        await world.quiet()
-        in_mid_burst(world)
-        assert "outcome is unknown" not in world.scheduler.text()
+    await slow_burst(world, 1)
+    assert await world.scheduler.end() == 0
+    await world.quiet()
+    in_mid_burst(world)
+    assert "outcome is unknown" not in world.scheduler.text()
     await world.start_scheduler()
     await world.bound("burst", BURST)
 
 
 async def test_a_cut_line_in_mid_burst_loses_and_doubles_nothing(world: World) -> None:
-    async with Wire(world.target.url) as wire:
-        await slow_burst(world, wire, 5)
-        wire.cut()
-        in_mid_burst(world)
-        await world.bound("burst", BURST)
-        await world.condition("burst", "Scheduled", "True")
+    wire = await slow_burst(world, 5)
+    wire.cut()
+    in_mid_burst(world)
+    await world.bound("burst", BURST)
+    await world.condition("burst", "Scheduled", "True")
 
 
 async def test_bindings_whose_answers_are_lost_are_settled_by_asking(world: World) -> None:
-    async with Wire(world.target.url) as wire:
-        await slow_burst(world, wire, 1)
-        wire.hold_answers()
-        await world.quiet()  # what was sent has arrived, and nobody knows
-        before = len(world.observer.bound(world.namespace))
-        wire.cut()
-        in_mid_burst(world)
-        await world.bound("burst", BURST)
-    assert world.scheduler.text().count("Outcome of a Binding unknown") >= 1, before
+    wire = await slow_burst(world, 1)
+    wire.hold_answers()
+    await world.quiet()  # what was sent has arrived, and nobody knows
+    wire.cut()
+    in_mid_burst(world)
+    await world.bound("burst", BURST)
+    assert "Outcome of a Binding unknown" in world.scheduler.text()
 
 
 async def test_a_second_scheduler_takes_the_lease_of_one_that_was_killed(world: World) -> None:
@@ -132,19 +125,19 @@ async def test_an_api_server_that_restarts_under_the_scheduler_loses_nothing(
 
 
 async def test_an_api_server_that_crashes_in_mid_burst_loses_nothing(world: World) -> None:
-    async with Wire(world.target.url) as wire:
-        await slow_burst(world, wire, 5)
-        await world.target.restart_server(0.5, crash=True)
-        await world.bound("burst", BURST)
-        await world.condition("burst", "Scheduled", "True")
+    await slow_burst(world, 5)
+    in_mid_burst(world)
+    await world.target.restart_server(0.5, crash=True)
+    await world.bound("burst", BURST)
+    await world.condition("burst", "Scheduled", "True")
 
 
 async def test_expired_watches_in_mid_burst_double_nothing(world: World) -> None:
-    async with Wire(world.target.url) as wire:
-        await slow_burst(world, wire, 5)
-        await world.target.expire_watches()
-        await world.bound("burst", BURST)
-        await world.condition("burst", "Ready", "True", reason="Running")
+    await slow_burst(world, 5)
+    in_mid_burst(world)
+    await world.expire_watches()
+    await world.bound("burst", BURST)
+    await world.condition("burst", "Ready", "True", reason="Running")
 
 
 async def test_a_missing_crd_is_named_and_its_arrival_is_noticed(world: World) -> None:

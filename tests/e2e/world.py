@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,15 @@ from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import load
 from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
 from enbloc.kube.paths import CRDS as CRD_KIND
-from enbloc.kube.paths import EVENTS, JOBS, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import (
+    EVENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    Resource,
+)
 from enbloc.model import names
 from enbloc.sandbox.controllers import run_controllers
 from enbloc.sandbox.kubelet import Kubelet, Pace
@@ -25,6 +33,7 @@ from tests.e2e import manifests
 from tests.e2e.observer import Observer
 from tests.e2e.processes import Server, finished, told
 from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
+from tests.e2e.wire import Wire
 
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 #: How long anything may take that a test waits for (seconds).
@@ -76,6 +85,8 @@ class World:
         self._minimums: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._nodes: list[str] = []
+        self._stack = AsyncExitStack()
+        self._wires: list[Wire] = []
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────
 
@@ -99,6 +110,8 @@ class World:
         Args:
             judge: whether the test has got to its end.
         """
+        for wire in self._wires:
+            wire.delay = 0.0
         try:
             if judge:
                 await self._judge()
@@ -110,6 +123,7 @@ class World:
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             self._tasks.clear()
+            await self._stack.aclose()
             await self._clean()
 
     async def _judge(self) -> None:
@@ -178,6 +192,15 @@ class World:
             self.scheduler.kill()
         self.scheduler = self._start("scheduler", *arguments, kubeconfig=kubeconfig)
         return self.scheduler
+
+    async def start_scheduler_on_a_wire(self) -> Wire:
+        """Kill the scheduler, and start one whose line to the API server can be disturbed."""
+        wire = await self._stack.enter_async_context(Wire(self.target.url))
+        self._wires.append(wire)
+        file = self.path / f"wire-{len(self.servers)}.kubeconfig"
+        through = wire.kubeconfig(self.target.kubeconfig_of("scheduler"), file)
+        await self.start_scheduler(kubeconfig=through, restart=True)
+        return wire
 
     async def start_controller(self, *arguments: str) -> Server:
         """Start one more controller."""
@@ -281,6 +304,16 @@ class World:
         """Delete the CRD of PodGroups, and wait until it is gone."""
         await self._delete(CRD_KIND, CRD_NAME)
         await self._gone(CRD_KIND, CRD_NAME)
+
+    async def expire_watches(self) -> None:
+        """End all watches, and see that a client that is behind hears of it (410)."""
+        ours = await self.client.get(NAMESPACES, self.namespace)
+        version = ours["metadata"]["resourceVersion"]
+        await self.target.expire_watches()
+        query = {"resourceVersion": version, "timeoutSeconds": 5}
+        async with self.client.watch(NAMESPACES, query=query, silence=10) as stream:
+            said = b"".join([chunk async for chunk in stream])
+        assert b'"code":410' in said, said
 
     async def apply_crd(self) -> None:
         """Have the CRD of PodGroups, and its resource served."""
