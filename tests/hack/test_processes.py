@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -47,6 +48,23 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     yield _make
     for process in made:
         process.stop()
+
+
+def test_a_process_that_is_asked_to_end_tells_its_exit_code(make: Callable[..., Process]) -> None:
+    process = make("sleep", SLEEP)
+    process.start()
+    assert process.finish(signal.SIGTERM, 10) == -signal.SIGTERM
+    assert process.pid == 0
+
+
+def test_a_process_that_does_not_end_is_killed_and_named(make: Callable[..., Process]) -> None:
+    process = make("stubborn", [sys.executable, "-c", STUBBORN])
+    process.start()
+    pid = process.pid
+    wait_until("it is up", lambda: "up" in process.tail(1), [process])
+    with pytest.raises(ProcessError, match=r"stubborn has not ended 0\.2 s after SIGTERM"):
+        process.finish(signal.SIGTERM, 0.2)
+    assert not runs(pid)
 
 
 def test_a_stopped_process_is_gone(make: Callable[..., Process]) -> None:
