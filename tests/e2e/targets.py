@@ -5,6 +5,7 @@
 import asyncio
 import datetime as dt
 import json
+import socket
 import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 import yaml
@@ -167,10 +169,17 @@ class SandboxTarget:
 
     def __enter__(self) -> Self:
         self._server.start()
-        wait_until("the sandbox serves", self.kubeconfig.exists, [self._server])
+        try:
+            wait_until("the sandbox serves", self._says_where, [self._server])
+        except BaseException:
+            self._server.stop()
+            raise
         document = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
         self.url = str(document["clusters"][0]["cluster"]["server"])
         return self
+
+    def _says_where(self) -> bool:
+        return self.kubeconfig.exists() and "current-context" in self.kubeconfig.read_text()
 
     def __exit__(
         self,
@@ -190,7 +199,14 @@ class SandboxTarget:
     async def restart_server(self, down_seconds: float, *, crash: bool = False) -> None:
         del crash  # its connections are always reset
         await self._order(do="refuse", seconds=down_seconds)
+        there = urlsplit(self.url)
+
+        def listens() -> bool:
+            with socket.socket() as probe:
+                return probe.connect_ex((there.hostname, there.port)) == 0
+
         await asyncio.sleep(down_seconds)
+        await asyncio.to_thread(wait_until, "the sandbox is back", listens, [self._server], 10)
 
     async def expire_watches(self) -> None:
         await self._order(do="expire_watches")

@@ -74,7 +74,7 @@ async def test_a_member_that_is_lost_is_missed_until_it_is_replaced(world: World
     await world.condition(
         "train", "Scheduled", "False", reason="BelowMinimum", message="3 of 4 members are left"
     )
-    assert len(world.observer.bound(world.namespace)) == 3, "the others run on"
+    await world.until(lambda: len(world.observer.bound(world.namespace)) == 3, "the others run on")
     await world.pod("train-2", "train")
     await world.bound("train", 4)
     await world.condition("train", "Ready", "True", reason="Running")
