@@ -101,7 +101,7 @@ def ordered_pass(facts: GroupFacts, profile: Profile, snapshot: Snapshot) -> Out
         ours = [pod for pod in left if pod.role == floor.role]
         left = [pod for pod in left if pod.role != floor.role]
         spare = _meet(floor.deficit, ours, tentative, outcome)
-        left = sorted([*left, *spare], key=lambda pod: (pod.created, pod.key))
+        left = sorted([*left, *spare], key=lambda pod: pod.seniority)
         if outcome.failed:
             return outcome
     left = _meet(facts.total.deficit - len(outcome.needed), left, tentative, outcome)

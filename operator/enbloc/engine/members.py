@@ -92,7 +92,7 @@ class Members:
             return
         self._settled = True
         live = sorted(
-            (pod for pod in self.pods.values() if pod.live), key=lambda pod: (pod.created, pod.key)
+            (pod for pod in self.pods.values() if pod.live), key=lambda pod: pod.seniority
         )
         receipts = [receipt for pod in live if (receipt := read_receipt(pod.receipt))]
         self._identities = {_identity(pod) for pod in live}
@@ -169,7 +169,7 @@ class Members:
         unbound = [pod for pod in live if not pod.node and pod.uid not in assumed]
         pending = sorted(
             (pod for pod in unbound if pod.scheduler in ours and not pod.gated),
-            key=lambda pod: (pod.created, pod.key),
+            key=lambda pod: pod.seniority,
         )
         bound = Counter(pod.role for pod in live if pod.node)
         succeeded = self.succeeded

@@ -181,18 +181,17 @@ class SchedulingQueue:
         """Take the items whose time has come out of the timers."""
         due: list[Item] = []
         while self._timers and self._timers[0][0] <= now:
-            _, ticket, key = heapq.heappop(self._timers)
-            item = self._items.get(key)
-            if item is not None and item.ticket == ticket:
-                due.append(item)
+            entry = heapq.heappop(self._timers)
+            if not self._stale(entry):
+                due.append(self._items[entry[2]])
         return due
 
     def pop(self) -> Item | None:
         """The active group with the smallest key; it is parked until it is decided."""
         while self._active:
-            _, ticket, key = heapq.heappop(self._active)
-            item = self._items.get(key)
-            if item is not None and item.ticket == ticket:
+            entry = heapq.heappop(self._active)
+            if not self._stale(entry):
+                item = self._items[entry[2]]
                 self.park(item)
                 return item
         return None

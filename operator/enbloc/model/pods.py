@@ -128,6 +128,11 @@ class Pod:
     annotations_size: int = field(default=0, compare=False)
 
     @property
+    def seniority(self) -> tuple[float, PodKey]:
+        """The order of members within a group: the older first, then by name."""
+        return (self.created, self.key)
+
+    @property
     def finished(self) -> bool:
         """It succeeded or failed, and so holds no room."""
         return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
