@@ -39,11 +39,8 @@ class Plan:
     Attributes:
         id: unique among all plans of all processes; part of each member's receipt.
         assignments: needed members first; empty unless the verdict is PLACED.
-        wanted: how many members the floor needed from this plan.
-        fitted: how many of these had found a node when the pass failed.
         diagnosis: of the first member that found no node.
-        unplaced: surplus members that did not fit, and went without; never a reason to fail.
-        message: the diagnosis in one sentence; "" when everything fitted.
+        message: the diagnosis in one sentence; "" when everything fitted, surplus members too.
         rejectors: plugins whose events may help; empty = only time can (an error).
     """
 
@@ -51,10 +48,7 @@ class Plan:
     group: GroupKey
     verdict: Verdict
     assignments: tuple[Assignment, ...] = ()
-    wanted: int = 0
-    fitted: int = 0
     diagnosis: Diagnosis = NO_DIAGNOSIS
-    unplaced: tuple[Pod, ...] = ()
     message: str = ""
     rejectors: frozenset[str] = frozenset()
 
