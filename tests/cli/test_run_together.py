@@ -64,10 +64,13 @@ async def test_an_error_of_one_is_raised_after_the_other_has_stopped() -> None:
 
 
 async def test_both_register_their_checks_on_one_health_server() -> None:
+    registered = asyncio.Semaphore(0)
+
     def shell(name: str, *, well: bool) -> Shell:
         async def run(options: Options) -> int:
             assert options.health is not None
             options.health.register(name, lambda: well, "readyz")
+            registered.release()
             return await obedient(options)
 
         return run
@@ -76,7 +79,8 @@ async def test_both_register_their_checks_on_one_health_server() -> None:
     both = asyncio.create_task(
         run_together(options, (shell("one", well=True), shell("two", well=False)))
     )
-    await asyncio.sleep(0)
+    for _ in range(2):
+        await registered.acquire()  # the server answers from a thread of its own, at any time
     url = f"http://127.0.0.1:{options.health_port}/readyz?verbose"
     with pytest.raises(urllib.error.HTTPError) as refused:
         await asyncio.to_thread(urllib.request.urlopen, url)
