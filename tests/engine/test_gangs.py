@@ -105,13 +105,13 @@ def test_gated_and_foreign_members_do_not_make_a_quorum_and_are_counted_aloud() 
     cluster.nodes("n1", cpu=4)
     cluster.group("g", 3)
     cluster.pod("g-0", "g")
-    cluster.pod("g-1", "g", gated=True)
+    cluster.pod("g-1", "g", gates=("hold",))
     cluster.pod("g-2", "g", scheduler="default-scheduler")
     cluster.settle()
     assert cluster.condition("g")[2] == (
         "1 of 3 members exist (1 more held by scheduling gates, 1 more named another schedulerName)"
     )
-    cluster.change("g-1", gated=False)
+    cluster.change("g-1", gates=())
     cluster.change("g-2", node="n1")
     cluster.settle()
     assert len(cluster.where()) == 3
@@ -250,16 +250,6 @@ def test_min_resources_are_checked_before_any_member_is_placed() -> None:
     cluster.node("n2", cpu=4)
     cluster.settle()
     assert len(cluster.where()) == 1
-
-
-def test_an_unsupported_constraint_is_named_and_never_ignored() -> None:
-    cluster = Cluster()
-    cluster.nodes("n1", cpu=4)
-    cluster.pod("p", spec=spec(unhonoured=("spec.topologySpreadConstraints",)))
-    cluster.settle(seconds=20)
-    assert cluster.where() == {}
-    [event] = cluster.events("FailedScheduling")
-    assert "spec.topologySpreadConstraints is not supported yet" in event.note
 
 
 def test_the_engine_remembers_a_bounded_log_of_what_it_was_told() -> None:

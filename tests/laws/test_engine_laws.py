@@ -100,7 +100,7 @@ class GangMachine(RuleBasedStateMachine):
     @rule(data=st.data(), gated=st.booleans())
     def a_member_arrives(self, data: st.DataObject, gated: bool) -> None:
         group = data.draw(st.sampled_from(sorted(self.cluster.groups)))
-        self.cluster.pod(self._name(group + "-"), group, gated=gated)
+        self.cluster.pod(self._name(group + "-"), group, gates=("hold",) if gated else ())
 
     @precondition(lambda self: self.cluster.groups)
     @rule(data=st.data(), minimum=st.integers(1, 6))
@@ -125,7 +125,7 @@ class GangMachine(RuleBasedStateMachine):
         elif how == "terminate":
             self.cluster.change(name, deleting=True)
         elif how == "ungate":
-            self.cluster.change(name, gated=False)
+            self.cluster.change(name, gates=())
         elif pod.node:
             phase = Phase.SUCCEEDED if how == "succeed" else Phase.FAILED
             self.cluster.finish(name, phase)

@@ -238,7 +238,7 @@ def test_tolerations_are_read_with_their_defaults() -> None:
 def test_constraints_that_no_plugin_honours_are_named(
     spec: dict[str, Any], paths: tuple[str, ...]
 ) -> None:
-    assert read(spec).spec.unhonoured == paths
+    assert read(spec).spec.claims == paths
 
 
 @pytest.mark.parametrize(

@@ -256,8 +256,6 @@ class Members:
         for pod in pending:
             if pod.problem:
                 return f"pod {pod.key}: {pod.problem}"
-            if pod.spec.unhonoured:
-                return f"pod {pod.key}: {', '.join(pod.spec.unhonoured)} is not supported yet"
         profiles = sorted({pod.scheduler for pod in live if pod.scheduler in ours})
         if len(profiles) > 1:
             return f"members name different schedulers of ours: {', '.join(profiles)}; choose one"

@@ -140,7 +140,7 @@ class Ranking:
     # ── the class as a whole ─────────────────────────────────────────────────────────────────
 
     def _pre_filter(self, profile: Profile, snapshot: Snapshot) -> bool:
-        for plugin in profile.filters:
+        for plugin in profile.filter:
             evaluator: object = plugin
             if decide.implements(plugin, decide.PreFilter):
                 evaluator = asked(plugin.name, "PreFilter", plugin.pre_filter, self._pod, snapshot)
@@ -172,7 +172,7 @@ class Ranking:
     def _pre_score(
         self, profile: Profile, snapshot: Snapshot, log: Sequence[tuple[Pod, int]]
     ) -> None:
-        for plugin in profile.scores:
+        for plugin in profile.score:
             scorer: object = plugin
             if decide.implements(plugin, decide.PreScore):
                 scorer = asked(plugin.name, "PreScore", plugin.pre_score, self._pod, snapshot)

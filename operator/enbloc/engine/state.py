@@ -63,7 +63,7 @@ class ClusterState:
 
     def snapshot(self, ledgers: Mapping[str, object] | None = None) -> Snapshot:
         """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
-        return Snapshot(self.nodes.snapshot(), self.placed.snapshot(), ledgers or {})
+        return Snapshot(self.nodes.snapshot(), self.placed.snapshot(), ledgers=ledgers or {})
 
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ Order of one decision (names are kube-scheduler's, methods their snake case)::
 
     PreEnqueue   may this group enter the queue?              first refusal ends it
     QueueSort    which group goes first?                      exactly one plugin
-    PreFilter    once per class of alike members              first refusal ends it
+    PreFilter    once per class of alike members              a refusal for good ends it
     Filter       which nodes are feasible?                    all plugins, masks joined with AND
     PostFilter   nothing fits: may room be made?              first plugin that can
     PreScore     once per class of alike members
@@ -18,12 +18,16 @@ Order of one decision (names are kube-scheduler's, methods their snake case)::
     Reserve      the plan is taken: keep your own ledger
     Permit       may the whole group be bound now?            WAIT holds the group's reservation
 
-A pod that enters `filter` or `score` stands for its class: every pod whose `spec` is the same.
+A pod that enters `filter` or `score` stands for its class: every pod of its namespace with the
+same `spec`, the same declared annotations, and the same values of all labels that some selector
+in the cluster names.
+
 An exception costs the group one backoff and a message that names plugin and point.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
@@ -93,13 +97,30 @@ class QueueSort(Plugin, Protocol):
 class PreFilter(Plugin, Protocol):
     """Looks at the whole snapshot once per class of alike members."""
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Filter | Status | None":
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Filter | NodeSet | Status | None":
         """Give the object that will filter this pod.
 
-        `self` where nothing needs to be computed, None to skip Filter, or a refusing Status,
-        which refuses every node with its message.
+        `self` where nothing needs to be computed, None to skip Filter, a NodeSet where only nodes
+        with certain names come into question, or a refusing Status, which refuses every node with
+        its message: UNSCHEDULABLE lets the other plugins speak, and the last such word counts;
+        UNSCHEDULABLE_AND_UNRESOLVABLE ends it.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """PreFilter's answer when only some nodes come into question.
+
+    The sets of all plugins are intersected; an empty one refuses the pod.
+
+    Attributes:
+        names: of these nodes.
+        then: what filters the pod on them; None to skip Filter.
+    """
+
+    names: frozenset[str]
+    then: "Filter | None" = None
 
 
 @runtime_checkable
@@ -131,7 +152,16 @@ class Placed(Protocol):
     """An evaluator that reads CLUSTER hears of each placement on the fork."""
 
     def placed(self, pod: Pod, row: int) -> None:
-        """A member was placed on `row`; the answer is then computed again in full."""
+        """A pod, of this class or another, was placed on `row`; the answer is then asked anew."""
+        ...
+
+
+@runtime_checkable
+class Removed(Protocol):
+    """An evaluator that also hears of pods that leave; without it, it is made anew then."""
+
+    def removed(self, pod: Pod, row: int) -> None:
+        """A pod left `row`; as if it had never been placed."""
         ...
 
 
@@ -164,6 +194,17 @@ class Score(Protocol):
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         """A new int64 or float64 array of length `len(nodes)`; higher is better."""
+        ...
+
+
+@runtime_checkable
+class ScoreAmong(Protocol):
+    """A scorer whose raw scores depend on which other nodes are feasible; it reads CLUSTER."""
+
+    reads: ClassVar[Reads]
+
+    def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
+        """As `score`, which is not called; only the feasible rows of the answer count."""
         ...
 
 
@@ -223,8 +264,22 @@ class QueueingHint(Protocol):
 
 
 @runtime_checkable
+class ReadsAnnotations(Protocol):
+    """Which annotations of pods, nodes and PodGroups the plugin reads.
+
+    Others are not kept. They are in `pod.annotations`, `group.annotations` and
+    `nodes.annotation`; pods that differ in them are of different classes.
+
+    Attributes:
+        annotations: prefixes of keys ("example.com/").
+    """
+
+    annotations: ClassVar[tuple[str, ...]]
+
+
+@runtime_checkable
 class Sign(Protocol):
-    """What this plugin looks at, beyond `pod.spec`, to tell two pods apart."""
+    """What this plugin looks at to tell two pods apart, beyond what makes their class."""
 
     def signature(self, pod: Pod) -> object:
         """Hashable; pods with equal signatures share their masks and scores."""

@@ -15,6 +15,8 @@ class Resource(enum.StrEnum):
 
     POD = "Pod"
     NODE = "Node"
+    NAMESPACE = "Namespace"
+    SERVICE = "Service"
     POD_GROUP = "PodGroup"
     ANY = "*"
 
@@ -28,6 +30,10 @@ class Action(enum.IntFlag):
     UPDATE_LABEL = enum.auto()
     UPDATE_TAINT = enum.auto()
     UPDATE_CONDITION = enum.auto()
+    UPDATE_ANNOTATION = enum.auto()
+    UPDATE_DECLARED_FEATURE = enum.auto()
+    UPDATE_SCALE_DOWN = enum.auto()
+    UPDATE_TOLERATION = enum.auto()
     UPDATE_GATES = enum.auto()
     UPDATE_MINIMUM = enum.auto()
     UPDATE_OTHER = enum.auto()
@@ -36,6 +42,10 @@ class Action(enum.IntFlag):
         | UPDATE_LABEL
         | UPDATE_TAINT
         | UPDATE_CONDITION
+        | UPDATE_ANNOTATION
+        | UPDATE_DECLARED_FEATURE
+        | UPDATE_SCALE_DOWN
+        | UPDATE_TOLERATION
         | UPDATE_GATES
         | UPDATE_MINIMUM
         | UPDATE_OTHER
@@ -59,15 +69,19 @@ class Happening:
     """One event that really happened, as a hint sees it.
 
     Attributes:
-        pod: the pod, for events of pods.
-        node: the node as it is now, for events of nodes; None when it is gone.
+        pod: the pod as it is now (as it was, when it is gone), for events of pods.
+        old_pod: the pod as it was before an update.
+        node: the node as it is now (as it was, when it is gone), for events of nodes.
+        old_node: the node as it was before an update.
         group: the group concerned, for events of groups and of members.
     """
 
     resource: Resource
     action: Action
     pod: Pod | None = None
+    old_pod: Pod | None = None
     node: Node | None = None
+    old_node: Node | None = None
     group: GroupKey | None = None
 
     def matches(self, pattern: ClusterEvent) -> bool:

@@ -2,69 +2,83 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile: the plugins of one scheduler name, per extension point, in order, with weights."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from enbloc.errors import ConfigError
 from enbloc.framework import act, decide
+from enbloc.framework.extenders import Extender
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent, Happening, Hint
+from enbloc.framework.points import Point, points_of
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What one schedulerName runs; discovered once from the plugins' methods.
+    """What one schedulerName runs, at each extension point in order.
 
     Attributes:
         name: the schedulerName that pods write.
         plugins: every plugin, in configured order.
         weights: of score plugins, by plugin name; 1 where absent.
+        points: the names of the plugins that are asked at a point, in order; a point that is
+            absent asks every plugin that has its methods, in the order of `plugins`.
+        extenders: HTTP extenders, ignorable ones last.
     """
 
     name: str
     plugins: tuple[decide.Plugin, ...]
-    weights: dict[str, int] = field(default_factory=dict)
+    weights: Mapping[str, int] = field(default_factory=dict[str, int])
+    points: Mapping[Point, Sequence[str]] = field(default_factory=dict[Point, Sequence[str]])
+    extenders: tuple[Extender, ...] = ()
 
     pre_enqueue: tuple[decide.PreEnqueue, ...] = field(init=False)
     queue_sort: decide.QueueSort = field(init=False)
-    filters: tuple[decide.Plugin, ...] = field(init=False)
+    pre_filter: tuple[decide.PreFilter, ...] = field(init=False)
+    filter: tuple[decide.Plugin, ...] = field(init=False)
     post_filter: tuple[decide.PostFilter, ...] = field(init=False)
-    scores: tuple[decide.Plugin, ...] = field(init=False)
+    pre_score: tuple[decide.PreScore, ...] = field(init=False)
+    score: tuple[decide.Plugin, ...] = field(init=False)
     reserve: tuple[decide.Reserve, ...] = field(init=False)
     permit: tuple[decide.Permit, ...] = field(init=False)
     pre_bind: tuple[act.PreBind, ...] = field(init=False)
     bind: tuple[act.Bind, ...] = field(init=False)
     post_bind: tuple[act.PostBind, ...] = field(init=False)
+    annotations: tuple[str, ...] = field(init=False)
     _by_name: dict[str, decide.Plugin] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        plugins = self.plugins
-        sorts = [plugin for plugin in plugins if isinstance(plugin, decide.QueueSort)]
+        by_name = {plugin.name: plugin for plugin in self.plugins}
+        asked = {point: self._asked(point, by_name) for point in Point}
+        sorts, binders = asked[Point.QUEUE_SORT], asked[Point.BIND]
         if len(sorts) != 1:
             names = ", ".join(plugin.name for plugin in sorts) or "none"
             raise ConfigError(
                 f"profile {self.name}: exactly one QueueSort plugin is needed, found {names}"
             )
-        binders = tuple(plugin for plugin in plugins if isinstance(plugin, act.Bind))
         if not binders:
             raise ConfigError(
                 f"profile {self.name}: at least one Bind plugin is needed; enable DefaultBinder"
             )
-        found = {
-            "pre_enqueue": tuple(p for p in plugins if isinstance(p, decide.PreEnqueue)),
-            "queue_sort": sorts[0],
-            "filters": tuple(p for p in plugins if isinstance(p, decide.PreFilter | decide.Filter)),
-            "post_filter": tuple(p for p in plugins if isinstance(p, decide.PostFilter)),
-            "scores": tuple(p for p in plugins if isinstance(p, decide.PreScore | decide.Score)),
-            "reserve": tuple(p for p in plugins if isinstance(p, decide.Reserve)),
-            "permit": tuple(p for p in plugins if isinstance(p, decide.Permit)),
-            "pre_bind": tuple(p for p in plugins if isinstance(p, act.PreBind)),
-            "bind": binders,
-            "post_bind": tuple(p for p in plugins if isinstance(p, act.PostBind)),
-            "_by_name": {plugin.name: plugin for plugin in plugins},
+        prefixes = {
+            prefix
+            for plugin in self.plugins
+            if decide.implements(plugin, decide.ReadsAnnotations)
+            for prefix in plugin.annotations
         }
+        found: dict[str, object] = {_snake(point): plugins for point, plugins in asked.items()}
+        found["queue_sort"] = sorts[0]
+        found["annotations"] = tuple(sorted(prefixes))
+        found["_by_name"] = by_name
         for name, value in found.items():
             object.__setattr__(self, name, value)
+
+    def _asked(
+        self, point: Point, by_name: Mapping[str, decide.Plugin]
+    ) -> tuple[decide.Plugin, ...]:
+        if point in self.points:
+            return tuple(by_name[name] for name in self.points[point])
+        return tuple(plugin for plugin in self.plugins if point in points_of(plugin))
 
     def weight(self, plugin: decide.Plugin) -> int:
         """How much this plugin's scores count; 1 unless configured."""
@@ -94,3 +108,7 @@ class Profile:
             return plugin.hint(event, facts()) is Hint.QUEUE
         except Exception:  # noqa: BLE001 - a broken hint may cost an attempt, never a wake-up
             return True
+
+
+def _snake(point: Point) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in point)

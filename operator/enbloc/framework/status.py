@@ -70,6 +70,11 @@ def refuse_for_good(message: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, message)
 
 
+def pending(message: str) -> Status:
+    """Refused, waiting for somebody outside; the event that helps bypasses the backoff."""
+    return Status(Code.PENDING, message)
+
+
 def wait(timeout: float = 0.0, message: str = "") -> Status:
     """Permit: hold the reservation and ask again, for at most `timeout` seconds."""
     return Status(Code.WAIT, message, timeout)

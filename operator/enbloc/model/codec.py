@@ -70,7 +70,7 @@ def pod(obj: PodObject) -> Pod:
         node=_shared(spec.node_name or ""),
         phase=_PHASES.get(status.phase or Phase.PENDING, Phase.UNKNOWN),
         deleting=metadata.deletion_timestamp is not None,
-        gated=bool(spec.scheduling_gates),
+        gates=_gates(spec),
         group=_group_key(namespace, member.group) if member.group else None,
         role=_shared(member.role),
         group_conflict=member.conflict,
@@ -180,6 +180,10 @@ def _taints(given: tuple[TaintObject, ...], problems: Problems) -> tuple[Taint, 
         except ValueError as error:
             problems.append(f"spec.taints[{position}].effect: {error}; use {', '.join(Effect)}")
     return tuple(taints)
+
+
+def _gates(spec: PodSpecObject) -> tuple[str, ...]:
+    return tuple(gate.name for gate in spec.scheduling_gates or ())
 
 
 def _owner(metadata: Metadata) -> Owner | None:

@@ -136,7 +136,7 @@ def _read(key: bytes) -> tuple[PodSpec, str]:
         node_selector=tuple(sorted((fields.node_selector or {}).items())),
         node_affinity=_node_affinity(fields.affinity, problems),
         tolerations=_tolerations(fields.tolerations or (), problems),
-        unhonoured=tuple(_unhonoured(fields)),
+        claims=tuple(_unhonoured(fields)),
     )
     return _interned(spec), problems.text()
 

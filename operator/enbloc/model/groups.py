@@ -58,6 +58,7 @@ class Group:
         timeout: seconds that bound every wait which holds room; 0 = the configured default.
         priority_class: may lower the group's priority; "" = none.
         generation: metadata.generation, for observedGeneration.
+        annotations: those that some plugin declared, `(key, value)` in key order.
     """
 
     key: GroupKey
@@ -72,6 +73,7 @@ class Group:
     created: float = 0.0
     memory: Memory = Memory()
     problem: str = ""
+    annotations: tuple[tuple[str, str], ...] = ()
 
     def minimums(self) -> tuple[tuple[str, int], ...]:
         """Every role's minimum, `(role, minimum)`."""

@@ -17,6 +17,9 @@ class Node:
         unschedulable: `spec.unschedulable` (cordoned).
         allocatable: `(resource name, amount)` in name order; CPU in milli, the rest in whole units.
         ready: its condition Ready is True.
+        images: every name of every image on it, `(name, bytes)` in name order.
+        features: `status.declaredFeatures`, sorted.
+        annotations: those that some plugin declared, `(key, value)` in key order.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
         problem: what could not be read, with the fix; "" = nothing. That part counts as absent.
     """
@@ -28,6 +31,9 @@ class Node:
     unschedulable: bool = False
     allocatable: tuple[tuple[str, int], ...] = ()
     ready: bool = True
+    images: tuple[tuple[str, int], ...] = ()
+    features: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
     resource_version: int = 0
     problem: str = ""
 
@@ -41,6 +47,9 @@ class NodeChange(enum.IntFlag):
     TAINTS = enum.auto()
     UNSCHEDULABLE = enum.auto()
     READY = enum.auto()
+    IMAGES = enum.auto()
+    FEATURES = enum.auto()
+    ANNOTATIONS = enum.auto()
 
 
 def difference(old: Node | None, new: Node) -> NodeChange:
@@ -58,4 +67,10 @@ def difference(old: Node | None, new: Node) -> NodeChange:
         change |= NodeChange.UNSCHEDULABLE
     if old.ready != new.ready:
         change |= NodeChange.READY
+    if old.images != new.images:
+        change |= NodeChange.IMAGES
+    if old.features != new.features:
+        change |= NodeChange.FEATURES
+    if old.annotations != new.annotations:
+        change |= NodeChange.ANNOTATIONS
     return change

@@ -26,6 +26,12 @@ class Present(_Struct):
     """An object of which only its presence matters."""
 
 
+class Named(_Struct):
+    """An object of which only its name matters."""
+
+    name: str = ""
+
+
 class OwnerReference(_Struct):
     """`metadata.ownerReferences[]`."""
 
@@ -163,7 +169,7 @@ class PodSpecObject(_Struct):
     topology_spread_constraints: tuple[SpreadConstraint, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
     resource_claims: tuple[Present, ...] | None = None
-    scheduling_gates: tuple[Present, ...] | None = None
+    scheduling_gates: tuple[Named, ...] | None = None
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None

@@ -8,6 +8,7 @@ from typing import NamedTuple, NewType
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.requirements import Requirement
+from enbloc.model.selectors import NO_AFFINITY, Labels, PodAffinity, SpreadConstraint
 from enbloc.model.taints import Toleration
 
 PodUID = NewType("PodUID", str)
@@ -44,6 +45,19 @@ class NodeSelectorTerm:
     fields: tuple[Requirement, ...] = ()
 
 
+class HostPort(NamedTuple):
+    """A port of the node that a pod wants for itself.
+
+    Attributes:
+        ip: "0.0.0.0" = every address of the node; "::" is an address like any other.
+        protocol: TCP, UDP or SCTP.
+    """
+
+    ip: str
+    protocol: str
+    port: int
+
+
 @dataclass(frozen=True, slots=True)
 class PodSpec:
     """What makes two pods alike to every plugin: the class of a pod.
@@ -58,10 +72,21 @@ class PodSpec:
         nonzero_memory: memory for scoring, in bytes, with 200 MiB for each that names none.
         node_selector: all of these labels must be on the node, `(key, value)` in key order.
         node_affinity: required terms, any of which suffices; None = no constraint.
+        preferred_node_affinity: `(weight, term)`, weight 1 to 100.
         tolerations: in the pod's order.
         node_name: the node that the pod demanded before any scheduling; "" = none.
-        unhonoured: paths of scheduling constraints that enbloc does not support yet; a pod that
-            has any is refused with their names, never placed against its will.
+        host_ports: of containers and sidecars, in order.
+        spread: `topologySpreadConstraints`.
+        pod_affinity: near which pods it wants to be.
+        pod_anti_affinity: near which pods it does not.
+        images: of its init and regular containers, each with a tag or digest, in order.
+        image_volumes: images that it mounts as volumes, spelled likewise.
+        features: what a node must declare in `status.declaredFeatures`, sorted.
+        claims: paths of volumes that need a PersistentVolumeClaim.
+        resource_claims: names of the pod's resource claims.
+        fit_scored: what NodeResourcesFit scores the pod by, `(resource, amount)` in name order,
+            where pod-level requests make that differ from `requests` and the nonzero amounts
+            (framework.md §10.1); None = it does not.
     """
 
     requests: tuple[tuple[str, int], ...] = (("pods", 1),)
@@ -69,9 +94,19 @@ class PodSpec:
     nonzero_memory: int = 200 * 1024 * 1024
     node_selector: tuple[tuple[str, str], ...] = ()
     node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    preferred_node_affinity: tuple[tuple[int, NodeSelectorTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     node_name: str = ""
-    unhonoured: tuple[str, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    pod_affinity: PodAffinity = NO_AFFINITY
+    pod_anti_affinity: PodAffinity = NO_AFFINITY
+    images: tuple[str, ...] = ()
+    image_volumes: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    resource_claims: tuple[str, ...] = ()
+    fit_scored: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +126,7 @@ class Pod:
         spec: its class; everything that plugins compare.
         node: where it is bound; "" = not bound.
         deleting: it has a deletionTimestamp.
-        gated: it has scheduling gates.
+        gates: names of its scheduling gates; any keeps it out of scheduling.
         priority: `spec.priority`; 0 when unset.
         created: creationTimestamp, seconds of server time since the epoch.
         scheduled_at: transition time of condition PodScheduled=True, same unit; None = no such.
@@ -103,6 +138,8 @@ class Pod:
         group_conflict: the group that its label names while its annotation names another, which
             wins; "" = they agree.
         problem: why the pod cannot be scheduled as written; "" = none.
+        labels: `(key, value)` in key order.
+        annotations: those that some plugin declared, `(key, value)` in key order.
     """
 
     key: PodKey
@@ -112,7 +149,7 @@ class Pod:
     node: str = ""
     phase: Phase = Phase.PENDING
     deleting: bool = False
-    gated: bool = False
+    gates: tuple[str, ...] = ()
     group: GroupKey | None = None
     role: str = ""
     priority: int = 0
@@ -126,11 +163,18 @@ class Pod:
     problem: str = ""
     group_conflict: str = ""
     annotations_size: int = field(default=0, compare=False)
+    labels: Labels = ()
+    annotations: Labels = ()
 
     @property
     def seniority(self) -> tuple[float, PodKey]:
         """The order of members within a group: the older first, then by name."""
         return (self.created, self.key)
+
+    @property
+    def gated(self) -> bool:
+        """It has scheduling gates."""
+        return bool(self.gates)
 
     @property
     def finished(self) -> bool:

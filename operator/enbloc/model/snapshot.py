@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
+from enbloc.model.selectors import Labels
+from enbloc.model.workloads import Workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +16,13 @@ class Snapshot:
     """Nodes and placed pods at one moment.
 
     Attributes:
+        namespaces: the labels of each namespace, by its name.
+        workloads: the selectors of Services and controllers.
         ledgers: what each Reserve plugin keeps over the reserved plans, by plugin name.
     """
 
     nodes: Nodes
     placed: Placed
+    namespaces: Mapping[str, Labels] = field(default_factory=dict[str, Labels])
+    workloads: Workloads = field(default_factory=Workloads)
     ledgers: Mapping[str, object] = field(default_factory=dict[str, object])

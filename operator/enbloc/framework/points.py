@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Point: the extension points by kube-scheduler's names, and which of them an object has."""
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from enbloc.framework import act, decide
+
+
+class Point(enum.StrEnum):
+    """An extension point, spelled as in KubeSchedulerConfiguration, in the order of a cycle."""
+
+    PRE_ENQUEUE = "preEnqueue"
+    QUEUE_SORT = "queueSort"
+    PRE_FILTER = "preFilter"
+    FILTER = "filter"
+    POST_FILTER = "postFilter"
+    PRE_SCORE = "preScore"
+    SCORE = "score"
+    RESERVE = "reserve"
+    PERMIT = "permit"
+    PRE_BIND = "preBind"
+    BIND = "bind"
+    POST_BIND = "postBind"
+
+
+#: What an object must have to be asked at a point. One that gives an evaluator at PreFilter
+#: (PreScore) is asked at Filter (Score) through it.
+_PROTOCOLS: Final[Mapping[Point, tuple[type, ...]]] = {
+    Point.PRE_ENQUEUE: (decide.PreEnqueue,),
+    Point.QUEUE_SORT: (decide.QueueSort,),
+    Point.PRE_FILTER: (decide.PreFilter,),
+    Point.FILTER: (decide.Filter, decide.PreFilter),
+    Point.POST_FILTER: (decide.PostFilter,),
+    Point.PRE_SCORE: (decide.PreScore,),
+    Point.SCORE: (decide.Score, decide.PreScore),
+    Point.RESERVE: (decide.Reserve,),
+    Point.PERMIT: (decide.Permit,),
+    Point.PRE_BIND: (act.PreBind,),
+    Point.BIND: (act.Bind,),
+    Point.POST_BIND: (act.PostBind,),
+}
+
+
+def points_of(plugin: object) -> frozenset[Point]:
+    """The extension points at which a plugin can be asked."""
+    return frozenset(
+        point
+        for point, protocols in _PROTOCOLS.items()
+        if any(decide.implements(plugin, protocol) for protocol in protocols)
+    )

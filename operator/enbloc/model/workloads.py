@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads: which pods the Services and controllers of a namespace select together."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from enbloc.model.pods import Pod
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+
+#: Owners whose selector says which pods belong together.
+SPREADING_KINDS: Final = ("ReplicationController", "ReplicaSet", "StatefulSet")
+
+
+class WorkloadKey(NamedTuple):
+    """An object with a selector: its kind, namespace and name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class Workloads:
+    """The selectors of Services, ReplicationControllers, ReplicaSets and StatefulSets.
+
+    Attributes:
+        version: grows with each change.
+    """
+
+    __slots__ = ("_controllers", "_services", "version")
+
+    def __init__(self) -> None:
+        self._services: dict[str, dict[str, Selector]] = {}
+        self._controllers: dict[WorkloadKey, Selector] = {}
+        self.version = 0
+
+    def put(self, key: WorkloadKey, selector: Selector | None) -> bool:
+        """Add or update an object; one without a selector selects nothing. True = it changed."""
+        if selector is None:
+            return self.drop(key)
+        if key.kind == "Service":
+            services = self._services.setdefault(key.namespace, {})
+            changed = services.get(key.name) != selector
+            services[key.name] = selector
+        else:
+            changed = self._controllers.get(key) != selector
+            self._controllers[key] = selector
+        self.version += changed
+        return changed
+
+    def drop(self, key: WorkloadKey) -> bool:
+        """Remove an object. True = it was there."""
+        if key.kind == "Service":
+            services = self._services.get(key.namespace, {})
+            gone = services.pop(key.name, None) is not None
+            if not services:
+                self._services.pop(key.namespace, None)
+        else:
+            gone = self._controllers.pop(key, None) is not None
+        self.version += gone
+        return gone
+
+    def selector_of(self, pod: Pod) -> Selector | None:
+        """What selects the pods that this one should be spread among; None = nothing does.
+
+        The labels by which the Services of its namespace select it, and the selector of the
+        ReplicationController, ReplicaSet or StatefulSet that owns it, all joined.
+        Source: kube-scheduler's DefaultSelector (framework.md §9.11).
+        """
+        labels = dict(pod.labels)
+        wanted: list[Requirement] = []
+        for selector in self._services.get(pod.key.namespace, {}).values():
+            if selector.matches(labels):
+                wanted += selector.requirements
+        owner = pod.owner
+        if owner is not None and owner.kind in SPREADING_KINDS:
+            key = WorkloadKey(owner.kind, pod.key.namespace, owner.name)
+            found = self._controllers.get(key)
+            if found is not None:
+                wanted += found.requirements
+        return Selector(tuple(dict.fromkeys(wanted))) if wanted else None
+
+
+def equals(labels: Mapping[str, str]) -> Selector:
+    """The selector that asks for exactly these values, as Services and controllers write it."""
+    return Selector(tuple(Requirement(key, Operator.IN, (labels[key],)) for key in sorted(labels)))
