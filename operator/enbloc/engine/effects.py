@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enbloc.framework.act import Target
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, EventReason, Reason
-from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.pods import Pod, PodKey, PodUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,28 @@ class Emit:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask an extender about one class of pods; answer Answer.
+
+    Attributes:
+        question: a name of its own.
+        extender: its place in `profile.extenders`.
+        pod: stands for its class.
+        nodes: feasible by our own filters, and by the extenders asked before.
+        filter: ask which of the nodes it leaves.
+        prioritize: ask what scores it gives the nodes that are left.
+    """
+
+    question: str
+    profile: str
+    extender: int
+    pod: Pod
+    nodes: tuple[str, ...]
+    filter: bool
+    prioritize: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """One decision, for the log and the metrics; nothing depends on it.
 
@@ -130,4 +152,4 @@ class Decided:
     plan: str = ""
 
 
-Effect = Bind | PreBind | CancelPlan | SetGroupStatus | SetPodCondition | Emit | Decided
+Effect = Bind | PreBind | CancelPlan | SetGroupStatus | SetPodCondition | Emit | Ask | Decided

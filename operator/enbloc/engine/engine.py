@@ -91,6 +91,14 @@ class Engine:
                 self._class_changed(name, value)
             case happened.PriorityClassGone(name):
                 self._class_changed(name, None)
+            case happened.NamespaceSeen(name, labels):
+                self._happenings += self._state.namespace_seen(name, labels)
+            case happened.NamespaceGone(name):
+                self._happenings += self._state.namespace_gone(name)
+            case happened.WorkloadSeen(key, selector):
+                self._happenings += self._state.workload_seen(key, selector)
+            case happened.WorkloadGone(key):
+                self._happenings += self._state.workload_gone(key)
             case happened.Synced(stream):
                 self._synced(stream)
             case happened.SlotsFree(count):
@@ -104,6 +112,8 @@ class Engine:
                 self._answered(event)
             case happened.BindUnknown():
                 # The member stays SENT and its room taken; the executor is sending it again.
+                pass
+            case happened.Answer():
                 pass
             case _:
                 assert_never(event)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.model.selectors import Labels, Selector
+from enbloc.model.workloads import WorkloadKey
 
 
 class Stream(enum.StrEnum):
@@ -17,6 +19,11 @@ class Stream(enum.StrEnum):
     NODES = "nodes"
     GROUPS = "podgroups"
     PRIORITY_CLASSES = "priorityclasses"
+    NAMESPACES = "namespaces"
+    SERVICES = "services"
+    REPLICATION_CONTROLLERS = "replicationcontrollers"
+    REPLICA_SETS = "replicasets"
+    STATEFUL_SETS = "statefulsets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,36 @@ class PriorityClassGone:
     """A PriorityClass was deleted."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceSeen:
+    """A namespace was added or changed."""
+
+    name: str
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceGone:
+    """A namespace was deleted."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSeen:
+    """A Service or a controller with a selector was added or changed; None selects nothing."""
+
+    key: WorkloadKey
+    selector: Selector | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadGone:
+    """A Service or a controller with a selector was deleted."""
+
+    key: WorkloadKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +180,27 @@ class BindUnknown:
     uid: PodUID
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an extender said to an Ask.
+
+    Attributes:
+        question: which Ask this answers.
+        feasible: the nodes that it leaves; None = it was not asked to filter.
+        refused: `(node, why)`; another placing of other pods may help.
+        unresolvable: `(node, why)`; nothing helps but a change of the node.
+        scores: `(node, score)`, 0 to 10 as it gave them.
+        problem: why the question could not be answered; "" = it was.
+    """
+
+    question: str
+    feasible: tuple[str, ...] | None = None
+    refused: tuple[tuple[str, str], ...] = ()
+    unresolvable: tuple[tuple[str, str], ...] = ()
+    scores: tuple[tuple[str, int], ...] = ()
+    problem: str = ""
+
+
 Event = (
     PodSeen
     | PodGone
@@ -152,6 +210,10 @@ Event = (
     | GroupGone
     | PriorityClassSeen
     | PriorityClassGone
+    | NamespaceSeen
+    | NamespaceGone
+    | WorkloadSeen
+    | WorkloadGone
     | Synced
     | SlotsFree
     | PreBound
@@ -159,4 +221,5 @@ Event = (
     | Bound
     | BindRefused
     | BindUnknown
+    | Answer
 )

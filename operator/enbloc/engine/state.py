@@ -22,7 +22,9 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
+from enbloc.model.selectors import Labels, Selector
 from enbloc.model.snapshot import Snapshot
+from enbloc.model.workloads import WorkloadKey, Workloads
 
 _NODE_ACTIONS = {
     NodeChange.ALLOCATABLE: Action.UPDATE_ALLOCATABLE,
@@ -47,6 +49,8 @@ class ClusterState:
 
     Attributes:
         pods: every pod that is known, by UID.
+        namespaces: the labels of each namespace, by its name.
+        workloads: the selectors of Services and controllers.
         assumed: unconfirmed reservations, pod to plan id.
         foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
             has the same number needs no second look.
@@ -56,6 +60,8 @@ class ClusterState:
         self.nodes = Nodes(ResourceSpace())
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
+        self.namespaces: dict[str, Labels] = {}
+        self.workloads = Workloads()
         self.assumed: dict[PodUID, str] = {}
         self.foreign_version = 0
         self._seats: dict[PodUID, Seat] = {}
@@ -63,7 +69,13 @@ class ClusterState:
 
     def snapshot(self, ledgers: Mapping[str, object] | None = None) -> Snapshot:
         """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
-        return Snapshot(self.nodes.snapshot(), self.placed.snapshot(), ledgers=ledgers or {})
+        return Snapshot(
+            self.nodes.snapshot(),
+            self.placed.snapshot(),
+            self.namespaces,
+            self.workloads,
+            ledgers or {},
+        )
 
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
@@ -133,6 +145,33 @@ class ClusterState:
             for uid in self._on[self.nodes.names[row]]:
                 self.placed.put(self._as_seated(uid), row)
         return [Happening(Resource.NODE, Action.DELETE)]
+
+    def namespace_seen(self, name: str, labels: Labels) -> list[Happening]:
+        """Add or update a namespace."""
+        old = self.namespaces.get(name)
+        if old == labels:
+            return []
+        self.namespaces[name] = labels
+        self.foreign_version += 1
+        action = Action.ADD if old is None else Action.UPDATE_LABEL
+        return [Happening(Resource.NAMESPACE, action)]
+
+    def namespace_gone(self, name: str) -> list[Happening]:
+        """Drop a namespace."""
+        if self.namespaces.pop(name, None) is None:
+            return []
+        self.foreign_version += 1
+        return [Happening(Resource.NAMESPACE, Action.DELETE)]
+
+    def workload_seen(self, key: WorkloadKey, selector: Selector | None) -> list[Happening]:
+        """Add or update a Service or a controller; nobody waits for one."""
+        self.foreign_version += self.workloads.put(key, selector)
+        return []
+
+    def workload_gone(self, key: WorkloadKey) -> list[Happening]:
+        """Drop a Service or a controller."""
+        self.foreign_version += self.workloads.drop(key)
+        return []
 
     # ── reservations ─────────────────────────────────────────────────────────────────────────
 

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from enbloc.engine.effects import (
+    Ask,
     Bind,
     CancelPlan,
     Decided,
@@ -18,7 +19,7 @@ from enbloc.engine.effects import (
     SetGroupStatus,
     SetPodCondition,
 )
-from enbloc.engine.events import BindUnknown, Bound, SlotsFree
+from enbloc.engine.events import Answer, BindUnknown, Bound, SlotsFree
 from enbloc.framework.profile import Profile
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
@@ -94,6 +95,8 @@ class Executor:
                     self._notes.emit(effect)
                 case Decided():
                     self._decisions.decided(effect, seconds)
+                case Ask(question):
+                    self._inbox.put(Answer(question, problem="extenders are not called yet"))
                 case _:
                     assert_never(effect)
 
