@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Sequence
 
 from enbloc.engine.effects import Effect
-from enbloc.engine.events import Event
+from enbloc.engine.events import Event, Stream
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.kube.options import Options
@@ -60,7 +60,7 @@ async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:
         assert await asyncio.to_thread(ask, "healthz") == (200, "ok")
         code, text = await asyncio.to_thread(ask, "readyz")
         assert code == 500
-        for name in ("pods", "nodes", "podgroups", "priorityclasses"):
+        for name in Stream:
             assert f"[-]{name}-synced failed" in text
         assert "[-]scheduler-api failed" in text
         assert "[+]scheduler-lease ok" in text

@@ -20,6 +20,18 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
+# affinity to pods of other namespaces
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [list, watch]
+# which pods to spread
+- apiGroups: [""]
+  resources: [services, replicationcontrollers]
+  verbs: [list, watch]
+# which pods to spread
+- apiGroups: [apps]
+  resources: [replicasets, statefulsets]
+  verbs: [list, watch]
 # the priority that a group asks for
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]

@@ -63,6 +63,16 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule("", ["pods/binding"], ["create"], why="binding"),
         Rule("", ["pods/status"], ["patch"], why="the condition PodScheduled"),
         Rule("", ["nodes"], ["list", "watch"], why="where there is room"),
+        Rule("", ["namespaces"], ["list", "watch"], why="affinity to pods of other namespaces"),
+        Rule(
+            "",
+            ["services", "replicationcontrollers"],
+            ["list", "watch"],
+            why="which pods to spread",
+        ),
+        Rule(
+            "apps", ["replicasets", "statefulsets"], ["list", "watch"], why="which pods to spread"
+        ),
         Rule(
             "scheduling.k8s.io",
             ["priorityclasses"],

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar, assert_never
+from typing import Any, Generic, TypeVar, assert_never
 
 import msgspec
 
@@ -15,6 +15,8 @@ from enbloc.engine.events import (
     Event,
     GroupGone,
     GroupSeen,
+    NamespaceGone,
+    NamespaceSeen,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -23,13 +25,26 @@ from enbloc.engine.events import (
     PriorityClassSeen,
     Stream,
     Synced,
+    WorkloadGone,
+    WorkloadSeen,
 )
 from enbloc.kube import items
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import Client
 from enbloc.kube.errors import APIError
-from enbloc.kube.items import HasMeta, Meta, Timing
-from enbloc.kube.paths import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.kube.items import HasMeta, Meta, MetaLike, Timing
+from enbloc.kube.paths import (
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
 from enbloc.kube.reflector import Reflector
 from enbloc.live.group_status import GroupObject
 from enbloc.live.inbox import Inbox
@@ -38,8 +53,17 @@ from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model import codec
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import Metadata
+from enbloc.model.objects import (
+    Identity,
+    NamespaceObject,
+    ReplicaSetObject,
+    ReplicationControllerObject,
+    ServiceObject,
+    StatefulSetObject,
+)
 from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.selectors import Selector
+from enbloc.model.workloads import WorkloadKey
 from enbloc.telemetry import Troubles
 
 T = TypeVar("T", bound=HasMeta)
@@ -50,7 +74,7 @@ logger = logging.getLogger(__name__)
 class PriorityClassObject(msgspec.Struct, gc=False):
     """A PriorityClass as the API server sends it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: Identity = msgspec.field(default_factory=Identity)
     value: int = 0
 
 
@@ -120,7 +144,7 @@ class Feed(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """Makes the four feeds that the engine decides by.
+    """Makes the feeds that the engine decides by.
 
     Attributes:
         client: the API.
@@ -182,6 +206,49 @@ class Feeds:
             PriorityClassObject,
             lambda shown: PriorityClassSeen(shown.metadata.name, shown.value),
             lambda meta: PriorityClassGone(meta.name),
+        )
+
+    def namespaces(self) -> Feed[NamespaceObject]:
+        """All namespaces."""
+        return self._feed(
+            Stream.NAMESPACES,
+            NAMESPACES,
+            NamespaceObject,
+            lambda shown: NamespaceSeen(shown.metadata.name, codec.namespace_labels(shown)),
+            lambda meta: NamespaceGone(meta.name),
+        )
+
+    def workloads(self) -> tuple[Feed[Any], ...]:
+        """All Services, ReplicationControllers, ReplicaSets and StatefulSets, for selectors."""
+        controller = codec.controller_selector
+        return (
+            self._selecting(Stream.SERVICES, SERVICES, ServiceObject, codec.service_selector),
+            self._selecting(
+                Stream.REPLICATION_CONTROLLERS,
+                REPLICATION_CONTROLLERS,
+                ReplicationControllerObject,
+                controller,
+            ),
+            self._selecting(Stream.REPLICA_SETS, REPLICA_SETS, ReplicaSetObject, controller),
+            self._selecting(Stream.STATEFUL_SETS, STATEFUL_SETS, StatefulSetObject, controller),
+        )
+
+    def _selecting(
+        self,
+        stream: Stream,
+        resource: Resource,
+        shape: type[T],
+        selector: Callable[[T], Selector | None],
+    ) -> Feed[T]:
+        def key(meta: MetaLike) -> WorkloadKey:
+            return WorkloadKey(resource.kind, meta.namespace or "", meta.name)
+
+        return self._feed(
+            stream,
+            resource,
+            shape,
+            lambda shown: WorkloadSeen(key(shown.metadata), selector(shown)),
+            lambda meta: WorkloadGone(key(meta)),
         )
 
     def _feed(

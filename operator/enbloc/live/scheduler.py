@@ -100,6 +100,8 @@ class Scheduler:
             feeds.nodes(),
             feeds.groups(statuses),
             feeds.priority_classes(),
+            feeds.namespaces(),
+            *feeds.workloads(),
         )
         self._loop = Loop(
             self._engine, self._inbox, self._executor.start, clock.now, self._may_step

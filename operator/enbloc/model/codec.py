@@ -16,6 +16,7 @@ from enbloc.model.node import Node
 from enbloc.model.objects import (
     ConditionObject,
     Metadata,
+    NamespaceObject,
     NodeObject,
     PodGroupObject,
     PodGroupSpecObject,
@@ -23,25 +24,35 @@ from enbloc.model.objects import (
     PodObject,
     PodSpecObject,
     PodStatusObject,
+    ReplicaSetObject,
+    ReplicationControllerObject,
+    ServiceObject,
+    StatefulSetObject,
     TaintObject,
     Texts,
 )
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodUID
 from enbloc.model.receipts import Receipt, read_receipt, receipt
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import AMOUNT_LIMIT
+from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
 from enbloc.model.times import seconds_of
+from enbloc.model.workloads import equals
 
 __all__ = [
     "NodeObject",
     "PodGroupObject",
     "PodObject",
     "Receipt",
+    "controller_selector",
     "group",
+    "namespace_labels",
     "node",
     "pod",
     "read_receipt",
     "receipt",
+    "service_selector",
 ]
 
 _EMPTY: Final[Texts] = {}
@@ -139,6 +150,36 @@ def group(obj: PodGroupObject) -> Group:
         memory=_memory(obj.status or PodGroupStatusObject()),
         problem=problems.text(),
     )
+
+
+def namespace_labels(obj: NamespaceObject) -> Labels:
+    """The labels of a Namespace, sorted by key."""
+    return tuple(sorted((obj.metadata.labels or _EMPTY).items()))
+
+
+def service_selector(obj: ServiceObject | ReplicationControllerObject) -> Selector | None:
+    """What a Service selects; None = nothing, it has no selector."""
+    selector = obj.spec.selector if obj.spec else None
+    return None if selector is None else equals(selector)
+
+
+def controller_selector(
+    obj: ReplicationControllerObject | ReplicaSetObject | StatefulSetObject,
+) -> Selector | None:
+    """What a controller selects; None = nothing, or its selector cannot be read."""
+    if isinstance(obj, ReplicationControllerObject):
+        return service_selector(obj)
+    given = obj.spec.selector if obj.spec else None
+    if given is None:
+        return None
+    try:
+        expressions = tuple(
+            Requirement(each.key, Operator(each.operator), each.values or ())
+            for each in given.match_expressions or ()
+        )
+    except ValueError:
+        return None
+    return Selector(equals(given.match_labels or _EMPTY).requirements + expressions)
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────

@@ -278,3 +278,74 @@ class PodGroupObject(_Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: PodGroupSpecObject | None = None
     status: PodGroupStatusObject | None = None
+
+
+# ── namespaces, and what has a selector ──────────────────────────────────────────────────────
+
+
+class Identity(_Struct):
+    """The part of `metadata` that identifies an object and its state."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str = ""
+    resource_version: str | None = None
+
+
+class LabelledIdentity(Identity):
+    """The same, and the labels."""
+
+    labels: Texts | None = None
+
+
+class NamespaceObject(_Struct):
+    """A Namespace as the API server sends it."""
+
+    metadata: LabelledIdentity = msgspec.field(default_factory=LabelledIdentity)
+
+
+class LabelsSpec(_Struct):
+    """`spec` of what selects by labels alone."""
+
+    selector: Texts | None = None
+
+
+class ServiceObject(_Struct):
+    """A Service as the API server sends it."""
+
+    metadata: Identity = msgspec.field(default_factory=Identity)
+    spec: LabelsSpec | None = None
+
+
+class ReplicationControllerObject(_Struct):
+    """A ReplicationController as the API server sends it."""
+
+    metadata: Identity = msgspec.field(default_factory=Identity)
+    spec: LabelsSpec | None = None
+
+
+class LabelSelectorObject(_Struct, omit_defaults=True):
+    """A label selector."""
+
+    match_labels: Texts | None = None
+    match_expressions: tuple[Expression, ...] | None = None
+
+
+class SelectorSpec(_Struct):
+    """`spec` of what has a label selector."""
+
+    selector: LabelSelectorObject | None = None
+
+
+class ReplicaSetObject(_Struct):
+    """A ReplicaSet as the API server sends it."""
+
+    metadata: Identity = msgspec.field(default_factory=Identity)
+    spec: SelectorSpec | None = None
+
+
+class StatefulSetObject(_Struct):
+    """A StatefulSet as the API server sends it."""
+
+    metadata: Identity = msgspec.field(default_factory=Identity)
+    spec: SelectorSpec | None = None
