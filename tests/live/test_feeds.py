@@ -4,15 +4,29 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from aiohttp import web
 
-from enbloc.engine.events import PodGone, PodSeen, Stream, Synced
+from enbloc.engine.events import (
+    Event,
+    NamespaceGone,
+    NamespaceSeen,
+    PodGone,
+    PodSeen,
+    Stream,
+    Synced,
+    WorkloadGone,
+    WorkloadSeen,
+)
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
-from enbloc.live.reflect import Feeds
+from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.statuses import PodConditions
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from enbloc.model.workloads import WorkloadKey, equals
 from enbloc.telemetry import Troubles
-from tests.kube.fake import answer, pod, pods, talking_to
+from tests.kube.fake import answer, event, pod, pods, talking_to
 
 
 class Server:
@@ -30,8 +44,7 @@ class Server:
         if "watch" in request.query:
             response = web.StreamResponse()
             await response.prepare(request)
-            gone = {"type": "DELETED", "object": pod("good", 9)}
-            await response.write(msgspec.json.encode(gone) + b"\n")
+            await response.write(event("DELETED", pod("good", 9)))
             await asyncio.sleep(60)
             return response
         return pods(7, pod("good", 5), pod("bad", 6, priority="high"))
@@ -58,7 +71,87 @@ async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on()
     assert seen.pod.key.name == "good"
     assert synced == Synced(Stream.PODS)
     assert isinstance(gone, PodGone)
-    [event] = server.events
-    assert event["reason"] == "MalformedObject"
-    assert event["regarding"]["name"] == "bad"
-    assert "spec.priority" in event["note"]
+    [written] = server.events
+    assert written["reason"] == "MalformedObject"
+    assert written["regarding"]["name"] == "bad"
+    assert "spec.priority" in written["note"]
+
+
+def spreading(labels: dict[str, str], *expressions: dict[str, Any]) -> dict[str, Any]:
+    return {"selector": {"matchLabels": labels, "matchExpressions": list(expressions)}}
+
+
+APP = {"app": "web"}
+EXISTS = Selector((*equals(APP).requirements, Requirement("tier", Operator.EXISTS)))
+
+#: Stream → spec of an object, and the selector that the engine is told of.
+SPECS: dict[Stream, list[tuple[Any, Selector | None]]] = {
+    Stream.SERVICES: [({"selector": APP}, equals(APP)), ({}, None)],
+    Stream.REPLICATION_CONTROLLERS: [({"selector": APP}, equals(APP)), (None, None)],
+    Stream.REPLICA_SETS: [
+        (spreading(APP, {"key": "tier", "operator": "Exists"}), EXISTS),
+        (spreading(APP, {"key": "tier", "operator": "Near"}), None),
+    ],
+    Stream.STATEFUL_SETS: [(spreading({}), Selector()), ({}, None)],
+}
+
+
+def listed(name: str, **more: Any) -> dict[str, Any]:
+    identity = {"name": name, "uid": f"uid-{name}", "resourceVersion": "3"}
+    return {"metadata": {**identity, "labels": {"team": "a", "env": "b"}, "namespace": ""}, **more}
+
+
+async def fed(stream: Stream, found: list[Any]) -> list[Event]:
+    """What a feed says of a list, and of the end of its first object."""
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(7, *found)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        gone = {"metadata": {**found[0]["metadata"], "resourceVersion": "9"}}
+        await response.write(event("DELETED", gone))
+        await asyncio.sleep(60)
+        return response
+
+    inbox, events = Inbox(), list[Event]()
+    async with talking_to(server) as client:
+        feeds = Feeds(client, inbox, Notes(client), Troubles())
+        every: tuple[Feed[Any], ...] = (feeds.namespaces(), *feeds.workloads())
+        [feed] = [feed for feed in every if feed.stream is stream]
+        running = asyncio.create_task(feed.run())
+        async with asyncio.timeout(10):
+            while len(events) < len(found) + 2:
+                await inbox.wait(None)
+                events += inbox.take()
+        running.cancel()
+        await asyncio.wait([running])
+    return events
+
+
+async def test_the_engine_learns_the_labels_of_namespaces() -> None:
+    assert await fed(Stream.NAMESPACES, [listed("ns")]) == [
+        NamespaceSeen("ns", (("env", "b"), ("team", "a"))),
+        Synced(Stream.NAMESPACES),
+        NamespaceGone("ns"),
+    ]
+
+
+@pytest.mark.parametrize("stream", SPECS)
+async def test_the_engine_learns_what_selects_pods(stream: Stream) -> None:
+    found = [listed(f"w{index}", spec=spec) for index, (spec, _) in enumerate(SPECS[stream])]
+    kind = {
+        Stream.SERVICES: "Service",
+        Stream.REPLICATION_CONTROLLERS: "ReplicationController",
+        Stream.REPLICA_SETS: "ReplicaSet",
+        Stream.STATEFUL_SETS: "StatefulSet",
+    }[stream]
+    keys = [WorkloadKey(kind, "", item["metadata"]["name"]) for item in found]
+    assert await fed(stream, found) == [
+        *(
+            WorkloadSeen(key, selector)
+            for key, (_, selector) in zip(keys, SPECS[stream], strict=True)
+        ),
+        Synced(stream),
+        WorkloadGone(keys[0]),
+    ]
