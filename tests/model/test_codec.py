@@ -202,6 +202,32 @@ def test_members_share_what_they_have_in_common() -> None:
     assert first.restart is second.restart
 
 
+def test_labels_are_in_key_order_and_pods_share_them() -> None:
+    first, second = (
+        read_pod({"name": name, "labels": {"z": "1", "app": "web", "name": name}})
+        for name in ("a", "b")
+    )
+
+    assert first.labels == (("app", "web"), ("name", "a"), ("z", "1"))
+    assert first.labels[0] is second.labels[0]
+    assert first.labels[1] != second.labels[1]
+    assert first.spec is second.spec
+
+
+def test_only_annotations_that_somebody_asked_for_are_kept() -> None:
+    metadata = {"annotations": {"b.io/x": "1", "a.io/y": "2", "a.io": "3", "c.io/z": "4"}}
+    keep = ("a.io/", "b.io/")
+    wanted = (("a.io/y", "2"), ("b.io/x", "1"))
+
+    readers: tuple[tuple[Any, Any], ...] = (
+        (pod, PodObject), (node, NodeObject), (group, PodGroupObject),
+    )  # fmt: skip
+    for read, kind in readers:
+        made = msgspec.convert({"metadata": metadata, "spec": {}}, kind)
+        assert read(made, keep).annotations == wanted
+        assert read(made).annotations == ()
+
+
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
@@ -334,6 +360,26 @@ def test_what_a_node_says_badly_counts_as_absent() -> None:
     assert made.taints == ()
     assert 'status.allocatable[cpu]: "lots" is not a quantity' in made.problem
     assert "spec.taints[0].effect: 'Maybe' is not a valid Effect; use NoSchedule" in made.problem
+
+
+def test_a_node_lists_its_images_by_each_of_their_names_and_what_it_declares() -> None:
+    made = read_node(
+        {
+            "metadata": {"name": "a"},
+            "status": {
+                "images": [
+                    {"names": ["b@sha256:1", "b:1"], "sizeBytes": 7},
+                    {"names": ["b:1", "a:1"], "sizeBytes": 9},
+                    {"names": None, "sizeBytes": 1},
+                    {"names": ["c"]},
+                ],
+                "declaredFeatures": ["Z", "A"],
+            },
+        }
+    )
+
+    assert made.images == (("a:1", 9), ("b:1", 7), ("b@sha256:1", 7), ("c", 0))
+    assert made.features == ("A", "Z")
 
 
 # ── groups ───────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A pod's class as the codec reads it: requests, constraints, and what is not honoured."""
+"""A pod's class as the codec reads it: requests, constraints, images, ports and claims."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from enbloc.model.codec import PodObject, pod
-from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
 
@@ -176,69 +176,124 @@ def test_tolerations_are_read_with_their_defaults() -> None:
     )
 
 
+def test_host_ports_of_what_keeps_running_are_read_with_their_defaults() -> None:
+    made = read(
+        {
+            "containers": [
+                {"name": "a", "ports": [{"containerPort": 80}, {"hostPort": 80}]},
+                {"name": "b", "ports": [{"hostPort": 0}, {"hostPort": 53, "protocol": "UDP"}]},
+                {"name": "c", "ports": [{"hostPort": 9, "hostIP": "::", "protocol": None}]},
+            ],
+            "initContainers": [
+                {"name": "i", "ports": [{"hostPort": 1}]},
+                {
+                    "name": "s",
+                    "ports": [{"hostPort": 2, "hostIP": "10.0.0.1", "protocol": "SCTP"}],
+                    "restartPolicy": "Always",
+                },
+            ],
+        }
+    )
+
+    assert made.problem == ""
+    assert made.spec.host_ports == (
+        HostPort("10.0.0.1", "SCTP", 2),
+        HostPort("0.0.0.0", "TCP", 80),
+        HostPort("0.0.0.0", "UDP", 53),
+        HostPort("::", "TCP", 9),
+    )
+
+
+def test_claims_on_volumes_and_devices_are_named() -> None:
+    made = read(
+        {
+            "volumes": [
+                {"name": "a", "emptyDir": {}},
+                {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
+                {"name": "c", "ephemeral": {}},
+            ],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}, {"name": "nic"}],
+        }
+    )
+
+    assert made.spec.claims == (
+        "spec.volumes[1].persistentVolumeClaim",
+        "spec.volumes[2].ephemeral",
+    )
+    assert made.spec.resource_claims == ("gpu", "nic")
+
+
 @pytest.mark.parametrize(
-    ("spec", "paths"),
+    ("image", "name"),
     [
+        ("nginx", "nginx:latest"),
+        ("nginx:1.27", "nginx:1.27"),
+        ("example.com:5000/nginx", "example.com:5000/nginx:latest"),
+        ("example.com:5000/nginx:1", "example.com:5000/nginx:1"),
+        ("nginx@sha256:ab", "nginx@sha256:ab"),
+    ],
+)
+def test_an_image_without_a_tag_is_the_latest(image: str, name: str) -> None:
+    assert read({"containers": [{"name": "a", "image": image}]}).spec.images == (name,)
+
+
+def test_images_of_init_containers_containers_and_volumes_are_known() -> None:
+    made = read(
+        {
+            "initContainers": [{"name": "i", "image": "init"}],
+            "containers": [
+                {"name": "a", "image": "main:1"},
+                {"name": "b", "image": "main:1"},
+                {"name": "c", "image": None},
+            ],
+            "volumes": [
+                {"name": "v", "image": {"reference": "data"}},
+                {"name": "w", "image": {"pullPolicy": "Always"}},
+            ],
+        }
+    )
+
+    assert made.spec.images == ("init:latest", "main:1", "main:1")
+    assert made.spec.image_volumes == ("data:latest",)
+
+
+@pytest.mark.parametrize(
+    ("spec", "features"),
+    [
+        pytest.param({"hostNetwork": True, "hostUsers": True}, (), id="users of the host"),
+        pytest.param({"hostNetwork": True}, (), id="users of the host, by default"),
+        pytest.param({"hostUsers": False}, (), id="no network of the host"),
         pytest.param(
-            {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}},
-            (f"spec.affinity.podAffinity.{REQUIRED}",),
-            id="required pod affinity",
-        ),
-        pytest.param(
-            {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},
-            (f"spec.affinity.podAntiAffinity.{REQUIRED}",),
-            id="required pod anti-affinity",
-        ),
-        pytest.param(
-            {"affinity": {"podAffinity": {REQUIRED: []}, "podAntiAffinity": {"preferred": [{}]}}},
-            (),
-            id="preferred ones are only wishes",
-        ),
-        pytest.param(
-            {
-                "topologySpreadConstraints": [
-                    {"whenUnsatisfiable": "ScheduleAnyway"},
-                    {"whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1},
-                ]
-            },
-            ("spec.topologySpreadConstraints[1]",),
-            id="hard spread",
+            {"hostNetwork": True, "hostUsers": False},
+            ("UserNamespacesHostNetworkSupport",),
+            id="own users in the network of the host",
         ),
         pytest.param(
             {
                 "containers": [
-                    {"name": "a", "ports": [{"containerPort": 80}, {"hostPort": 80}]},
-                    {"name": "b", "ports": [{"hostPort": 0}]},
-                ],
-                "initContainers": [
-                    {"name": "i", "ports": [{"hostPort": 1}]},
-                    {"name": "s", "ports": [{"hostPort": 1}], "restartPolicy": "Always"},
-                ],
+                    {"restartPolicyRules": [{"action": "Restart", "exitCodes": {}}]},
+                ]
             },
-            ("spec.containers[0].ports[1].hostPort", "spec.initContainers[1].ports[0].hostPort"),
-            id="host ports of what keeps running",
+            (),
+            id="a rule that restarts one container",
         ),
         pytest.param(
             {
-                "volumes": [
-                    {"name": "a", "emptyDir": {}},
-                    {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
-                    {"name": "c", "ephemeral": {}},
-                ]
+                "hostNetwork": True,
+                "hostUsers": False,
+                "initContainers": [
+                    {"restartPolicyRules": [{}, {"action": "RestartAllContainers"}]}
+                ],
             },
-            ("spec.volumes[1].persistentVolumeClaim", "spec.volumes[2].ephemeral"),
-            id="volumes that may tie the pod to a node",
+            ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"),
+            id="a rule that restarts all of them",
         ),
-        pytest.param(
-            {"resourceClaims": [{"name": "gpu"}]}, ("spec.resourceClaims",), id="device claims"
-        ),
-        pytest.param({"containers": [container()]}, (), id="nothing of the kind"),
     ],
 )
-def test_constraints_that_no_plugin_honours_are_named(
-    spec: dict[str, Any], paths: tuple[str, ...]
+def test_a_pod_needs_what_its_node_must_declare(
+    spec: dict[str, Any], features: tuple[str, ...]
 ) -> None:
-    assert read(spec).spec.claims == paths
+    assert read(spec).spec.features == features
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from enbloc.model.resources import (
     AMOUNT_LIMIT,
     DEFAULT_MEMORY,
     ContainerDemand,
+    PodDemand,
     ResourceSpace,
     pod_demand,
 )
@@ -112,9 +113,9 @@ def test_a_pod_that_asks_for_nothing_takes_a_place() -> None:
     ],
 )
 def test_scores_count_something_for_what_is_not_mentioned(
-    demand: tuple[object, int, int], cpu: int, memory: int
+    demand: PodDemand, cpu: int, memory: int
 ) -> None:
-    assert demand[1:] == (cpu, memory)
+    assert (demand.nonzero_cpu, demand.nonzero_memory) == (cpu, memory)
 
 
 def test_absurd_amounts_are_held_so_that_no_sum_overflows() -> None:

@@ -5,19 +5,31 @@
 A problem names the field and the fix. The part that it concerns counts as absent.
 """
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Final
+from itertools import starmap
+from typing import Final, NamedTuple, TypeAlias
 
-from enbloc.model.codec_specs import Problems, pod_class, quantities
+from enbloc.model.codec_selectors import (
+    label_selector,
+    preferred_node_terms,
+    required_node_terms,
+)
+from enbloc.model.codec_specs import pod_class
 from enbloc.model.dialects import membership
 from enbloc.model.groups import Group, GroupKey, Memory, Role
 from enbloc.model.names import JOBSET_RESTART_KEY, JOBSET_UID_KEY, PLAN_KEY
 from enbloc.model.node import Node
 from enbloc.model.objects import (
+    PREFERRED,
+    REQUIRED,
     ConditionObject,
+    ImageObject,
     Metadata,
     NamespaceObject,
+    NodeAffinityObject,
     NodeObject,
+    NodeStatusObject,
     PodGroupObject,
     PodGroupSpecObject,
     PodGroupStatusObject,
@@ -31,9 +43,9 @@ from enbloc.model.objects import (
     TaintObject,
     Texts,
 )
-from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.problems import Problems, quantities
 from enbloc.model.receipts import Receipt, read_receipt, receipt
-from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
@@ -41,6 +53,7 @@ from enbloc.model.times import seconds_of
 from enbloc.model.workloads import equals
 
 __all__ = [
+    "NodeAffinityTerms",
     "NodeObject",
     "PodGroupObject",
     "PodObject",
@@ -49,22 +62,43 @@ __all__ = [
     "group",
     "namespace_labels",
     "node",
+    "node_affinity",
     "pod",
     "read_receipt",
     "receipt",
     "service_selector",
 ]
 
+Prefixes: TypeAlias = tuple[str, ...]
+
 _EMPTY: Final[Texts] = {}
 _NO_SPEC: Final = PodSpecObject()
 _NO_STATUS: Final = PodStatusObject()
+_NO_NODE_STATUS: Final = NodeStatusObject()
 _PHASES: Final = {str(phase): phase for phase in Phase}
-_MOST_GROUPS: Final = 65536
+_MOST_SHARED: Final = 65536
 _seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
-def pod(obj: PodObject) -> Pod:
-    """A Pod; its class is shared with all pods alike."""
+class NodeAffinityTerms(NamedTuple):
+    """Node affinity outside a pod.
+
+    Attributes:
+        required: terms, any of which suffices; None = no constraint.
+        preferred: `(weight, term)`.
+        problems: what could not be read, each with its field and the fix.
+    """
+
+    required: tuple[NodeSelectorTerm, ...] | None
+    preferred: tuple[tuple[int, NodeSelectorTerm], ...]
+    problems: Sequence[str]
+
+
+def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
+    """A Pod; its class is shared with all pods alike.
+
+    Of its annotations those are kept whose keys begin with one of `keep`; so for nodes and groups.
+    """
     metadata, spec, status = obj.metadata, obj.spec or _NO_SPEC, obj.status or _NO_STATUS
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     problems = Problems()
@@ -95,32 +129,35 @@ def pod(obj: PodObject) -> Pod:
         restart=_restart(labels),
         problem=problems.text(),
         annotations_size=_size(annotations),
+        labels=_pairs(labels),
+        annotations=_kept(annotations, keep),
     )
 
 
-def node(obj: NodeObject) -> Node:
+def node(obj: NodeObject, keep: Prefixes = ()) -> Node:
     """A Node; amounts above 64 PiB are held at that."""
-    metadata, problems = obj.metadata, Problems()
-    allocatable = quantities(
-        obj.status.allocatable if obj.status else None, "status.allocatable", problems
-    )
-    ready = _condition(obj.status.conditions if obj.status else None, "Ready")
+    metadata, status, problems = obj.metadata, obj.status or _NO_NODE_STATUS, Problems()
+    allocatable = quantities(status.allocatable, "status.allocatable", problems)
+    ready = _condition(status.conditions, "Ready")
     return Node(
         name=metadata.name,
         uid=metadata.uid,
-        labels=tuple(sorted((metadata.labels or _EMPTY).items())),
+        labels=_pairs(metadata.labels or _EMPTY),
         taints=_taints((obj.spec.taints if obj.spec else None) or (), problems),
         unschedulable=bool(obj.spec and obj.spec.unschedulable),
         allocatable=tuple(
             (name, min(allocatable[name], AMOUNT_LIMIT)) for name in sorted(allocatable)
         ),
         ready=ready is not None and ready.status == "True",
+        images=_images(status.images or ()),
+        features=tuple(map(_shared, sorted(status.declared_features or ()))),
+        annotations=_kept(metadata.annotations or _EMPTY, keep),
         resource_version=_version(metadata, problems),
         problem=problems.text(),
     )
 
 
-def group(obj: PodGroupObject) -> Group:
+def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
     """A PodGroup of ours, with what its status remembers."""
     metadata, spec, problems = obj.metadata, obj.spec or PodGroupSpecObject(), Problems()
     minimum = 1 if spec.min_member is None else spec.min_member
@@ -149,16 +186,17 @@ def group(obj: PodGroupObject) -> Group:
         created=created,
         memory=_memory(obj.status or PodGroupStatusObject()),
         problem=problems.text(),
+        annotations=_kept(metadata.annotations or _EMPTY, keep),
     )
 
 
 def namespace_labels(obj: NamespaceObject) -> Labels:
-    """The labels of a Namespace, sorted by key."""
-    return tuple(sorted((obj.metadata.labels or _EMPTY).items()))
+    """The labels of a namespace, `(key, value)` in key order."""
+    return _pairs(obj.metadata.labels or _EMPTY)
 
 
 def service_selector(obj: ServiceObject | ReplicationControllerObject) -> Selector | None:
-    """What a Service selects; None = nothing, it has no selector."""
+    """What a Service selects; None = it has no selector and selects nothing."""
     selector = obj.spec.selector if obj.spec else None
     return None if selector is None else equals(selector)
 
@@ -166,20 +204,22 @@ def service_selector(obj: ServiceObject | ReplicationControllerObject) -> Select
 def controller_selector(
     obj: ReplicationControllerObject | ReplicaSetObject | StatefulSetObject,
 ) -> Selector | None:
-    """What a controller selects; None = nothing, or its selector cannot be read."""
+    """What a controller of pods selects; None = nothing, or its selector cannot be read."""
     if isinstance(obj, ReplicationControllerObject):
         return service_selector(obj)
-    given = obj.spec.selector if obj.spec else None
-    if given is None:
-        return None
-    try:
-        expressions = tuple(
-            Requirement(each.key, Operator(each.operator), each.values or ())
-            for each in given.match_expressions or ()
-        )
-    except ValueError:
-        return None
-    return Selector(equals(given.match_labels or _EMPTY).requirements + expressions)
+    problems = Problems()
+    selector = label_selector(obj.spec.selector if obj.spec else None, "spec.selector", problems)
+    return None if problems else selector
+
+
+def node_affinity(obj: NodeAffinityObject, path: str = "") -> NodeAffinityTerms:
+    """What node affinity says; `path` is the field that holds it, for the problems."""
+    problems = Problems()
+    return NodeAffinityTerms(
+        required_node_terms(obj.required, f"{path}.{REQUIRED}", problems),
+        preferred_node_terms(obj.preferred or (), f"{path}.{PREFERRED}", problems),
+        problems,
+    )
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────
@@ -280,6 +320,22 @@ def _version(metadata: Metadata, problems: Problems) -> int:
         return 0
 
 
+def _kept(annotations: Texts, keep: Prefixes) -> Labels:
+    """The annotations whose keys begin with one of these prefixes."""
+    if not keep:
+        return ()
+    return tuple(sorted(pair for pair in annotations.items() if pair[0].startswith(keep)))
+
+
+def _images(given: Iterable[ImageObject]) -> tuple[tuple[str, int], ...]:
+    """The size of each image by each of its names; the first to have a name counts."""
+    sizes: dict[str, int] = {}
+    for image in given:
+        for name in image.names or ():
+            sizes.setdefault(name, max(image.size_bytes or 0, 0))
+    return tuple(starmap(_shared_image, sorted(sizes.items())))
+
+
 def _size(annotations: Texts) -> int:
     """Bytes that the API server counts against its limit for annotations."""
     return sum(
@@ -292,16 +348,31 @@ def _size(annotations: Texts) -> int:
 # ── one object for equal values: many pods share them ────────────────────────────────────────
 
 
-@lru_cache(maxsize=_MOST_GROUPS)
+@lru_cache(maxsize=_MOST_SHARED)
 def _shared(text: str) -> str:
     return text
 
 
-@lru_cache(maxsize=_MOST_GROUPS)
+def _pairs(labels: Texts) -> Labels:
+    """Labels in key order."""
+    return tuple(sorted(starmap(_shared_pair, labels.items())))
+
+
+@lru_cache(maxsize=_MOST_SHARED)
+def _shared_pair(key: str, value: str) -> tuple[str, str]:
+    return key, value
+
+
+@lru_cache(maxsize=_MOST_SHARED)
+def _shared_image(name: str, size: int) -> tuple[str, int]:
+    return name, size
+
+
+@lru_cache(maxsize=_MOST_SHARED)
 def _group_key(namespace: str, name: str) -> GroupKey:
     return GroupKey(namespace, name)
 
 
-@lru_cache(maxsize=_MOST_GROUPS)
+@lru_cache(maxsize=_MOST_SHARED)
 def _shared_owner(kind: str, name: str, uid: str) -> Owner:
     return Owner(kind, name, uid)

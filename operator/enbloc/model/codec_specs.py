@@ -12,32 +12,41 @@ from typing import Final
 
 import msgspec
 
+from enbloc.model.codec_selectors import (
+    pod_affinity,
+    preferred_node_terms,
+    required_node_terms,
+    spread_constraints,
+)
 from enbloc.model.objects import (
+    PREFERRED,
+    REQUIRED,
     Affinity,
     Container,
     ContainerStatus,
-    Expression,
+    NodeAffinityObject,
     PodObject,
     PodStatusObject,
     Quantities,
     ResourceRequirements,
-    SelectorTerm,
-    SpreadConstraint,
+    SpreadObject,
     Texts,
     TolerationObject,
     Volume,
 )
-from enbloc.model.pods import NodeSelectorTerm, PodSpec
-from enbloc.model.quantity import amount
-from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.pods import HostPort, PodSpec
+from enbloc.model.problems import Problems, quantities
 from enbloc.model.resources import ContainerDemand, pod_demand
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
 
 _RESIZE_PENDING: Final = "PodResizePending"
 _INFEASIBLE: Final = "Infeasible"
-_DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 _ALWAYS: Final = "Always"
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_RESTART_ALL: Final = "RestartAllContainers"
+_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  # what a port without an address means
+_TCP: Final = "TCP"
+_NODE: Final = "spec.affinity.nodeAffinity"
+_SPREAD: Final = "spec.topologySpreadConstraints"
 
 
 class _Class(msgspec.Struct, gc=False, array_like=True):
@@ -54,9 +63,10 @@ class _Class(msgspec.Struct, gc=False, array_like=True):
     node_selector: Texts | None
     affinity: Affinity | None
     tolerations: tuple[TolerationObject, ...] | None
-    spread: tuple[SpreadConstraint, ...] | None
+    spread: tuple[SpreadObject, ...] | None
     volumes: tuple[Volume, ...] | None
-    claims: int = 0
+    claims: tuple[str, ...] = ()
+    host_network_without_host_users: bool = False
     statuses: tuple[ContainerStatus, ...] = ()
     given: ResourceRequirements | None = None
     allocated: Quantities | None = None
@@ -65,14 +75,6 @@ class _Class(msgspec.Struct, gc=False, array_like=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Class)
-
-
-class Problems(list[str]):
-    """What could not be read, each with its field and the fix; such a part counts as absent."""
-
-    def text(self) -> str:
-        """All of them in one line."""
-        return "; ".join(self)
 
 
 def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
@@ -90,22 +92,12 @@ def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
         spec.tolerations,
         spec.topology_spread_constraints,
         spec.volumes,
-        len(spec.resource_claims or ()),
+        tuple(claim.name for claim in spec.resource_claims or ()),
+        bool(spec.host_network) and spec.host_users is False,
     )
     if spec.node_name and obj.status is not None:
         _note_resize(made, obj.status)
     return _read(_ENCODER.encode(made))
-
-
-def quantities(given: Quantities | None, path: str, problems: Problems) -> dict[str, int]:
-    """Amounts by resource name; what cannot be read is left out and reported."""
-    amounts: dict[str, int] = {}
-    for name, text in (given or {}).items():
-        try:
-            amounts[name] = amount(name, text)
-        except ValueError as error:
-            problems.append(f"{path}[{name}]: {error}")
-    return amounts
 
 
 def _note_resize(made: _Class, status: PodStatusObject) -> None:
@@ -123,20 +115,38 @@ def _read(key: bytes) -> tuple[PodSpec, str]:
     fields = _DECODER.decode(key)
     problems = Problems()
     demand = _Demand(fields, problems)
-    requests, cpu, memory = pod_demand(
+    requests, cpu, memory, fit_scored = pod_demand(
         demand.containers(fields.containers, "containers"),
         demand.containers(fields.init_containers, "initContainers", init=True),
         demand.pod_level(),
         quantities(fields.overhead, "spec.overhead", problems),
     )
+    affinity, volumes = fields.affinity or Affinity(), fields.volumes or ()
+    near = affinity.node_affinity or NodeAffinityObject()
     spec = PodSpec(
         requests=requests,
         nonzero_cpu=cpu,
         nonzero_memory=memory,
         node_selector=tuple(sorted((fields.node_selector or {}).items())),
-        node_affinity=_node_affinity(fields.affinity, problems),
+        node_affinity=required_node_terms(near.required, f"{_NODE}.{REQUIRED}", problems),
+        preferred_node_affinity=preferred_node_terms(
+            near.preferred or (), f"{_NODE}.{PREFERRED}", problems
+        ),
         tolerations=_tolerations(fields.tolerations or (), problems),
-        claims=tuple(_unhonoured(fields)),
+        host_ports=tuple(_host_ports(fields)),
+        spread=spread_constraints(fields.spread or (), _SPREAD, problems),
+        pod_affinity=pod_affinity(affinity.pod_affinity, "spec.affinity.podAffinity", problems),
+        pod_anti_affinity=pod_affinity(
+            affinity.pod_anti_affinity, "spec.affinity.podAntiAffinity", problems
+        ),
+        images=tuple(_image(each.image) for each in _every_container(fields) if each.image),
+        image_volumes=tuple(
+            _image(each.image.reference) for each in volumes if each.image and each.image.reference
+        ),
+        features=tuple(_features(fields)),
+        claims=tuple(_claims(volumes)),
+        resource_claims=fields.claims,
+        fit_scored=fit_scored,
     )
     return _interned(spec), problems.text()
 
@@ -199,43 +209,6 @@ def _requests(resources: ResourceRequirements | None) -> Quantities | None:
     return resources.requests if resources else None
 
 
-def _node_affinity(
-    affinity: Affinity | None, problems: Problems
-) -> tuple[NodeSelectorTerm, ...] | None:
-    node = affinity.node_affinity if affinity else None
-    if node is None or node.required is None:
-        return None
-    path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-    terms = node.required.node_selector_terms or ()
-    return tuple(
-        _term(term, f"{path}[{position}]", problems) for position, term in enumerate(terms)
-    )
-
-
-def _term(term: SelectorTerm, path: str, problems: Problems) -> NodeSelectorTerm:
-    return NodeSelectorTerm(
-        _requirements(term.match_expressions, f"{path}.matchExpressions", problems),
-        _requirements(term.match_fields, f"{path}.matchFields", problems),
-    )
-
-
-def _requirements(
-    expressions: Iterable[Expression] | None, path: str, problems: Problems
-) -> tuple[Requirement, ...]:
-    requirements: list[Requirement] = []
-    for position, expression in enumerate(expressions or ()):
-        try:
-            operator = Operator(expression.operator)
-        except ValueError:
-            problems.append(
-                f'{path}[{position}].operator: unknown "{expression.operator}"; '
-                f"use one of {', '.join(Operator)}"
-            )
-            continue
-        requirements.append(Requirement(expression.key, operator, expression.values or ()))
-    return tuple(requirements)
-
-
 def _tolerations(given: Iterable[TolerationObject], problems: Problems) -> tuple[Toleration, ...]:
     tolerations: list[Toleration] = []
     for position, each in enumerate(given):
@@ -252,34 +225,43 @@ def _tolerations(given: Iterable[TolerationObject], problems: Problems) -> tuple
     return tuple(tolerations)
 
 
-def _unhonoured(fields: _Class) -> Iterable[str]:
-    """Paths of constraints that no plugin honours yet."""
-    affinity = fields.affinity or Affinity()
-    for name, pods in (
-        ("podAffinity", affinity.pod_affinity),
-        ("podAntiAffinity", affinity.pod_anti_affinity),
-    ):
-        if pods and pods.required:
-            yield f"spec.affinity.{name}.{_REQUIRED}"
-    for position, constraint in enumerate(fields.spread or ()):
-        if constraint.when_unsatisfiable in (_DO_NOT_SCHEDULE, None):
-            yield f"spec.topologySpreadConstraints[{position}]"
-    yield from _host_ports("containers", fields.containers or ())
-    yield from _host_ports("initContainers", fields.init_containers or (), only=_ALWAYS)
-    for position, volume in enumerate(fields.volumes or ()):
+def _host_ports(fields: _Class) -> Iterable[HostPort]:
+    """Ports of what runs as long as the pod: the sidecars and the containers."""
+    for container in (*_sidecars(fields), *(fields.containers or ())):
+        for port in container.ports or ():
+            if port.host_port and port.host_port > 0:
+                yield HostPort(port.host_ip or _ANY_ADDRESS, port.protocol or _TCP, port.host_port)
+
+
+def _sidecars(fields: _Class) -> Iterable[Container]:
+    return (each for each in fields.init_containers or () if each.restart_policy == _ALWAYS)
+
+
+def _every_container(fields: _Class) -> Iterable[Container]:
+    return (*(fields.init_containers or ()), *(fields.containers or ()))
+
+
+def _image(name: str) -> str:
+    """The name under which a node lists the image: with ":latest" where it has no tag."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _features(fields: _Class) -> Iterable[str]:
+    """What a node must declare for this pod, in name order.
+
+    Source: features that Kubernetes 1.36 infers for scheduling (framework.md §9.14).
+    """
+    rules = (rule for each in _every_container(fields) for rule in each.restart_policy_rules or ())
+    if any(rule.action == _RESTART_ALL for rule in rules):
+        yield "RestartAllContainersOnContainerExits"
+    if fields.host_network_without_host_users:
+        yield "UserNamespacesHostNetworkSupport"
+
+
+def _claims(volumes: Iterable[Volume]) -> Iterable[str]:
+    """Paths of volumes that need a PersistentVolumeClaim."""
+    for position, volume in enumerate(volumes):
         if volume.persistent_volume_claim is not None:
             yield f"spec.volumes[{position}].persistentVolumeClaim"
         if volume.ephemeral is not None:
             yield f"spec.volumes[{position}].ephemeral"
-    if fields.claims:
-        yield "spec.resourceClaims"
-
-
-def _host_ports(field: str, containers: Iterable[Container], only: str = "") -> Iterable[str]:
-    """Paths of host ports; `only` = the restart policy of the containers that count."""
-    for position, container in enumerate(containers):
-        if only and container.restart_policy != only:
-            continue
-        for number, port in enumerate(container.ports or ()):
-            if port.host_port:
-                yield f"spec.{field}[{position}].ports[{number}].hostPort"

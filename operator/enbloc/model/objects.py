@@ -4,11 +4,10 @@
 
 Unknown fields are skipped without being built. A field that a server may send as `null` is
 optional here, so decoding fails only on a value of the wrong type or a number beyond what the API
-allows. `gc=False`: none of these can
-form a cycle.
+allows. `gc=False`: none of these can form a cycle.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -16,6 +15,9 @@ Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Quantities: TypeAlias = dict[str, str | Int64 | float]
 Texts: TypeAlias = dict[str, str]
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
@@ -77,24 +79,41 @@ class ResourceRequirements(_Struct, omit_defaults=True):
 class ContainerPort(_Struct, omit_defaults=True):
     """`ports[]` of a container."""
 
-    host_port: Int64 | None = None
+    host_port: Int32 | None = None
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+    protocol: str | None = "TCP"
+
+
+class RestartRule(_Struct, omit_defaults=True):
+    """`restartPolicyRules[]` of a container."""
+
+    action: str = ""
 
 
 class Container(_Struct, omit_defaults=True):
     """`spec.containers[]` and `spec.initContainers[]`."""
 
     name: str = ""
+    image: str | None = None
     resources: ResourceRequirements | None = None
     ports: tuple[ContainerPort, ...] | None = None
     restart_policy: str | None = None
+    restart_policy_rules: tuple[RestartRule, ...] | None = None
 
 
 class Expression(_Struct, omit_defaults=True):
-    """One requirement of a node selector term."""
+    """One requirement of a node selector term or a label selector."""
 
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] | None = None
+
+
+class LabelSelectorObject(_Struct, omit_defaults=True):
+    """A label selector."""
+
+    match_labels: Texts | None = None
+    match_expressions: tuple[Expression, ...] | None = None
 
 
 class SelectorTerm(_Struct, omit_defaults=True):
@@ -102,6 +121,13 @@ class SelectorTerm(_Struct, omit_defaults=True):
 
     match_expressions: tuple[Expression, ...] | None = None
     match_fields: tuple[Expression, ...] | None = None
+
+
+class PreferredTerm(_Struct, omit_defaults=True):
+    """One term of preferred node affinity."""
+
+    weight: Int32 = 0
+    preference: SelectorTerm | None = None
 
 
 class NodeSelector(_Struct, omit_defaults=True):
@@ -113,17 +139,35 @@ class NodeSelector(_Struct, omit_defaults=True):
 class NodeAffinityObject(_Struct, omit_defaults=True):
     """`spec.affinity.nodeAffinity`."""
 
-    required: NodeSelector | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: NodeSelector | None = msgspec.field(default=None, name=REQUIRED)
+    preferred: tuple[PreferredTerm, ...] | None = msgspec.field(default=None, name=PREFERRED)
+
+
+class PodTermObject(_Struct, omit_defaults=True):
+    """One term of pod affinity.
+
+    `matchLabelKeys` and `mismatchLabelKeys` are not here: the API server has put them into the
+    selector.
+    """
+
+    topology_key: str = ""
+    label_selector: LabelSelectorObject | None = None
+    namespaces: tuple[str, ...] | None = None
+    namespace_selector: LabelSelectorObject | None = None
+
+
+class PreferredPodTerm(_Struct, omit_defaults=True):
+    """One term of preferred pod affinity."""
+
+    weight: Int32 = 0
+    pod_affinity_term: PodTermObject | None = None
 
 
 class PodAffinityObject(_Struct, omit_defaults=True):
     """`spec.affinity.podAffinity` and `podAntiAffinity`."""
 
-    required: tuple[Present, ...] | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: tuple[PodTermObject, ...] | None = msgspec.field(default=None, name=REQUIRED)
+    preferred: tuple[PreferredPodTerm, ...] | None = msgspec.field(default=None, name=PREFERRED)
 
 
 class Affinity(_Struct, omit_defaults=True):
@@ -143,10 +187,23 @@ class TolerationObject(_Struct, omit_defaults=True):
     effect: str | None = None
 
 
-class SpreadConstraint(_Struct, omit_defaults=True):
+class SpreadObject(_Struct, omit_defaults=True):
     """`spec.topologySpreadConstraints[]`."""
 
-    when_unsatisfiable: str | None = None
+    topology_key: str = ""
+    max_skew: Int32 = 0
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelectorObject | None = None
+    min_domains: Int32 | None = None
+    match_label_keys: tuple[str, ...] | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+
+
+class ImageVolume(_Struct, omit_defaults=True):
+    """`spec.volumes[].image`."""
+
+    reference: str | None = None
 
 
 class Volume(_Struct, omit_defaults=True):
@@ -154,6 +211,7 @@ class Volume(_Struct, omit_defaults=True):
 
     persistent_volume_claim: Present | None = None
     ephemeral: Present | None = None
+    image: ImageVolume | None = None
 
 
 class PodSpecObject(_Struct):
@@ -166,10 +224,12 @@ class PodSpecObject(_Struct):
     node_selector: Texts | None = None
     affinity: Affinity | None = None
     tolerations: tuple[TolerationObject, ...] | None = None
-    topology_spread_constraints: tuple[SpreadConstraint, ...] | None = None
+    topology_spread_constraints: tuple[SpreadObject, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
-    resource_claims: tuple[Present, ...] | None = None
+    resource_claims: tuple[Named, ...] | None = None
     scheduling_gates: tuple[Named, ...] | None = None
+    host_network: bool | None = None
+    host_users: bool | None = None
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None
@@ -220,11 +280,20 @@ class NodeSpecObject(_Struct):
     taints: tuple[TaintObject, ...] | None = None
 
 
+class ImageObject(_Struct):
+    """`status.images[]` of a node."""
+
+    names: tuple[str, ...] | None = None
+    size_bytes: Int64 | None = None
+
+
 class NodeStatusObject(_Struct):
     """`status` of a node."""
 
     allocatable: Quantities | None = None
     conditions: tuple[ConditionObject, ...] | None = None
+    images: tuple[ImageObject, ...] | None = None
+    declared_features: tuple[str, ...] | None = None
 
 
 class NodeObject(_Struct):
@@ -322,13 +391,6 @@ class ReplicationControllerObject(_Struct):
 
     metadata: Identity = msgspec.field(default_factory=Identity)
     spec: LabelsSpec | None = None
-
-
-class LabelSelectorObject(_Struct, omit_defaults=True):
-    """A label selector."""
-
-    match_labels: Texts | None = None
-    match_expressions: tuple[Expression, ...] | None = None
 
 
 class SelectorSpec(_Struct):

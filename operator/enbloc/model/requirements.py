@@ -51,15 +51,15 @@ class Requirement:
                 assert_never(self.operator)
 
     def _compares(self, value: str) -> bool:
-        limit = _integer(self.values[0]) if len(self.values) == 1 else None
-        number = _integer(value)
+        limit = integer(self.values[0]) if len(self.values) == 1 else None
+        number = integer(value)
         if limit is None or number is None:
             return False
         return number > limit if self.operator is Operator.GT else number < limit
 
 
-def _integer(text: str) -> int | None:
-    """A base-10 int64, as Go's ParseInt reads it."""
+def integer(text: str) -> int | None:
+    """A base-10 int64, as Go's ParseInt reads it; None = it is none."""
     if _INTEGER.fullmatch(text) is None:
         return None
     number = int(text)

@@ -17,6 +17,7 @@ AMOUNT_LIMIT: Final = 2**56 - 1
 #: What a container that does not mention the resource counts for in scores (upstream's defaults).
 DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+_DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU, MEMORY: DEFAULT_MEMORY}
 
 
 class ResourceSpace:
@@ -57,11 +58,12 @@ class ContainerDemand(NamedTuple):
 
 
 class PodDemand(NamedTuple):
-    """What a pod asks for: really, and for scores."""
+    """What a pod asks for: really, and for scores; fields as in PodSpec."""
 
     requests: tuple[tuple[str, int], ...]
     nonzero_cpu: int
     nonzero_memory: int
+    fit_scored: tuple[tuple[str, int], ...] | None
 
 
 def pod_demand(
@@ -75,24 +77,36 @@ def pod_demand(
     `pod_level` (`spec.resources.requests`) replaces the containers' total of cpu, memory and huge
     pages, name by name; `overhead` is added to everything. For scores, a container that does not
     mention cpu (memory) counts 100m (200 MiB); where pod-level requests are set, only if nothing
-    else names it.
+    else names it. NodeResourcesFit scores by the containers alone, each with its defaults.
+
+    Source: framework.md §8, §10.1.
     """
     level = {name: value for name, value in (pod_level or {}).items() if _settable(name)}
     extra = overhead or {}
     total = _finished(_aggregate(containers, init_containers), level, extra)
-    defaults = {CPU: DEFAULT_MILLI_CPU, MEMORY: DEFAULT_MEMORY}
+    alone = _finished(
+        _aggregate(_with(containers, _DEFAULTS), _with(init_containers, _DEFAULTS)), {}, extra
+    )
+    scored = alone
     if level:
-        defaults = {name: value for name, value in defaults.items() if name not in total}
-    scored = _finished(
-        _aggregate(_with(containers, defaults), _with(init_containers, defaults)), level, extra
-    )
-    total[PODS] = 1
-    requests = tuple((name, min(total[name], AMOUNT_LIMIT)) for name in sorted(total))
+        defaults = {name: value for name, value in _DEFAULTS.items() if name not in total}
+        scored = _finished(
+            _aggregate(_with(containers, defaults), _with(init_containers, defaults)), level, extra
+        )
+    cpu, memory = scored.get(CPU, 0), scored.get(MEMORY, 0)
+    fit = _sorted({**total, CPU: cpu, MEMORY: memory})
+    fit_alone = _sorted(alone)
     return PodDemand(
-        requests=tuple((name, value) for name, value in requests if value),
-        nonzero_cpu=min(scored.get(CPU, 0), AMOUNT_LIMIT),
-        nonzero_memory=min(scored.get(MEMORY, 0), AMOUNT_LIMIT),
+        requests=_sorted({**total, PODS: 1}),
+        nonzero_cpu=min(cpu, AMOUNT_LIMIT),
+        nonzero_memory=min(memory, AMOUNT_LIMIT),
+        fit_scored=None if fit_alone == fit else fit_alone,
     )
+
+
+def _sorted(total: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """In name order, without zeros, nothing above what the tables hold."""
+    return tuple((name, min(total[name], AMOUNT_LIMIT)) for name in sorted(total) if total[name])
 
 
 def _aggregate(

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Problems: what of an object could not be read, told with its field and the fix."""
+
+from enbloc.model.objects import Quantities
+from enbloc.model.quantity import amount
+
+
+class Problems(list[str]):
+    """What could not be read, each with its field and the fix; such a part counts as absent."""
+
+    def text(self) -> str:
+        """All of them in one line."""
+        return "; ".join(self)
+
+
+def quantities(given: Quantities | None, path: str, problems: Problems) -> dict[str, int]:
+    """Amounts by resource name; what cannot be read is left out and reported."""
+    amounts: dict[str, int] = {}
+    for name, text in (given or {}).items():
+        try:
+            amounts[name] = amount(name, text)
+        except ValueError as error:
+            problems.append(f"{path}[{name}]: {error}")
+    return amounts
