@@ -1,51 +1,82 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Label requirements, compiled to masks over interned columns."""
+"""Columns of interned values, and label requirements answered for all rows at once."""
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Labels
 
 T = TypeVar("T")
+
+Codes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Rows = slice | npt.NDArray[np.int64]
+
+#: Values that nobody has any more are looked for when a column has so many new ones.
+_SLACK: Final = 256
+#: Keys that have a column at a time. Each costs 4 bytes a row.
+_MOST_KEYS: Final = 256
 
 
 class Interned(Generic[T]):
     """A column of values kept as codes, so that a question is asked once per distinct value.
 
-    Code 0 is `missing`. Values are append-only until `copy` finds most of them unused.
+    Code 0 is `missing`. Copies share what the codes stand for: it only ever grows, until the
+    column finds most values unused and numbers the rest anew, for itself alone.
 
     Attributes:
         cells: int32[capacity], the code of each row.
     """
 
-    __slots__ = ("_codes", "_values", "cells")
+    __slots__ = ("_codes", "_limit", "_values", "cells")
 
     def __init__(self, missing: T, capacity: int) -> None:
         self._values = [missing]
         self._codes = {missing: 0}
-        self.cells: npt.NDArray[np.int32] = np.zeros(capacity, np.int32)
+        self._limit = _SLACK
+        self.cells: Codes = np.zeros(capacity, np.int32)
+
+    def __len__(self) -> int:
+        """How many codes there are: D."""
+        return len(self._values)
 
     def set(self, row: int, value: T) -> None:
         """Give a row its value."""
         code = self._codes.get(value)
         if code is None:
+            if len(self._values) >= self._limit:
+                self._renumber()
             code = self._codes[value] = len(self._values)
             self._values.append(value)
         self.cells[row] = code
 
+    def move(self, row: int, last: int) -> None:
+        """Give `row` the value of `last`, and `last` none."""
+        self.cells[row] = self.cells[last]
+        self.cells[last] = 0
+
     def code(self, value: T) -> int:
-        """The code of a value; -1 = no row ever had it."""
+        """The code of a value; -1 = no row has it."""
         return self._codes.get(value, -1)
 
     def value(self, row: int) -> T:
         """The value of a row."""
         return self._values[int(self.cells[row])]
 
-    def where(self, predicate: Callable[[T], bool]) -> npt.NDArray[np.bool_]:
+    def values(self, rows: Rows) -> list[T]:
+        """The values of these rows."""
+        return [self._values[code] for code in self.cells[rows].tolist()]
+
+    def named(self, code: int) -> T:
+        """The value that a code stands for."""
+        return self._values[code]
+
+    def where(self, predicate: Callable[[T], bool]) -> Mask:
         """bool[D], by code: what `predicate` says of each of the D distinct values."""
         return np.fromiter(map(predicate, self._values), np.bool_, len(self._values))
 
@@ -53,38 +84,130 @@ class Interned(Generic[T]):
         """int64[D], by code: what `measure` says of each of the D distinct values."""
         return np.fromiter(map(measure, self._values), np.int64, len(self._values))
 
-    def codes_of(self, values: tuple[T, ...]) -> npt.NDArray[np.bool_]:
-        """bool[D], by code: whether the value is one of `values`."""
+    def among(self, values: Collection[T], rows: Rows) -> Mask:
+        """bool[rows]: whether the value of each row is one of `values`."""
+        cells = self.cells[rows]
+        codes = [code for value in values if (code := self._codes.get(value)) is not None]
+        if len(codes) == 1:
+            return cells == codes[0]
         found = np.zeros(len(self._values), np.bool_)
-        for value in values:
-            code = self._codes.get(value)
-            if code is not None:
-                found[code] = True
-        return found
+        found[codes] = True
+        return found[cells]
 
-    def copy(self, rows: int, capacity: int) -> "Interned[T]":
-        """A column of its own with the first `rows` rows, unused values left out when many."""
-        twin = Interned(self._values[0], capacity)
-        if len(self._values) > 2 * rows + 64:
-            used, cells = np.unique(self.cells[:rows], return_inverse=True)
-            kept = [self._values[int(code)] for code in used if code]
-            first = 0 if used.size and used[0] == 0 else 1
-            twin._values += kept
-            twin._codes.update({value: code for code, value in enumerate(kept, start=1)})
-            twin.cells[:rows] = cells + first
-        else:
-            twin._values = self._values.copy()
-            twin._codes = self._codes.copy()
-            twin.cells[:rows] = self.cells[:rows]
+    def satisfies(self: "Interned[str | None]", requirement: Requirement, rows: Rows) -> Mask:
+        """bool[rows]: whether each row's value, as that of a label, satisfies the requirement."""
+        match requirement.operator:
+            case Operator.IN:
+                return self.among(requirement.values, rows)
+            case Operator.NOT_IN:
+                return ~self.among(requirement.values, rows)
+            case Operator.EXISTS:
+                return self.cells[rows] != 0
+            case Operator.DOES_NOT_EXIST:
+                return self.cells[rows] == 0
+            case _:
+                return self.where(requirement.matches)[self.cells[rows]]
+
+    def copy(self, capacity: int) -> "Interned[T]":
+        """A column of one's own with the same values, and room for `capacity` rows."""
+        twin: Interned[T] = object.__new__(Interned)
+        twin._values, twin._codes, twin._limit = self._values, self._codes, self._limit
+        twin.cells = np.zeros(capacity, np.int32)
+        twin.cells[: len(self.cells)] = self.cells
         return twin
 
+    def _renumber(self) -> None:
+        used = np.zeros(len(self._values), np.bool_)
+        used[self.cells] = True
+        used[0] = True
+        kept = np.flatnonzero(used)
+        if 2 * len(kept) <= len(self._values):
+            numbers = np.zeros(len(self._values), np.int32)
+            numbers[kept] = np.arange(len(kept))
+            self.cells = numbers[self.cells]
+            self._values = [self._values[code] for code in kept]
+            self._codes = {value: code for code, value in enumerate(self._values)}
+        self._limit = 2 * len(self._values) + _SLACK
 
-def allowed(column: "Interned[str | None]", requirement: Requirement) -> npt.NDArray[np.bool_]:
-    """bool[D], by code of a label's column: which of its values satisfy the requirement."""
-    match requirement.operator:
-        case Operator.IN:
-            return column.codes_of(requirement.values)
-        case Operator.NOT_IN:
-            return ~column.codes_of(requirement.values)
-        case _:
-            return column.where(requirement.matches)
+
+class LabelColumns:
+    """The labels of many rows, with a column for every key that anyone asks about.
+
+    A column is made when its key is first asked about, and kept up to date from then on: a
+    cluster has many keys, of which few are ever selected by.
+    """
+
+    __slots__ = ("_capacity", "_columns", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: list[Labels] = []
+        self._columns: dict[str, Interned[str | None]] = {}
+        self._capacity = _SLACK
+
+    def of(self, row: int) -> Labels:
+        """The labels of one row."""
+        return self._rows[row]
+
+    def column(self, key: str) -> Interned[str | None]:
+        """The column of a key; None = the row has no such label."""
+        column = self._columns.pop(key, None)
+        if column is None:
+            column = self._made(key)
+            if len(self._columns) >= _MOST_KEYS:
+                del self._columns[next(iter(self._columns))]
+        # The one that was not asked about for longest stands first.
+        self._columns[key] = column
+        return column
+
+    def matches(self, requirement: Requirement, rows: Rows) -> Mask:
+        """bool[rows]: whether each row's labels satisfy the requirement."""
+        return self.column(requirement.key).satisfies(requirement, rows)
+
+    def write(self, row: int, labels: Labels) -> None:
+        """Give an existing row, or the next one, its labels."""
+        if row == len(self._rows):
+            self._append()
+        old = self._rows[row]
+        if old == labels:
+            return
+        self._rows[row] = labels
+        kept = {key for key, _ in labels}
+        for key, _ in old:
+            if key not in kept and key in self._columns:
+                self._columns[key].set(row, None)
+        for key, value in labels:
+            column = self._columns.get(key)
+            if column is not None:
+                column.set(row, value)
+
+    def remove(self, row: int) -> None:
+        """Take a row out by moving the last one into its place."""
+        last = len(self._rows) - 1
+        for column in self._columns.values():
+            column.move(row, last)
+        labels = self._rows.pop()
+        if row != last:
+            self._rows[row] = labels
+
+    def copy(self) -> "LabelColumns":
+        """The same labels, to be written without anyone noticing."""
+        twin = LabelColumns()
+        twin._rows = self._rows.copy()
+        twin._capacity = self._capacity
+        twin._columns = {key: column.copy(self._capacity) for key, column in self._columns.items()}
+        return twin
+
+    def _append(self) -> None:
+        self._rows.append(())
+        if len(self._rows) > self._capacity:
+            self._capacity *= 2
+            columns = self._columns.items()
+            self._columns = {key: column.copy(self._capacity) for key, column in columns}
+
+    def _made(self, key: str) -> Interned[str | None]:
+        column: Interned[str | None] = Interned(None, self._capacity)
+        for row, labels in enumerate(self._rows):
+            for name, value in labels:
+                if name == key:
+                    column.set(row, value)
+        return column

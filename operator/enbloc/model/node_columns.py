@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeColumns: what the Node objects say, one column per attribute."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.labels import Interned
+from enbloc.model.images import Images
+from enbloc.model.labels import Interned, LabelColumns
 from enbloc.model.node import Node
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Taint
@@ -18,8 +19,8 @@ _FIRST_CAPACITY: Final = 64
 class NodeColumns:
     """Struct of arrays over the nodes, dense: rows 0 … size − 1 are in use.
 
-    Shared by every snapshot and fork of a table; the table that wants to change them makes a
-    `copy` first. Rows from `size` on are zero.
+    Shared by every snapshot and fork of a table; the table that wants to change them while they
+    are makes a `copy` first. Rows from `size` on are zero.
 
     Attributes:
         allocatable: int64[R, capacity], one line per column of the ResourceSpace.
@@ -27,10 +28,13 @@ class NodeColumns:
     """
 
     __slots__ = (
+        "_names",
         "allocatable",
+        "annotations",
+        "features",
+        "images",
         "index",
         "labels",
-        "names",
         "objects",
         "ready",
         "space",
@@ -40,81 +44,93 @@ class NodeColumns:
 
     def __init__(self, space: ResourceSpace) -> None:
         self.space = space
-        self.names: list[str] = []
         self.index: dict[str, int] = {}
         self.objects: list[Node] = []
-        self.labels: dict[str, Interned[str | None]] = {}
+        self.labels = LabelColumns()
+        self.annotations = LabelColumns()
+        self.images = Images()
         self.taints: Interned[tuple[Taint, ...]] = Interned((), _FIRST_CAPACITY)
+        self.features: Interned[tuple[str, ...]] = Interned((), _FIRST_CAPACITY)
         self.allocatable: npt.NDArray[np.int64] = np.zeros((len(space), _FIRST_CAPACITY), np.int64)
         self.unschedulable: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
         self.ready: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
+        self._names: tuple[str, ...] | None = ()
 
     @property
     def capacity(self) -> int:
         """Rows that fit before the arrays are made longer."""
         return int(self.allocatable.shape[1])
 
-    def copy(self, capacity: int = 0) -> "NodeColumns":
-        """Columns of one's own, with room for at least `capacity` rows."""
-        size = len(self.names)
-        wide = max(capacity, self.capacity)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each row."""
+        if self._names is None:
+            self._names = tuple(node.name for node in self.objects)
+        return self._names
+
+    def copy(self, capacity: int) -> "NodeColumns":
+        """Columns of one's own with room for `capacity` rows, at least as many as now."""
         twin = NodeColumns(self.space)
-        twin.names = self.names.copy()
         twin.index = self.index.copy()
         twin.objects = self.objects.copy()
-        twin.labels = {
-            key: column.copy(size, wide)
-            for key, column in self.labels.items()
-            if column.cells.any()
-        }
-        twin.taints = self.taints.copy(size, wide)
-        twin.allocatable = resized(self.allocatable, (len(self.space), wide))
-        twin.unschedulable = resized(self.unschedulable, (wide,))
-        twin.ready = resized(self.ready, (wide,))
+        twin.labels = self.labels.copy()
+        twin.annotations = self.annotations.copy()
+        twin.images = self.images.copy()
+        twin.taints = self.taints.copy(capacity)
+        twin.features = self.features.copy(capacity)
+        twin.allocatable = resized(self.allocatable, (len(self.space), capacity))
+        twin.unschedulable = resized(self.unschedulable, (capacity,))
+        twin.ready = resized(self.ready, (capacity,))
+        twin._names = self._names
         return twin
 
     def write(self, row: int, node: Node) -> None:
         """Make `row` (an existing one, or the next) say what `node` says."""
-        if row == len(self.names):
-            self.names.append(node.name)
+        if row == len(self.objects):
             self.objects.append(node)
             self.index[node.name] = row
-            old_keys: set[str] = set()
+            self._names = None
+            images: tuple[tuple[str, int], ...] = ()
         else:
-            old_keys = {key for key, _ in self.objects[row].labels}
+            images = self.objects[row].images
             self.objects[row] = node
-        for key, value in node.labels:
-            column = self.labels.get(key)
-            if column is None:
-                column = self.labels[key] = Interned(None, self.capacity)
-            column.set(row, value)
-            old_keys.discard(key)
-        for key in old_keys:
-            self.labels[key].set(row, None)
+        self.images.write(row, images, node.images)
+        self.labels.write(row, node.labels)
+        self.annotations.write(row, node.annotations)
         self.taints.set(row, node.taints)
+        self.features.set(row, node.features)
         self.unschedulable[row] = node.unschedulable
         self.ready[row] = node.ready
         self.allocatable[:, row] = 0
         for name, amount in node.allocatable:
             self.allocatable[self.space.column(name), row] = amount
 
+    def write_images(self, row: int, node: Node) -> None:
+        """As `write`, where nothing but the images differs from what the row says."""
+        self.images.write(row, self.objects[row].images, node.images)
+        self.objects[row] = node
+
     def remove(self, row: int) -> None:
         """Take a row out by moving the last one into its place."""
-        last = len(self.names) - 1
+        last = len(self.objects) - 1
+        self.images.write(row, self.objects[row].images, ())
+        self.labels.remove(row)
+        self.annotations.remove(row)
+        self.taints.move(row, last)
+        self.features.move(row, last)
         for cells in self._cells():
             cells[..., row] = cells[..., last]
             cells[..., last] = 0
-        del self.index[self.names[row]]
-        name, node = self.names.pop(), self.objects.pop()
+        del self.index[self.objects[row].name]
+        node = self.objects.pop()
         if row != last:
-            self.names[row], self.objects[row] = name, node
-            self.index[name] = row
+            self.images.move(row, last, node.images)
+            self.objects[row] = node
+            self.index[node.name] = row
+        self._names = None
 
-    def _cells(self) -> list[npt.NDArray[np.generic]]:
-        interned = [column.cells for column in self.labels.values()]
-        return [
-            *interned, self.taints.cells, self.allocatable, self.unschedulable, self.ready,
-        ]  # fmt: skip
+    def _cells(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.allocatable, self.unschedulable, self.ready
 
 
 def resized(array: npt.NDArray[np.generic], shape: tuple[int, ...]) -> npt.NDArray:  # type: ignore[type-arg]  # dtype in = dtype out, which the stubs cannot say

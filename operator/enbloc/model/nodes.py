@@ -8,31 +8,36 @@
     (ClusterState's)               │                        │
                                    └──────take(rows)────────┴──► the same, fewer rows
 
-What Node objects say is shared by all of them and copied only when the live table changes it;
-what pods take up is copied at once (a memcpy).
+A snapshot shares everything with its table, a fork what Node objects say; who changes what is
+shared copies it first, but only if the other table is still there (`enbloc.model.leases`). Arrays
+that a table gives are copies: they never change.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.labels import allowed
+from enbloc.model.labels import Interned, Mask, Rows
+from enbloc.model.leases import Claim, Ownership
 from enbloc.model.node import Node, NodeChange, difference
 from enbloc.model.node_columns import NodeColumns, resized
 from enbloc.model.pods import PodSpec
 from enbloc.model.requirements import Requirement
 from enbloc.model.resources import ResourceSpace
+from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
 
-Mask = npt.NDArray[np.bool_]
+__all__ = ["Amounts", "Mask", "Nodes", "Rows"]
+
 Amounts = npt.NDArray[np.int64]
-Rows = slice | npt.NDArray[np.int64]
 
 #: Lines of the pods' matrix before the free room per resource: cpu and memory for scores.
 _NONZERO: Final = 2
 _MOST_CLASSES: Final = 8192
+
+T = TypeVar("T")
 
 
 class Nodes:
@@ -42,17 +47,20 @@ class Nodes:
 
     Attributes:
         space: the resources that have a column.
-        version: grows when a node is added, changed or dropped.
+        version: grows when a node is added, changed or dropped, unless only its images changed.
+        images_version: grows when it matters to who looks at images.
         placed_version: grows with each `place`.
     """
 
     __slots__ = (
         "_cells",
+        "_cells_claim",
         "_columns",
+        "_columns_claim",
         "_deltas",
         "_rows",
-        "_shared",
         "_view",
+        "images_version",
         "placed_version",
         "space",
         "version",
@@ -61,9 +69,11 @@ class Nodes:
     def __init__(self, space: ResourceSpace) -> None:
         self.space = space
         self.version = 0
+        self.images_version = 0
         self.placed_version = 0
         self._columns = NodeColumns(space)
-        self._shared = False
+        self._columns_claim: Claim = Ownership()
+        self._cells_claim: Claim = Ownership()
         self._rows: Rows = slice(0, 0)
         self._cells: Amounts | None = np.zeros(
             (_NONZERO + len(space), self._columns.capacity), np.int64
@@ -79,11 +89,12 @@ class Nodes:
     @property
     def names(self) -> Sequence[str]:
         """The name of each row."""
-        rows = self._rows
-        if isinstance(rows, slice):
-            names = self._columns.names
-            return names if len(self) == len(names) else names[rows]
-        return [self._columns.names[row] for row in rows]
+        names = self._columns.names
+        return (
+            names[self._rows]
+            if isinstance(self._rows, slice)
+            else [names[row] for row in self._rows]
+        )
 
     def row(self, name: str) -> int | None:
         """The row of a node; None if it has none here."""
@@ -95,6 +106,11 @@ class Nodes:
             return row if 0 <= row < len(self) else None
         found = np.flatnonzero(self._rows == row)
         return int(found[0]) if found.size else None
+
+    def node(self, name: str) -> Node | None:
+        """What the object of that name says; None if it has no row here."""
+        row = self._columns.index.get(name)
+        return None if row is None else self._columns.objects[row]
 
     def named(self, names: tuple[str, ...]) -> Mask:
         """bool[N]: nodes that have one of these names."""
@@ -117,7 +133,7 @@ class Nodes:
         column = self.space.find(resource)
         if column is None or column + _NONZERO >= len(self._view):
             return np.zeros(len(self), np.int64)
-        return self._view[column + _NONZERO]
+        return _frozen(self._view[column + _NONZERO].copy())
 
     def requested(self, resource: str) -> Amounts:
         """int64[N]: what the pods placed on each node request."""
@@ -126,12 +142,12 @@ class Nodes:
     @property
     def nonzero_cpu(self) -> Amounts:
         """int64[N], milli: requests with 100m for each container that names no cpu."""
-        return self._view[0]
+        return _frozen(self._view[0].copy())
 
     @property
     def nonzero_memory(self) -> Amounts:
         """int64[N], bytes: requests with 200 MiB for each container that names no memory."""
-        return self._view[1]
+        return _frozen(self._view[1].copy())
 
     @property
     def unschedulable(self) -> Mask:
@@ -143,34 +159,63 @@ class Nodes:
         """bool[N]: condition Ready is True."""
         return self._read(self._columns.ready)
 
+    def labels_of(self, row: int) -> Labels:
+        """The labels of one node."""
+        own = self._rows.start + row if isinstance(self._rows, slice) else int(self._rows[row])
+        return self._columns.labels.of(own)
+
     def label(self, key: str, value: str) -> Mask:
         """bool[N]: nodes whose label `key` is `value`."""
-        column = self._columns.labels.get(key)
-        if column is None:
-            return np.zeros(len(self), np.bool_)
-        return column.cells[self._rows] == column.code(value)
+        return self._columns.labels.column(key).among((value,), self._rows)
 
     def has_label(self, key: str) -> Mask:
         """bool[N]: nodes that carry label `key`, whatever its value."""
-        column = self._columns.labels.get(key)
-        if column is None:
-            return np.zeros(len(self), np.bool_)
-        return column.cells[self._rows] != 0
+        return self._columns.labels.column(key).cells[self._rows] != 0
+
+    def label_values(self, key: str) -> Sequence[str | None]:
+        """The value of label `key` of each node; None = it lacks it."""
+        return self._columns.labels.column(key).values(self._rows)
+
+    def domains(self, key: str) -> npt.NDArray[np.int32]:
+        """int32[N]: the topology domain of each node, equal where label `key` has equal values.
+
+        0 = the node lacks the label. Codes are below `domain_count(key)`; they mean nothing
+        beyond this table, and some may have no node.
+        """
+        return self._read(self._columns.labels.column(key).cells)
+
+    def domain_count(self, key: str) -> int:
+        """How many codes `domains(key)` may hold, 0 included."""
+        return len(self._columns.labels.column(key))
 
     def matches(self, requirement: Requirement) -> Mask:
         """bool[N]: nodes whose labels satisfy the requirement."""
-        column = self._columns.labels.get(requirement.key)
-        if column is None:
-            return np.full(len(self), requirement.matches(None), np.bool_)
-        return allowed(column, requirement)[column.cells[self._rows]]
+        return self._columns.labels.matches(requirement, self._rows)
+
+    def annotation(self, key: str, value: str) -> Mask:
+        """bool[N]: nodes whose annotation `key` is `value`; only what a plugin declared is kept."""
+        return self._columns.annotations.column(key).among((value,), self._rows)
+
+    def annotation_values(self, key: str) -> Sequence[str | None]:
+        """The value of annotation `key` of each node; None = it lacks it."""
+        return self._columns.annotations.column(key).values(self._rows)
+
+    def image_bytes(self, name: str) -> Amounts:
+        """int64[N]: the size of the image of that name on each node; 0 = it is not there."""
+        sizes = self._columns.images.sizes(name, self._columns.capacity)
+        return np.zeros(len(self), np.int64) if sizes is None else sizes[self._rows]
+
+    def declares(self, features: tuple[str, ...]) -> Mask:
+        """bool[N]: nodes that declare all of these features."""
+        wanted = set(features)
+        return self._asked(self._columns.features, wanted.issubset)
 
     def taints_where(self, predicate: Callable[[Taint], bool]) -> Mask:
         """bool[N]: nodes with any taint for which `predicate` holds.
 
         It is asked once per distinct set of taints, not per node.
         """
-        column = self._columns.taints
-        return column.where(lambda taints: any(map(predicate, taints)))[column.cells[self._rows]]
+        return self._asked(self._columns.taints, lambda taints: any(map(predicate, taints)))
 
     def count_taints(self, predicate: Callable[[Taint], bool]) -> Amounts:
         """int64[N]: how many taints of each node `predicate` holds for."""
@@ -181,27 +226,31 @@ class Nodes:
 
     def take(self, rows: Rows) -> "Nodes":
         """The same facts for some rows only; views for a slice, copies for an index array."""
-        return self._derive(self._view[:, rows], self._composed(rows))
+        claim = self._cells_claim.lease() if isinstance(rows, slice) else Ownership().lease()
+        return self._derive(self._view[:, rows], self._composed(rows), claim)
 
     def fork(self) -> "Nodes":
         """A copy of one's own: `place` on it is seen by nobody else."""
         cells = self._view.copy()
-        return self._derive(_frozen(cells), self._rows, cells)
+        return self._derive(cells, self._rows, Ownership(), cells)
 
     def snapshot(self) -> "Nodes":
         """A frozen copy."""
-        return self._derive(_frozen(self._view.copy()), self._rows)
+        return self._derive(self._view, self._rows, self._cells_claim.lease())
 
-    def _derive(self, view: Amounts, rows: Rows, cells: Amounts | None = None) -> "Nodes":
-        self._shared = True
+    def _derive(
+        self, view: Amounts, rows: Rows, claim: Claim, cells: Amounts | None = None
+    ) -> "Nodes":
         table = object.__new__(Nodes)
         table.space = self.space
         table.version = self.version
+        table.images_version = self.images_version
         table.placed_version = self.placed_version
         table._columns = self._columns
-        table._shared = True
+        table._columns_claim = self._columns_claim.lease()
         table._rows = rows
         table._cells = cells
+        table._cells_claim = claim
         table._view = view
         table._deltas = self._deltas
         return table
@@ -217,10 +266,11 @@ class Nodes:
             return np.arange(start, stop, step) + first
         return slice(first + start, first + max(start, stop))
 
-    def _read(self, column: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]  # any dtype
-        cut = column[self._rows]
-        cut.flags.writeable = False
-        return cut
+    def _read(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return _frozen(column[self._rows].copy())
+
+    def _asked(self, column: Interned[T], predicate: Callable[[T], bool]) -> Mask:
+        return column.where(predicate)[column.cells[self._rows]]
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -230,12 +280,10 @@ class Nodes:
         Only on a fork, or by ClusterState on its own table.
         """
         delta = self._delta(spec)
-        cells = self._cells
-        if cells is None:
+        if self._cells is None:
             raise TypeError("this node table is read-only; place pods on a fork() of it")
-        if len(cells) < len(delta):
-            cells = self._widen(len(delta))
-        column = cells[: len(delta), row]
+        lines, room = self._cells.shape
+        column = self._own_cells((max(lines, len(delta)), room))[: len(delta), row]
         if sign > 0:
             column += delta
         else:
@@ -244,21 +292,25 @@ class Nodes:
 
     def put(self, node: Node) -> NodeChange:
         """Add a node, or update the one of that name; says what changed. ClusterState's only."""
-        row = self._columns.index.get(node.name)
-        change = difference(None if row is None else self._columns.objects[row], node)
+        known = self._columns.index.get(node.name)
+        change = difference(None if known is None else self._columns.objects[known], node)
         if not change:
             return change
-        size = len(self._columns.names)
         for name, _ in node.allocatable:
             self.space.column(name)
-        columns, cells = self._own(size + 1 if row is None else size)
-        if row is None:
-            row, size = size, size + 1
+        size = len(self._columns.objects)
+        row = size if known is None else known
+        columns, cells = self._own(max(size, row + 1))
+        if NodeChange.ADDED in change or NodeChange.IMAGES in change:
+            self.images_version += 1
+        if change == NodeChange.IMAGES:
+            columns.write_images(row, node)
+            return change
         lines = slice(_NONZERO, _NONZERO + len(columns.allocatable))
         cells[lines, row] -= columns.allocatable[:, row]
         columns.write(row, node)
         cells[lines, row] += columns.allocatable[:, row]
-        self._resize(size)
+        self._resize(max(size, row + 1))
         return change
 
     def drop(self, name: str) -> int | None:
@@ -269,37 +321,35 @@ class Nodes:
         row = self._columns.index.get(name)
         if row is None:
             return None
-        last = len(self._columns.names) - 1
+        last = len(self._columns.objects) - 1
         columns, cells = self._own(last + 1)
         cells[:, row] = cells[:, last]
         cells[:, last] = 0
         columns.remove(row)
         self._resize(last)
+        self.images_version += 1
         return row
 
     def _own(self, rows: int) -> tuple[NodeColumns, Amounts]:
         """Columns and cells that may be written, with room for `rows` and every resource."""
-        if self._cells is None or len(self) != len(self._columns.names):
+        if self._cells is None or len(self) != len(self._columns.objects):
             raise TypeError("this node table is read-only; only ClusterState changes nodes")
         columns = self._columns
         fits = rows <= columns.capacity and len(columns.allocatable) == len(self.space)
-        if self._shared or not fits:
+        if not (fits and self._columns_claim.exclusive):
             wide = columns.capacity if rows <= columns.capacity else 2 * columns.capacity
             columns = self._columns = columns.copy(wide)
-            self._shared = False
-        shape = (_NONZERO + len(self.space), columns.capacity)
-        if self._cells.shape != shape:
-            self._cells = resized(self._cells, shape)
-        return columns, self._cells
+            self._columns_claim = Ownership()
+        return columns, self._own_cells((_NONZERO + len(self.space), columns.capacity))
 
-    def _widen(self, lines: int) -> Amounts:
-        """Room for pods' requests of resources that no node has offered yet."""
+    def _own_cells(self, shape: tuple[int, int]) -> Amounts:
+        """Cells of that shape that may be written."""
         assert self._cells is not None
-        cells: Amounts = resized(self._cells, (lines, self._cells.shape[1]))
-        view = cells[:, : len(self)]
-        self._view = view if self._view.flags.writeable else _frozen(view)
-        self._cells = cells
-        return cells
+        if self._cells.shape != shape or not self._cells_claim.exclusive:
+            self._cells = resized(self._cells, shape)
+            self._cells_claim = Ownership()
+            self._view = self._cells[:, : len(self)]
+        return self._cells
 
     def _resize(self, size: int) -> None:
         assert self._cells is not None
@@ -323,8 +373,6 @@ class Nodes:
         return delta
 
 
-def _frozen(array: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]  # any dtype
-    """A view of `array` that refuses writes."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placed: the table of pods that sit on nodes, bound or assumed."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.labels import Interned
+from enbloc.model.labels import Interned, LabelColumns, Mask
+from enbloc.model.leases import Claim, Lease, Ownership, leased
+from enbloc.model.node_columns import resized
 from enbloc.model.pods import Pod, PodSpec, PodUID
+from enbloc.model.selectors import Selector
 
 _FIRST_CAPACITY: Final = 256
 
@@ -17,22 +20,24 @@ _FIRST_CAPACITY: Final = 256
 class Placed:
     """Struct of arrays keyed by pod UID, dense: a dropped pod's place is taken by the last.
 
-    A snapshot or fork shares the arrays; whichever of them is written to next copies them first.
+    A snapshot shares everything with its table, which copies before it writes if the snapshot, or
+    an array that either gave, is still there (`enbloc.model.leases`). A fork is a copy.
     """
 
-    __slots__ = ("_frozen", "_index", "_namespace", "_priority", "_row", "_shared", "_spec",
-                 "_terminating", "_uids")  # fmt: skip
+    __slots__ = ("_affine", "_claim", "_index", "_labels", "_namespace", "_priority", "_row",
+                 "_spec", "_terminating", "_uids")  # fmt: skip
 
     def __init__(self) -> None:
+        self._claim: Claim = Ownership()
         self._uids: list[PodUID] = []
-        self._index: dict[PodUID, int] | None = {}
+        self._index: dict[PodUID, int] = {}
         self._row: npt.NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
         self._priority: npt.NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
         self._terminating: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
         self._spec: Interned[PodSpec | None] = Interned(None, _FIRST_CAPACITY)
         self._namespace: Interned[str | None] = Interned(None, _FIRST_CAPACITY)
-        self._shared = False
-        self._frozen = False
+        self._labels = LabelColumns()
+        self._affine = 0
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
@@ -42,7 +47,7 @@ class Placed:
     @property
     def uids(self) -> Sequence[PodUID]:
         """Who is in the table, in the order of the columns."""
-        return self._uids
+        return tuple(self._uids)
 
     @property
     def row(self) -> npt.NDArray[np.int32]:
@@ -71,36 +76,77 @@ class Placed:
 
     def row_of(self, uid: PodUID) -> int | None:
         """The row on which a pod sits; None if it is not in the table."""
-        place = self._places().get(uid)
+        place = self._index.get(uid)
         return None if place is None else int(self._row[place])
 
     def spec_of(self, uid: PodUID) -> PodSpec | None:
         """The class as which a pod is counted; None if it is not in the table."""
-        place = self._places().get(uid)
+        place = self._index.get(uid)
         return None if place is None else self._spec.value(place)
 
     def on(self, row: int) -> Sequence[PodUID]:
         """The pods on one row of the node table."""
         return [self._uids[place] for place in np.flatnonzero(self.row == row)]
 
+    # ── asking ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def has_affinity(self) -> bool:
+        """Any of the pods has pod affinity or anti-affinity, required or preferred."""
+        return self._affine > 0
+
+    def matches(self, selector: Selector | None) -> Mask:
+        """bool[P]: pods whose labels the selector selects; None selects nothing."""
+        if selector is None:
+            return np.zeros(len(self), np.bool_)
+        mask = np.ones(len(self), np.bool_)
+        for requirement in selector.requirements:
+            mask &= self._labels.matches(requirement, self._used)
+        return mask
+
+    def in_namespaces(self, names: Collection[str]) -> Mask:
+        """bool[P]: pods in any of these namespaces."""
+        return self._namespace.among(names, self._used)
+
+    def specs_where(self, predicate: Callable[[PodSpec], bool]) -> Mask:
+        """bool[P]: pods for whose class `predicate` holds. It is asked once per class."""
+        chosen = self._spec.where(lambda spec: spec is not None and predicate(spec))
+        return chosen[self._spec.cells[self._used]]
+
+    def classes(self, mask: Mask) -> list[tuple[PodSpec, str, npt.NDArray[np.int64]]]:
+        """Who is alike among the pods of `mask` (bool[P]): their class, namespace and places.
+
+        One entry per distinct pair of class and namespace; places (int64[…]) ascend and index
+        this table's columns.
+        """
+        places = np.flatnonzero(mask)
+        spaces = len(self._namespace)
+        kinds = self._spec.cells[places].astype(np.int64) * spaces + self._namespace.cells[places]
+        order = np.argsort(kinds, kind="stable")
+        starts = np.flatnonzero(np.diff(kinds[order], prepend=-1))
+        found: list[tuple[PodSpec, str, npt.NDArray[np.int64]]] = []
+        for alike in np.split(places[order], starts[1:]) if len(starts) else ():
+            spec, namespace = self._spec.value(alike[0]), self._namespace.value(alike[0])
+            assert spec is not None
+            assert namespace is not None
+            found.append((spec, namespace, alike))
+        return found
+
     # ── deriving ─────────────────────────────────────────────────────────────────────────────
 
     def snapshot(self) -> "Placed":
         """The same pods, frozen."""
-        return self._derive(frozen=True)
+        twin = object.__new__(Placed)
+        twin._claim = self._claim.lease()
+        twin._uids, twin._index, twin._labels = self._uids, self._index, self._labels
+        twin._row, twin._priority, twin._terminating = self._row, self._priority, self._terminating
+        twin._spec, twin._namespace, twin._affine = self._spec, self._namespace, self._affine
+        return twin
 
     def fork(self) -> "Placed":
         """A table of one's own with the same pods."""
-        return self._derive(frozen=False)
-
-    def _derive(self, *, frozen: bool) -> "Placed":
-        self._shared = True
-        twin = object.__new__(Placed)
-        twin._uids = self._uids
-        twin._index = None
-        twin._row, twin._priority, twin._terminating = self._row, self._priority, self._terminating
-        twin._spec, twin._namespace = self._spec, self._namespace
-        twin._shared, twin._frozen = True, frozen
+        twin = self.snapshot()
+        twin._copy(len(self._row))  # noqa: SLF001  # one of our own
         return twin
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
@@ -108,64 +154,58 @@ class Placed:
     def put(self, pod: Pod, row: int) -> None:
         """Seat a pod on a row, or say anew what is known of one that sits."""
         self._own(len(self._uids) + 1)
-        index = self._places()
-        place = index.setdefault(pod.uid, len(self._uids))
+        place = self._index.setdefault(pod.uid, len(self._uids))
         if place == len(self._uids):
             self._uids.append(pod.uid)
+        self._affine += _affine(pod.spec) - _affine(self._spec.value(place))
         self._row[place] = row
         self._priority[place] = pod.priority
         self._terminating[place] = pod.deleting
         self._spec.set(place, pod.spec)
         self._namespace.set(place, pod.key.namespace)
+        self._labels.write(place, pod.labels)
 
     def drop(self, uid: PodUID) -> None:
         """Take a pod out; nothing happens if it is not there."""
-        index = self._places()
-        if uid not in index:
+        if uid not in self._index:
             return
         self._own(len(self._uids))
-        place, last = index.pop(uid), len(self._uids) - 1
-        for column in self._cells():
-            column[place] = column[last]
+        place, last = self._index.pop(uid), len(self._uids) - 1
+        self._affine -= _affine(self._spec.value(place))
+        for cells in (self._row, self._priority, self._terminating):
+            cells[place] = cells[last]
+        self._spec.move(place, last)
+        self._namespace.move(place, last)
+        self._labels.remove(place)
         moved = self._uids.pop()
         if place != last:
             self._uids[place] = moved
-            index[moved] = place
+            self._index[moved] = place
 
     def _own(self, size: int) -> None:
-        """Arrays that may be written, with room for `size` pods."""
-        if self._frozen:
+        """Make everything writable, with room for `size` pods."""
+        if isinstance(self._claim, Lease):
             raise TypeError("this pod table is read-only; change a fork() of it")
         room = len(self._row)
-        if not self._shared and size <= room:
-            return
-        room = room if size <= room else 2 * room
-        used = len(self._uids)
-        if self._shared:
-            self._uids = self._uids.copy()
-        self._row = _longer(self._row, used, room)
-        self._priority = _longer(self._priority, used, room)
-        self._terminating = _longer(self._terminating, used, room)
-        self._spec = self._spec.copy(used, room)
-        self._namespace = self._namespace.copy(used, room)
-        self._shared = False
+        if size > room or not self._claim.exclusive:
+            self._copy(room if size <= room else 2 * room)
 
-    def _places(self) -> dict[PodUID, int]:
-        if self._index is None:
-            self._index = {uid: place for place, uid in enumerate(self._uids)}
-        return self._index
+    def _copy(self, room: int) -> None:
+        self._claim = Ownership()
+        self._uids, self._index = self._uids.copy(), self._index.copy()
+        self._row = resized(self._row, (room,))
+        self._priority = resized(self._priority, (room,))
+        self._terminating = resized(self._terminating, (room,))
+        self._spec, self._namespace = self._spec.copy(room), self._namespace.copy(room)
+        self._labels = self._labels.copy()
 
-    def _cells(self) -> list[npt.NDArray[np.generic]]:
-        return [self._row, self._priority, self._terminating, self._spec.cells,
-                self._namespace.cells]  # fmt: skip
+    @property
+    def _used(self) -> slice:
+        return slice(0, len(self._uids))
 
-    def _read(self, column: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]  # any dtype
-        view = column[: len(self._uids)]
-        view.flags.writeable = False
-        return view
+    def _read(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return leased(column[self._used], self._claim.lease())
 
 
-def _longer(array: npt.NDArray, used: int, room: int) -> npt.NDArray:  # type: ignore[type-arg]
-    longer = np.zeros(room, array.dtype)
-    longer[:used] = array[:used]
-    return longer
+def _affine(spec: PodSpec | None) -> bool:
+    return spec is not None and bool(spec.pod_affinity or spec.pod_anti_affinity)
