@@ -101,10 +101,9 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     """
     metadata, spec, status = obj.metadata, obj.spec or _NO_SPEC, obj.status or _NO_STATUS
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
-    problems = Problems()
     pod_spec, problem = pod_class(obj)
     member = membership(labels, annotations)
-    problems += filter(None, (problem, member.problem))
+    problems = Problems(filter(None, (problem, member.problem)))
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
     return Pod(
@@ -264,7 +263,7 @@ def _taints(given: tuple[TaintObject, ...], problems: Problems) -> tuple[Taint, 
 
 
 def _gates(spec: PodSpecObject) -> tuple[str, ...]:
-    return tuple(gate.name for gate in spec.scheduling_gates or ())
+    return tuple([gate.name for gate in spec.scheduling_gates or ()])
 
 
 def _owner(metadata: Metadata) -> Owner | None:
@@ -338,11 +337,8 @@ def _images(given: Iterable[ImageObject]) -> tuple[tuple[str, int], ...]:
 
 def _size(annotations: Texts) -> int:
     """Bytes that the API server counts against its limit for annotations."""
-    return sum(
-        len(text) if text.isascii() else len(text.encode())
-        for pair in annotations.items()
-        for text in pair
-    )
+    text = "".join((*annotations, *annotations.values()))
+    return len(text) if text.isascii() else len(text.encode())
 
 
 # ── one object for equal values: many pods share them ────────────────────────────────────────

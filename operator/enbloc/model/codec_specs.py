@@ -92,7 +92,7 @@ def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
         spec.tolerations,
         spec.topology_spread_constraints,
         spec.volumes,
-        tuple(claim.name for claim in spec.resource_claims or ()),
+        tuple([claim.name for claim in spec.resource_claims or ()]),
         bool(spec.host_network) and spec.host_users is False,
     )
     if spec.node_name and obj.status is not None:
@@ -102,12 +102,11 @@ def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
 
 def _note_resize(made: _Class, status: PodStatusObject) -> None:
     statuses = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
-    made.statuses = tuple(each for each in statuses if each.resources)
+    made.statuses = tuple([each for each in statuses if each.resources])
     made.given, made.allocated = status.resources, status.allocated_resources
-    made.infeasible = any(
-        each.type == _RESIZE_PENDING and each.reason == _INFEASIBLE
-        for each in status.conditions or ()
-    )
+    for each in status.conditions or ():
+        if each.type == _RESIZE_PENDING:
+            made.infeasible = each.reason == _INFEASIBLE
 
 
 @lru_cache(maxsize=8192)
