@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
 
+from enbloc.config import default_profiles
 from enbloc.engine.events import (
     Event,
     NamespaceGone,
@@ -18,10 +20,14 @@ from enbloc.engine.events import (
     WorkloadGone,
     WorkloadSeen,
 )
+from enbloc.framework.profile import Profile
+from enbloc.kube.events import About
 from enbloc.live.inbox import Inbox
+from enbloc.live.malformed import MalformedObjects
 from enbloc.live.notes import Notes
 from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.statuses import PodConditions
+from enbloc.model.names import POD_GROUP_KEY
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey, equals
@@ -53,7 +59,9 @@ class Server:
 async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on() -> None:
     server, inbox, troubles = Server(), Inbox(), Troubles()
     async with talking_to(server) as client, Notes(client) as notes:
-        feed = Feeds(client, inbox, notes, troubles).pods(
+        malformed = MalformedObjects(notes.malformed)
+        malformed.tell()
+        feed = Feeds(client, inbox, malformed, {}, troubles).pods(
             PodConditions(client, lambda: 0.0, troubles)
         )
         running = asyncio.create_task(feed.run())
@@ -75,6 +83,62 @@ async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on()
     assert written["reason"] == "MalformedObject"
     assert written["regarding"]["name"] == "bad"
     assert "spec.priority" in written["note"]
+
+
+Told = list[tuple[str, str]]
+
+
+async def told(profiles: Mapping[str, Profile], resource: str, *found: Any) -> Told:
+    """Name and text of the events that a list of pods or nodes leads to."""
+    said: Told = []
+    malformed = MalformedObjects(lambda about, note: said.append((about.name, note)))
+    malformed.tell()
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" in request.query:
+            await asyncio.sleep(60)
+        return pods(7, *found)
+
+    async with talking_to(server) as client:
+        feeds = Feeds(client, Inbox(), malformed, profiles, Troubles())
+        conditions = PodConditions(client, lambda: 0.0, Troubles())
+        feed: Feed[Any] = feeds.nodes() if resource == "nodes" else feeds.pods(conditions)
+        running = asyncio.create_task(feed.run())
+        async with asyncio.timeout(10):
+            await feed.synced.wait()
+        running.cancel()
+        await asyncio.wait([running])
+    return said
+
+
+async def test_what_counts_as_absent_in_a_node_is_said_on_it() -> None:
+    bad, good = listed("bad", status={"allocatable": {"gpu": "many"}}), listed("good")
+    [(name, text)] = await told({}, "nodes", bad, good)
+    assert name == "bad"
+    assert text.startswith("Cannot be read in full: status.allocatable")
+
+
+async def test_what_counts_as_absent_in_a_member_is_said_on_it_if_it_is_ours() -> None:
+    def member(name: str, scheduler: str, **annotations: str) -> dict[str, Any]:
+        container = {"name": "c", "resources": {"requests": {"cpu": "much"}}}
+        shown = listed(name, spec={"schedulerName": scheduler, "containers": [container]})
+        shown["metadata"]["annotations"] = annotations
+        return shown
+
+    [(name, text)] = await told(
+        default_profiles(),
+        "pods",
+        member("ours", "enbloc", **{POD_GROUP_KEY: "g"}),
+        member("theirs", "other", **{POD_GROUP_KEY: "g"}),
+        member("alone", "enbloc"),  # the engine says it on this one
+    )
+    assert name == "ours"
+    assert text.startswith("Cannot be read in full: spec.containers[0]")
+
+
+def ignore(about: About, note: str) -> None:
+    """Nothing is wrong with these objects."""
+    raise AssertionError(about, note)
 
 
 def spreading(labels: dict[str, str], *expressions: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +180,7 @@ async def fed(stream: Stream, found: list[Any]) -> list[Event]:
 
     inbox, events = Inbox(), list[Event]()
     async with talking_to(server) as client:
-        feeds = Feeds(client, inbox, Notes(client), Troubles())
+        feeds = Feeds(client, inbox, MalformedObjects(ignore), {}, Troubles())
         every: tuple[Feed[Any], ...] = (feeds.namespaces(), *feeds.workloads())
         [feed] = [feed for feed in every if feed.stream is stream]
         running = asyncio.create_task(feed.run())

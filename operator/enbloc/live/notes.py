@@ -10,8 +10,7 @@ from typing import Final, Self
 from enbloc.engine.effects import Emit
 from enbloc.kube.client import Client
 from enbloc.kube.events import About, Notice, Recorder
-from enbloc.kube.items import Meta
-from enbloc.kube.paths import POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
 
 #: How long the end waits for what is not yet written (seconds).
@@ -67,15 +66,15 @@ class Notes:
             )
         )
 
-    def malformed(self, resource: Resource, meta: Meta, problem: str) -> None:
-        """Say on an object that it cannot be read, and so is ignored."""
+    def malformed(self, about: About, note: str) -> None:
+        """Say on an object what cannot be read of it."""
         self._recorder.emit(
             Notice(
                 type="Warning",
                 reason=EventReason.MALFORMED_OBJECT,
                 action="Scheduling",
-                note=f"Ignored, because it cannot be read: {problem}",
+                note=note,
                 reporter=SCHEDULER_REPORTER,
-                regarding=About(resource, meta.namespace, meta.name, meta.uid),
+                regarding=about,
             )
         )

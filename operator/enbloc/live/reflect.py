@@ -4,7 +4,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, assert_never
@@ -28,6 +28,7 @@ from enbloc.engine.events import (
     WorkloadGone,
     WorkloadSeen,
 )
+from enbloc.framework.profile import Profile
 from enbloc.kube import items
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import Client
@@ -48,7 +49,7 @@ from enbloc.kube.paths import (
 from enbloc.kube.reflector import Reflector
 from enbloc.live.group_status import GroupObject
 from enbloc.live.inbox import Inbox
-from enbloc.live.notes import Notes
+from enbloc.live.malformed import MalformedObjects
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model import codec
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
@@ -87,7 +88,8 @@ class Feed(Generic[T]):
         seen: what an object means to the engine.
         gone: what the end of an object means to the engine.
         inbox: where the events go.
-        notes: says of an object that cannot be read that it cannot.
+        malformed: told of objects that cannot be read, or not in full.
+        problem: what counts as absent in an object, by the event that it became; "" = nothing.
     """
 
     def __init__(
@@ -97,14 +99,16 @@ class Feed(Generic[T]):
         seen: Callable[[T], Event],
         gone: Callable[[Meta], Event],
         inbox: Inbox,
-        notes: Notes,
+        malformed: MalformedObjects,
+        problem: Callable[[Event], str],
     ) -> None:
         self.stream = stream
         self.reflector = reflector
         self._seen = seen
         self._gone = gone
         self._inbox = inbox
-        self._notes = notes
+        self._malformed = malformed
+        self._problem = problem
         #: Set once the first list is in the inbox.
         self.synced = asyncio.Event()
 
@@ -122,19 +126,23 @@ class Feed(Generic[T]):
 
     async def run(self) -> None:
         """Feed the inbox until cancelled."""
+        resource = self.reflector.resource
         async for item in self.reflector.stream():
             match item:
                 case items.Added() | items.Modified():
-                    self._inbox.put(self._seen(item.object))
+                    event = self._seen(item.object)
+                    self._malformed.seen(resource, item.meta, self._problem(event))
+                    self._inbox.put(event)
                 case items.Deleted():
+                    self._malformed.gone(resource, item.meta)
                     self._inbox.put(self._gone(item.meta))
                 case items.Malformed():
                     logger.warning(
                         "Ignored a malformed object: %s",
                         item.problem,
-                        extra={"object": f"{self.reflector.resource.kind} {item.meta.name}"},
+                        extra={"object": f"{resource.kind} {item.meta.name}"},
                     )
-                    self._notes.malformed(self.reflector.resource, item.meta, item.problem)
+                    self._malformed.ignored(resource, item.meta, item.problem)
                 case items.Synced():
                     self._inbox.put(Synced(self.stream))
                     self.synced.set()
@@ -149,22 +157,25 @@ class Feeds:
     Attributes:
         client: the API.
         inbox: where the events go.
-        notes: says of an object that cannot be read that it cannot.
+        malformed: told of objects that cannot be read, or not in full.
+        profiles: by schedulerName; a pod that names another is not ours to speak of.
         troubles: told what keeps a stream from its work.
         timing: how long the reflectors wait.
     """
 
     client: Client
     inbox: Inbox
-    notes: Notes
+    malformed: MalformedObjects
+    profiles: Mapping[str, Profile]
     troubles: Troubles
     timing: Timing | None = None
 
     def pods(self, conditions: PodConditions) -> Feed[PodObject]:
         """All pods; `conditions` learns what they show."""
+        keep = self._declared()
 
         def seen(shown: PodObject) -> Event:
-            pod = codec.pod(shown)
+            pod = codec.pod(shown, keep)
             conditions.seen(pod)
             return PodSeen(pod)
 
@@ -176,20 +187,23 @@ class Feeds:
 
     def nodes(self) -> Feed[NodeObject]:
         """All nodes."""
+        keep = self._declared()
         return self._feed(
             Stream.NODES,
             NODES,
             NodeObject,
-            lambda shown: NodeSeen(codec.node(shown)),
+            lambda shown: NodeSeen(codec.node(shown, keep)),
             lambda meta: NodeGone(meta.name),
         )
 
     def groups(self, statuses: GroupStatuses) -> Feed[GroupObject]:
         """All PodGroups; `statuses` learns what they show."""
+        keep = self._declared()
 
         def seen(shown: GroupObject) -> Event:
             statuses.seen(shown)
-            return GroupSeen(codec.group(PodGroupObject(shown.metadata, shown.spec, shown.status)))
+            plain = PodGroupObject(shown.metadata, shown.spec, shown.status)
+            return GroupSeen(codec.group(plain, keep))
 
         def gone(meta: Meta) -> Event:
             key = GroupKey(meta.namespace, meta.name)
@@ -261,4 +275,19 @@ class Feeds:
     ) -> Feed[T]:
         report = partial(self.troubles.say, f"watching {resource.label()}")
         reflector = Reflector(self.client, resource, shape, timing=self.timing, report=report)
-        return Feed(stream, reflector, seen, gone, self.inbox, self.notes)
+        return Feed(stream, reflector, seen, gone, self.inbox, self.malformed, self._problem)
+
+    def _declared(self) -> tuple[str, ...]:
+        """The prefixes of the annotations that some plugin reads."""
+        declared = {prefix for profile in self.profiles.values() for prefix in profile.annotations}
+        return tuple(sorted(declared))
+
+    def _problem(self, event: Event) -> str:
+        """What counts as absent in an object, where the engine does not say so on it."""
+        match event:
+            case NodeSeen(node):
+                return node.problem
+            case PodSeen(pod) if pod.group is not None and pod.scheduler in self.profiles:
+                return pod.problem  # the engine says it on its group
+            case _:
+                return ""

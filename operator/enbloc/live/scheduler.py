@@ -23,6 +23,7 @@ from enbloc.live.clock import ServerClock
 from enbloc.live.executor import Executor
 from enbloc.live.inbox import Inbox
 from enbloc.live.loop import Loop
+from enbloc.live.malformed import MalformedObjects
 from enbloc.live.notes import FLUSH_SECONDS, Notes
 from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.report import count_groups
@@ -94,7 +95,8 @@ class Scheduler:
         statuses = GroupStatuses(fenced, clock.now, self._troubles)
         conditions = PodConditions(fenced, clock.now, self._troubles)
         self._executor = Executor(fenced, profiles, self._inbox, statuses, conditions, self._notes)
-        feeds = Feeds(client, self._inbox, self._notes, self._troubles, timing)
+        self._malformed = MalformedObjects(self._notes.malformed)
+        feeds = Feeds(client, self._inbox, self._malformed, profiles, self._troubles, timing)
         self._feeds: tuple[Feed[Any], ...] = (
             feeds.pods(conditions),
             feeds.nodes(),
@@ -153,6 +155,7 @@ class Scheduler:
             await self._inbox.caught_up()
             extra["leaderEpoch"] = self._elector.epoch
         self._leading = True
+        self._malformed.tell()
         self._inbox.wake()
         logger.info("Scheduling", extra=extra)
         await asyncio.get_running_loop().create_future()
