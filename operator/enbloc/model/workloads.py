@@ -65,21 +65,28 @@ class Workloads:
         """What selects the pods that this one should be spread among; None = nothing does.
 
         The labels by which the Services of its namespace select it, and the selector of the
-        ReplicationController, ReplicaSet or StatefulSet that owns it, all joined.
+        ReplicationController, ReplicaSet or StatefulSet that owns it, all joined. Where a
+        ReplicationController asks for another value than a Service does, its value counts.
         Source: kube-scheduler's DefaultSelector (framework.md §9.11).
         """
         labels = dict(pod.labels)
-        wanted: list[Requirement] = []
+        by_label: dict[str, Requirement] = {}
         for selector in self._services.get(pod.key.namespace, {}).values():
             if selector.matches(labels):
-                wanted += selector.requirements
-        owner = pod.owner
-        if owner is not None and owner.kind in SPREADING_KINDS:
-            key = WorkloadKey(owner.kind, pod.key.namespace, owner.name)
-            found = self._controllers.get(key)
-            if found is not None:
-                wanted += found.requirements
+                by_label |= {each.key: each for each in selector.requirements}
+        more = self._of_owner(pod)
+        if pod.owner is not None and pod.owner.kind == "ReplicationController":
+            by_label |= {each.key: each for each in more}
+            more = ()
+        wanted = (*by_label.values(), *more)
         return Selector(tuple(dict.fromkeys(wanted))) if wanted else None
+
+    def _of_owner(self, pod: Pod) -> tuple[Requirement, ...]:
+        owner = pod.owner
+        if owner is None or owner.kind not in SPREADING_KINDS:
+            return ()
+        found = self._controllers.get(WorkloadKey(owner.kind, pod.key.namespace, owner.name))
+        return found.requirements if found is not None else ()
 
 
 def equals(labels: Mapping[str, str]) -> Selector:
