@@ -36,8 +36,18 @@ if TYPE_CHECKING:
     from enbloc.model.node import Node
     from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
     from enbloc.model.placed import Placed
-    from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodSpec, PodUID
+    from enbloc.model.pods import (
+        HostPort,
+        NodeSelectorTerm,
+        Owner,
+        Phase,
+        Pod,
+        PodKey,
+        PodSpec,
+        PodUID,
+    )
     from enbloc.model.requirements import Operator, Requirement
+    from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
     from enbloc.model.snapshot import Snapshot
     from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
@@ -69,8 +79,18 @@ _HOMES: Final = {
     "model.node": ("Node",),
     "model.nodes": ("Amounts", "Mask", "Nodes", "Rows"),
     "model.placed": ("Placed",),
-    "model.pods": ("NodeSelectorTerm", "Owner", "Phase", "Pod", "PodKey", "PodSpec", "PodUID"),
+    "model.pods": (
+        "HostPort",
+        "NodeSelectorTerm",
+        "Owner",
+        "Phase",
+        "Pod",
+        "PodKey",
+        "PodSpec",
+        "PodUID",
+    ),
     "model.requirements": ("Operator", "Requirement"),
+    "model.selectors": ("PodAffinity", "PodAffinityTerm", "Selector", "SpreadConstraint"),
     "model.snapshot": ("Snapshot",),
     "model.taints": ("Effect", "Taint", "Toleration", "TolerationOperator"),
 }
@@ -91,6 +111,7 @@ __all__ = [
     "GroupKey",
     "Happening",
     "Hint",
+    "HostPort",
     "Mask",
     "Node",
     "NodeSelectorTerm",
@@ -101,6 +122,8 @@ __all__ = [
     "Phase",
     "Placed",
     "Pod",
+    "PodAffinity",
+    "PodAffinityTerm",
     "PodKey",
     "PodSpec",
     "PodUID",
@@ -111,7 +134,9 @@ __all__ = [
     "Role",
     "Rows",
     "Scores",
+    "Selector",
     "Snapshot",
+    "SpreadConstraint",
     "Status",
     "Taint",
     "Target",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
     from enbloc.model.placed import Placed
     from enbloc.model.pods import (
+        HostPort,
         NodeSelectorTerm,
         Owner,
         Phase,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from enbloc.model.receipts import Receipt
     from enbloc.model.requirements import Operator, Requirement
     from enbloc.model.resources import ResourceSpace
+    from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
     from enbloc.model.snapshot import Snapshot
     from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
@@ -35,10 +37,20 @@ _HOMES: Final = {
     "node": ("Node", "NodeChange"),
     "nodes": ("Amounts", "Mask", "Nodes", "Rows"),
     "placed": ("Placed",),
-    "pods": ("NodeSelectorTerm", "Owner", "Phase", "Pod", "PodKey", "PodSpec", "PodUID"),
+    "pods": (
+        "HostPort",
+        "NodeSelectorTerm",
+        "Owner",
+        "Phase",
+        "Pod",
+        "PodKey",
+        "PodSpec",
+        "PodUID",
+    ),
     "receipts": ("Receipt",),
     "requirements": ("Operator", "Requirement"),
     "resources": ("ResourceSpace",),
+    "selectors": ("PodAffinity", "PodAffinityTerm", "Selector", "SpreadConstraint"),
     "snapshot": ("Snapshot",),
     "taints": ("Effect", "Taint", "Toleration", "TolerationOperator"),
 }
@@ -48,6 +60,7 @@ __all__ = [
     "Effect",
     "Group",
     "GroupKey",
+    "HostPort",
     "Mask",
     "Memory",
     "Node",
@@ -59,6 +72,8 @@ __all__ = [
     "Phase",
     "Placed",
     "Pod",
+    "PodAffinity",
+    "PodAffinityTerm",
     "PodKey",
     "PodSpec",
     "PodUID",
@@ -67,7 +82,9 @@ __all__ = [
     "ResourceSpace",
     "Role",
     "Rows",
+    "Selector",
     "Snapshot",
+    "SpreadConstraint",
     "Taint",
     "Toleration",
     "TolerationOperator",
