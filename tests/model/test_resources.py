@@ -3,10 +3,13 @@
 """What a pod requests, counted as kube-scheduler counts it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from enbloc.model.resources import (
     AMOUNT_LIMIT,
     DEFAULT_MEMORY,
+    DEFAULT_MILLI_CPU,
     ContainerDemand,
     PodDemand,
     ResourceSpace,
@@ -116,6 +119,99 @@ def test_scores_count_something_for_what_is_not_mentioned(
     demand: PodDemand, cpu: int, memory: int
 ) -> None:
     assert (demand.nonzero_cpu, demand.nonzero_memory) == (cpu, memory)
+
+
+@pytest.mark.parametrize(
+    ("demand", "scored"),
+    [
+        pytest.param(pod_demand([main(cpu=5, gpu=1)]), None, id="no pod level"),
+        pytest.param(
+            pod_demand([main(cpu=5)], pod_level={"gpu": 1}), None, id="nothing it honours"
+        ),
+        pytest.param(
+            pod_demand([main(cpu=5, memory=6)], pod_level={"cpu": 5}), None, id="it changes nothing"
+        ),
+        pytest.param(
+            pod_demand([main(cpu=5, memory=6)], pod_level={"cpu": 9, "memory": 9}),
+            (("cpu", 5), ("memory", 6)),
+            id="the containers' own requests",
+        ),
+        pytest.param(
+            pod_demand([main(gpu=1)], [main(cpu=7)], {"cpu": 300}, {"memory": 1}),
+            (("cpu", 100), ("gpu", 1), ("memory", DEFAULT_MEMORY + 1)),
+            id="with defaults and overhead",
+        ),
+        pytest.param(
+            pod_demand([main(cpu=0, memory=0)], pod_level={"cpu": 9, "hugepages-2Mi": 4}),
+            (),
+            id="zeros are left out",
+        ),
+    ],
+)
+def test_fit_scores_a_pod_without_its_pod_level_requests(
+    demand: PodDemand, scored: tuple[tuple[str, int], ...] | None
+) -> None:
+    assert demand.fit_scored == scored
+
+
+NAMES = ("cpu", "memory", "gpu", "hugepages-2Mi")
+amounts = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 500), max_size=4)
+containers = st.lists(st.builds(ContainerDemand, amounts), min_size=1, max_size=3)
+inits = st.lists(st.builds(ContainerDemand, amounts, sidecar=st.booleans()), max_size=4)
+
+
+def naive(
+    name: str,
+    mains: list[ContainerDemand],
+    before: list[ContainerDemand],
+    level: dict[str, int],
+    overhead: dict[str, int],
+    default: int = 0,
+) -> int:
+    """The most that runs at any moment from the first init container to the last container."""
+
+    def of(some: list[ContainerDemand]) -> int:
+        return sum(each.requests.get(name, default) for each in some)
+
+    sidecars = [each for each in before if each.sidecar]
+    moments = [of(mains) + of(sidecars)]
+    for position, each in enumerate(before):
+        running = [other for other in before[:position] if other.sidecar]
+        moments.append(of([*running, each]))
+    most = level[name] if name in level and name != "gpu" else max(moments)
+    return most + overhead.get(name, 0)
+
+
+@given(containers, inits, amounts, amounts)
+def test_requests_and_scored_amounts_are_those_of_the_busiest_moment(
+    mains: list[ContainerDemand],
+    before: list[ContainerDemand],
+    level: dict[str, int],
+    overhead: dict[str, int],
+) -> None:
+    demand = pod_demand(mains, before, level, overhead)
+
+    requests = {name: naive(name, mains, before, level, overhead) for name in NAMES}
+    assert demand.requests == tuple(
+        sorted((name, value) for name, value in {**requests, "pods": 1}.items() if value)
+    )
+    mentioned = {name for each in (*mains, *before) for name in each.requests} | {*overhead}
+    honoured = level.keys() - {"gpu"}
+    defaults = {"cpu": DEFAULT_MILLI_CPU, "memory": DEFAULT_MEMORY}
+    scored = {
+        name: naive(
+            name, mains, before, level, overhead,
+            0 if honoured and name in mentioned | honoured else default,
+        )
+        for name, default in defaults.items()
+    }  # fmt: skip
+    assert (demand.nonzero_cpu, demand.nonzero_memory) == (scored["cpu"], scored["memory"])
+    fit = demand.fit_scored
+    alone = {
+        name: naive(name, mains, before, {}, overhead, defaults.get(name, 0)) for name in NAMES
+    }
+    found = dict(fit) if fit is not None else {**requests, **scored}
+    assert {name: found.get(name, 0) for name in NAMES} == alone
 
 
 def test_absurd_amounts_are_held_so_that_no_sum_overflows() -> None:

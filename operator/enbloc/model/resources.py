@@ -77,7 +77,9 @@ def pod_demand(
     `pod_level` (`spec.resources.requests`) replaces the containers' total of cpu, memory and huge
     pages, name by name; `overhead` is added to everything. For scores, a container that does not
     mention cpu (memory) counts 100m (200 MiB); where pod-level requests are set, only if nothing
-    else names it. NodeResourcesFit scores by the containers alone, each with its defaults.
+    else names it. NodeResourcesFit scores by the containers alone, each with its defaults;
+    NodeResourcesBalancedAllocation by `requests`. Upstream rounds fractions of a byte up once for
+    the pod; here every amount has been rounded already.
 
     Source: framework.md §8, §10.1.
     """
