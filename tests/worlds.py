@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small worlds in one line each: node tables, pod classes, pods."""
 
+from dataclasses import replace
 from typing import Any
 
 from enbloc.model.node import Node
@@ -56,3 +57,18 @@ def pod(of: PodSpec | None = None, name: str = "pod", **facts: Any) -> Pod:
 def snapshot(table: Nodes) -> Snapshot:
     """Frozen facts with this node table."""
     return Snapshot(table.snapshot(), Placed().snapshot())
+
+
+def labelled(name: str, **labels: str) -> Node:
+    """A node with these labels, and room for 110 pods."""
+    return Node(name=name, labels=tuple(sorted(labels.items())), allocatable=amounts(pods=110))
+
+
+def seated(table: Nodes, *seats: tuple[Pod, str], **facts: Any) -> Snapshot:
+    """Frozen facts with these pods on the nodes of these names; `facts` as Snapshot's."""
+    placed = Placed()
+    for index, (member, name) in enumerate(seats):
+        row = table.row(name)
+        assert row is not None, f"there is no node {name}"
+        placed.put(replace(member, uid=PodUID(f"{index}"), node=name), row)
+    return Snapshot(table.snapshot(), placed.snapshot(), **facts)

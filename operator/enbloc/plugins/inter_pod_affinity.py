@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""InterPodAffinity: near the pods that a pod wants, apart from those that it or they do not."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from enbloc.framework.decide import Scores
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.model.pods import Pod
+from enbloc.model.snapshot import Snapshot
+from enbloc.plugins.inter_pod_affinity_filter import AffinityFilter
+from enbloc.plugins.inter_pod_affinity_hints import could_help
+from enbloc.plugins.inter_pod_affinity_score import AffinityScore, normalize
+
+
+@dataclass(frozen=True)
+class InterPodAffinity:
+    """Source: framework.md §9.12 and §10.6.
+
+    Attributes:
+        hard_pod_affinity_weight: what a required term of a placed pod weighs in scores, 0 to 100.
+        ignore_preferred_terms_of_existing_pods: do not score pods without preferred terms.
+    """
+
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+    name: ClassVar[str] = "InterPodAffinity"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.POD, Action.ADD | Action.UPDATE_LABEL | Action.DELETE),
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL),
+        ClusterEvent(Resource.NAMESPACE, Action.ADD | Action.UPDATE_LABEL),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> AffinityFilter:
+        """Count whom the pod must be near to and apart from, and who keeps it away."""
+        return AffinityFilter(pod, snapshot)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> AffinityScore | None:
+        """Weigh the preferences of the pod and of the placed pods."""
+        prefers = pod.spec.pod_affinity.preferred or pod.spec.pod_anti_affinity.preferred
+        if self.ignore_preferred_terms_of_existing_pods and not prefers:
+            return None
+        return AffinityScore(pod, snapshot, self.hard_pod_affinity_weight)
+
+    def normalize(self, scores: Scores) -> Scores:
+        """0 for the node that draws the least, 100 for the one that draws the most."""
+        return normalize(scores)
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when a pod, node or namespace that the terms could speak of comes or changes."""
+        classes = {(id(pod.spec), pod.labels): pod for pod in facts.pending}
+        helps = any(could_help(event, pod) for pod in classes.values())
+        return Hint.QUEUE if helps else Hint.SKIP

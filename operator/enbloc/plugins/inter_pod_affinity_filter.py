@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""AffinityFilter: where required affinity and anti-affinity let a pod go."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+import numpy as np
+
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.snapshot import Snapshot
+from enbloc.plugins.inter_pod_affinity_terms import Incoming, Tally, wanted
+
+NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
+NOT_APART: Final = "node(s) didn't match pod anti-affinity rules"
+UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+class AffinityFilter:
+    """Tallies of the pods to be near to, and of those to keep apart from; kept up to date.
+
+    A pod without terms has one too: a pod that keeps it away may still come.
+    Source: framework.md §9.12.
+    """
+
+    reads: ClassVar[Reads] = Reads.CLUSTER
+    reason: ClassVar[str] = NOT_NEAR
+
+    def __init__(self, pod: Pod, snapshot: Snapshot) -> None:
+        namespace, known = pod.key.namespace, snapshot.namespaces
+        size, labels = len(snapshot.nodes), dict(pod.labels)
+        self._incoming = Incoming(pod, snapshot)
+        self._near, self._apart = (
+            [wanted(term, namespace, known) for term in terms]
+            for terms in (pod.spec.pod_affinity.required, pod.spec.pod_anti_affinity.required)
+        )
+        self._near_keys = tuple(dict.fromkeys(term.key for term in self._near))
+        # The first of a series of pods that want to be near each other may go anywhere.
+        self._wants_its_like = all(term.names(namespace, labels) for term in self._near)
+        self._near_tally, self._apart_tally, self._unwelcome = (Tally(size) for _ in range(3))
+        self._count(snapshot)
+
+    def _count(self, snapshot: Snapshot) -> None:
+        placed = snapshot.placed
+        if self._near:
+            both = np.logical_and.reduce([term.among(placed) for term in self._near])
+            for key in self._near_keys:
+                self._near_tally.add(key, placed.row[both], 1)
+        for term in self._apart:
+            self._apart_tally.add(term.key, placed.row[term.among(placed)], 1)
+        if not placed.has_affinity:
+            return
+        for spec, owner, places in placed.classes(placed.specs_where(_keeps_others_away)):
+            for term in spec.pod_anti_affinity.required:
+                if self._incoming.named_by(term, owner):
+                    self._unwelcome.add(term.topology_key, placed.row[places], 1)
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """Near to a pod that matches every affinity term, apart from those of anti-affinity."""
+        del pod
+        mask = np.ones(len(nodes), np.bool_)
+        for _, allowed in self._verdicts(nodes):
+            mask &= allowed
+        return mask
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """Each refused node counts once: affinity first, then anti-affinity, then the others'."""
+        del pod
+        reasons: Counter[str] = Counter()
+        left = refused.copy()
+        for reason, allowed in self._verdicts(nodes):
+            failed = left & ~allowed
+            if failed.any():
+                reasons[reason] += int(failed.sum())
+                left &= allowed
+        return reasons
+
+    def _verdicts(self, nodes: Nodes) -> Iterator[tuple[str, Mask]]:
+        """bool[N] for each of the three rules that has anything to say."""
+        if self._near:
+            yield NOT_NEAR, self._is_near(nodes)
+        for reason, tally in ((NOT_APART, self._apart_tally), (UNWELCOME, self._unwelcome)):
+            for key in tally.keys:
+                yield reason, tally.at(key, nodes) == 0
+
+    def _is_near(self, nodes: Nodes) -> Mask:
+        complete = np.ones(len(nodes), np.bool_)
+        near = np.ones(len(nodes), np.bool_)
+        anywhere = False
+        for key in self._near_keys:
+            sums = self._near_tally.at(key, nodes)
+            complete &= nodes.has_label(key)
+            near &= sums > 0
+            anywhere = anywhere or bool(sums.any())
+        return complete if self._wants_its_like and not anywhere else near
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that came."""
+        return self._tell(pod, row, 1)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that left no more."""
+        return self._tell(pod, row, -1)
+
+    def _tell(self, pod: Pod, row: int, sign: int) -> bool:
+        namespace, labels = pod.key.namespace, dict(pod.labels)
+        changed = False
+        if self._near and all(term.names(namespace, labels) for term in self._near):
+            changed = True
+            for key in self._near_keys:
+                self._near_tally.add(key, row, sign)
+        for mine in self._apart:
+            if mine.names(namespace, labels):
+                changed = True
+                self._apart_tally.add(mine.key, row, sign)
+        for term in pod.spec.pod_anti_affinity.required:
+            if self._incoming.named_by(term, namespace):
+                changed = True
+                self._unwelcome.add(term.topology_key, row, sign)
+        return changed
+
+
+def _keeps_others_away(spec: PodSpec) -> bool:
+    return bool(spec.pod_anti_affinity.required)

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which events could let a pod in that affinity or anti-affinity has kept out."""
+
+from collections.abc import Sequence
+
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.model.pods import Pod
+from enbloc.model.selectors import PodAffinityTerm
+
+
+def could_help(event: Happening, pod: Pod) -> bool:
+    """Whether the event could change what InterPodAffinity says of `pod`.
+
+    A namespace selector is taken to select every namespace: their labels are not known here.
+    Source: framework.md §4.6; wherever kube-scheduler waits for its periodic flush although the
+    event may help (a new node, when only others' anti-affinity refused the pod), this does not.
+    """
+    if event.resource is Resource.POD:
+        return _pod_matters(event, pod)
+    if event.resource is Resource.NODE:
+        return _node_matters(event, pod)
+    # A namespace: only terms that select namespaces see one come, others' may see it change.
+    terms = (*pod.spec.pod_affinity.required, *pod.spec.pod_anti_affinity.required)
+    return event.action is not Action.ADD or any(term.namespace_selector for term in terms)
+
+
+def _pod_matters(event: Happening, pod: Pod) -> bool:
+    other, old = event.pod, event.old_pod
+    if other is None:
+        return True
+    if not other.node and event.action is not Action.DELETE:
+        return False
+    near, apart = pod.spec.pod_affinity.required, pod.spec.pod_anti_affinity.required
+    is_near = _all_name(near, pod, other)
+    if event.action is Action.ADD:
+        return is_near
+    if event.action is Action.DELETE:
+        # With the last of its like gone, a pod that wants them may be the first again.
+        first_again = is_near and _all_name(near, pod, pod)
+        others = other.spec.pod_anti_affinity.required
+        return first_again or _any_names(apart, pod, other) or _any_names(others, other, pod)
+    if old is None:
+        return True
+    if is_near != _all_name(near, pod, old):
+        return True
+    return any(_names(each, pod, old) and not _names(each, pod, other) for each in apart)
+
+
+def _all_name(terms: Sequence[PodAffinityTerm], owner: Pod, other: Pod) -> bool:
+    return bool(terms) and all(_names(term, owner, other) for term in terms)
+
+
+def _any_names(terms: Sequence[PodAffinityTerm], owner: Pod, other: Pod) -> bool:
+    return any(_names(term, owner, other) for term in terms)
+
+
+def _names(term: PodAffinityTerm, owner: Pod, other: Pod) -> bool:
+    """Whether a term of `owner` may speak of `other`."""
+    if term.selector is None or not term.selector.matches(dict(other.labels)):
+        return False
+    if term.namespace_selector is not None:
+        return True
+    return other.key.namespace in (term.namespaces or (owner.key.namespace,))
+
+
+def _node_matters(event: Happening, pod: Pod) -> bool:
+    if event.node is None:
+        return True
+    now = dict(event.node.labels)
+    near = {term.topology_key for term in pod.spec.pod_affinity.required}
+    if event.action is Action.ADD or event.old_node is None:
+        return near <= now.keys()
+    before = dict(event.old_node.labels)
+    if any(now.get(key) != value for key, value in before.items()):
+        # Any of these may be the key by which somebody keeps this pod away.
+        return True
+    return any(key in now and key not in before for key in near)

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whom the terms of pod affinity speak of, and the tally of where those pods are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod
+from enbloc.model.selectors import Labels, PodAffinityTerm, Selector
+from enbloc.model.snapshot import Snapshot
+
+Sums = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A term of the pod that is being placed.
+
+    Attributes:
+        namespaces: where the pods are that it speaks of; None = in every namespace.
+    """
+
+    key: str
+    selector: Selector | None
+    namespaces: frozenset[str] | None
+
+    def names(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether it speaks of a pod in that namespace, with these labels."""
+        if self.selector is None:
+            return False
+        inside = self.namespaces is None or namespace in self.namespaces
+        return inside and self.selector.matches(labels)
+
+    def among(self, placed: Placed) -> Mask:
+        """bool[P]: the placed pods that it speaks of."""
+        mask = placed.matches(self.selector)
+        return mask if self.namespaces is None else mask & placed.in_namespaces(self.namespaces)
+
+
+def wanted(term: PodAffinityTerm, namespace: str, known: Mapping[str, Labels]) -> Wanted:
+    """Resolve a term of a pod in `namespace`; `known` are the labels of all namespaces.
+
+    An empty namespace selector selects every namespace, known or not (framework.md §9.12).
+    """
+    selects = term.namespace_selector
+    if selects is None:
+        names = frozenset(term.namespaces or (namespace,))
+        return Wanted(term.topology_key, term.selector, names)
+    if not selects.requirements:
+        return Wanted(term.topology_key, term.selector, None)
+    chosen = (name for name, labels in known.items() if selects.matches(dict(labels)))
+    return Wanted(term.topology_key, term.selector, frozenset((*term.namespaces, *chosen)))
+
+
+class Incoming:
+    """The pod that is being placed, as the terms of placed pods see it."""
+
+    __slots__ = ("_labels", "_namespace", "_namespace_labels")
+
+    def __init__(self, pod: Pod, snapshot: Snapshot) -> None:
+        self._namespace = pod.key.namespace
+        self._labels = dict(pod.labels)
+        self._namespace_labels = dict(snapshot.namespaces.get(pod.key.namespace, ()))
+
+    def named_by(self, term: PodAffinityTerm, owner: str) -> bool:
+        """Whether a term of a pod in namespace `owner` speaks of it."""
+        if term.selector is None:
+            return False
+        selects = term.namespace_selector
+        names = term.namespaces if term.namespaces or selects is not None else (owner,)
+        inside = self._namespace in names or (
+            selects is not None and selects.matches(self._namespace_labels)
+        )
+        return inside and term.selector.matches(self._labels)
+
+
+class Tally:
+    """Weights of placed pods, added up over each topology domain that they sit in."""
+
+    __slots__ = ("_by_key", "_size")
+
+    def __init__(self, size: int) -> None:
+        """A tally over `size` nodes."""
+        self._size = size
+        self._by_key: dict[str, Sums] = {}
+
+    def add(self, key: str, rows: npt.NDArray[np.int32] | int, weight: int) -> None:
+        """Add a weight for each pod on `rows` to its domain by label `key`."""
+        by_row = self._by_key.get(key)
+        if by_row is None:
+            by_row = self._by_key[key] = np.zeros(self._size, np.float64)
+        np.add.at(by_row, rows, weight)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The topology keys of all weights so far."""
+        return tuple(self._by_key)
+
+    def at(self, key: str, nodes: Nodes) -> Sums:
+        """float64[N]: the sum over each node's domain, exact; 0 where the node lacks the key."""
+        by_row = self._by_key.get(key)
+        if by_row is None:
+            return np.zeros(len(nodes), np.float64)
+        codes = nodes.domains(key)
+        sums = np.bincount(codes, by_row, nodes.domain_count(key))
+        sums[0] = 0
+        return sums[codes]

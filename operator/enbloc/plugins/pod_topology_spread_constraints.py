@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which constraints a pod is spread by, and what each of them counts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.model.node_selection import selected
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector, SpreadConstraint
+from enbloc.model.taints import Effect, Taint, tolerated
+from enbloc.model.workloads import Workloads
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+#: What pods without constraints of their own are spread by, unless the profile says otherwise.
+SYSTEM_DEFAULTS: Final = (
+    SpreadConstraint(HOSTNAME, max_skew=3, hard=False),
+    SpreadConstraint(ZONE, max_skew=5, hard=False),
+)
+_HARD_EFFECTS: Final = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
+
+Rows = npt.NDArray[np.int32]
+
+
+def own_constraints(pod: Pod, *, hard: bool) -> tuple[SpreadConstraint, ...]:
+    """The pod's own constraints of one action, `match_label_keys` merged into their selectors.
+
+    A key that the pod does not carry says nothing; a constraint without a selector stays so, and
+    matches nothing.
+    """
+    return tuple(_merged(each, pod) for each in pod.spec.spread if each.hard is hard)
+
+
+def default_constraints(
+    defaults: Sequence[SpreadConstraint], pod: Pod, workloads: Workloads, *, hard: bool
+) -> tuple[SpreadConstraint, ...]:
+    """The profile's constraints of one action, for what Services and controllers select with it.
+
+    None when nothing selects the pod.
+    """
+    chosen = [each for each in defaults if each.hard is hard]
+    selector = workloads.selector_of(pod) if chosen else None
+    if selector is None or not selector.requirements:
+        return ()
+    return tuple(replace(each, selector=selector, match_label_keys=()) for each in chosen)
+
+
+def _merged(constraint: SpreadConstraint, pod: Pod) -> SpreadConstraint:
+    if constraint.selector is None or not constraint.match_label_keys:
+        return constraint
+    labels = dict(pod.labels)
+    added = (
+        Requirement(key, Operator.IN, (labels[key],))
+        for key in constraint.match_label_keys
+        if key in labels
+    )
+    selector = Selector((*constraint.selector.requirements, *added))
+    return replace(constraint, selector=selector, match_label_keys=())
+
+
+def keys_present(constraints: Sequence[SpreadConstraint], nodes: Nodes) -> Mask:
+    """bool[N]: nodes that carry the topology key of every constraint."""
+    mask = np.ones(len(nodes), np.bool_)
+    for constraint in constraints:
+        mask &= nodes.has_label(constraint.topology_key)
+    return mask
+
+
+def counted(constraint: SpreadConstraint, pod: Pod, nodes: Nodes) -> Mask:
+    """bool[N]: nodes that the constraint's node inclusion policies let count."""
+    mask = np.ones(len(nodes), np.bool_)
+    if constraint.honour_affinity:
+        mask &= selected(pod.spec, nodes)
+    if constraint.honour_taints:
+        mask &= ~nodes.taints_where(lambda taint: _repels(pod, taint))
+    return mask
+
+
+def _repels(pod: Pod, taint: Taint) -> bool:
+    return taint.effect in _HARD_EFFECTS and not tolerated(pod.spec.tolerations, taint)
+
+
+def rows_of(constraint: SpreadConstraint, namespace: str, placed: Placed) -> Rows:
+    """int32[…]: the row of each placed pod that the constraint counts, once per pod."""
+    chosen = placed.matches(constraint.selector) & placed.in_namespaces((namespace,))
+    return placed.row[chosen & ~placed.terminating]
+
+
+def counts(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
+    """Whether the constraint counts a pod, wherever it sits."""
+    if pod.deleting or pod.key.namespace != namespace or constraint.selector is None:
+        return False
+    return constraint.selector.matches(dict(pod.labels))

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""SpreadFilter: where a pod may go without breaking a DoNotSchedule constraint."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.selectors import SpreadConstraint
+from enbloc.model.snapshot import Snapshot
+from enbloc.plugins.pod_topology_spread_constraints import counted, counts, keys_present, rows_of
+
+SKEWED: Final = "node(s) didn't match pod topology spread constraints"
+NO_KEY: Final = f"{SKEWED} (missing required label)"
+
+
+class SpreadFilter:
+    """Counts per domain, kept up as pods come and go. Source: framework.md §9.11."""
+
+    reads: ClassVar[Reads] = Reads.CLUSTER
+    reason: ClassVar[str] = SKEWED
+
+    def __init__(
+        self, pod: Pod, constraints: Sequence[SpreadConstraint], snapshot: Snapshot
+    ) -> None:
+        complete = keys_present(constraints, snapshot.nodes)
+        self._namespace = pod.key.namespace
+        self._tables = [_Table(each, pod, snapshot, complete) for each in constraints]
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """Every constraint's skew stays within its bound; a node without its key is refused."""
+        del pod
+        mask = np.ones(len(nodes), np.bool_)
+        for table in self._tables:
+            mask &= table.allowed()
+        return mask
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """Each refused node counts once, for the first constraint that it breaks."""
+        del pod, nodes
+        reasons: Counter[str] = Counter()
+        left = refused.copy()
+        for table in self._tables:
+            keyless = left & (table.codes == 0)
+            skewed = left & ~keyless & ~table.allowed()
+            for reason, rows in ((NO_KEY, keyless), (SKEWED, skewed)):
+                if rows.any():
+                    reasons[reason] += int(rows.sum())
+                    left &= ~rows
+        return reasons
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that came."""
+        return self._count(pod, row, 1)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that left no more."""
+        return self._count(pod, row, -1)
+
+    def _count(self, pod: Pod, row: int, sign: int) -> bool:
+        changed = False
+        for table in self._tables:
+            if table.counted[row] and counts(table.constraint, self._namespace, pod):
+                table.counts[table.codes[row]] += sign
+                changed = True
+        return changed
+
+
+class _Table:
+    """One constraint's pods, by domain.
+
+    Attributes:
+        codes: intp[N], the domain of each node; 0 = it lacks the key.
+        counted: bool[N], nodes whose pods count.
+        counts: int64[D], by domain.
+    """
+
+    __slots__ = ("_domains", "_room", "codes", "constraint", "counted", "counts")
+
+    def __init__(
+        self, constraint: SpreadConstraint, pod: Pod, snapshot: Snapshot, complete: Mask
+    ) -> None:
+        nodes, key = snapshot.nodes, constraint.topology_key
+        size = nodes.domain_count(key)
+        self.constraint = constraint
+        self.codes = nodes.domains(key).astype(np.intp)
+        self.counted = complete & counted(constraint, pod, nodes)
+        rows = rows_of(constraint, pod.key.namespace, snapshot.placed)
+        rows = rows[self.counted[rows]]
+        self.counts: npt.NDArray[np.int64] = np.bincount(self.codes[rows], minlength=size)
+        self._domains = np.flatnonzero(np.bincount(self.codes[self.counted], minlength=size))
+        self._room = constraint.max_skew - counts(constraint, pod.key.namespace, pod)
+
+    def allowed(self) -> Mask:
+        """bool[N]: one more pod would leave the node's domain within `max_skew` of the minimum.
+
+        The minimum is over the domains that have a counted node; with fewer of them than
+        `min_domains` it is 0.
+        """
+        least = 0
+        if self._domains.size >= self.constraint.min_domains:
+            least = int(self.counts[self._domains].min())
+        allowed = self.counts <= self._room + least
+        allowed[0] = False
+        return allowed[self.codes]

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""SpreadScore: how crowded each node's domains are, by the ScheduleAnyway constraints."""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework.decide import MAX_NODE_SCORE, Scores
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.selectors import SpreadConstraint
+from enbloc.model.snapshot import Snapshot
+from enbloc.plugins.pod_topology_spread_constraints import (
+    HOSTNAME,
+    counted,
+    counts,
+    keys_present,
+    rows_of,
+)
+
+#: The raw score of a node that is not scored; it ends up with 0.
+IGNORED: Final = -1
+
+
+class SpreadScore:
+    """Counts per domain, kept up as pods come and go. Source: framework.md §10.5."""
+
+    reads: ClassVar[Reads] = Reads.CLUSTER
+
+    def __init__(
+        self,
+        pod: Pod,
+        constraints: Sequence[SpreadConstraint],
+        snapshot: Snapshot,
+        *,
+        require_keys: bool,
+    ) -> None:
+        """Count for the class of `pod`; `require_keys` ignores nodes that lack a topology key."""
+        size = len(snapshot.nodes)
+        present = keys_present(constraints, snapshot.nodes)
+        complete = present if require_keys else np.ones(size, np.bool_)
+        self._namespace = pod.key.namespace
+        self._ignored = ~complete
+        self._tables = [_Table(each, pod, snapshot, complete) for each in constraints]
+
+    def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
+        """round(Σ count · ln(domains + 2) + (max_skew − 1)); fewer is better.
+
+        Over the constraints whose key the node has. `domains` are those of the feasible nodes
+        that are not ignored.
+        """
+        del pod
+        candidates = feasible & ~self._ignored
+        total = np.zeros(len(nodes), np.float64)
+        for table in self._tables:
+            total += table.crowding(candidates)
+        whole = np.floor(total)
+        # Go rounds halves away from zero; the difference is exact, adding a half is not.
+        raw = (whole + (total - whole >= 0.5)).astype(np.int64)
+        raw[self._ignored] = IGNORED
+        return raw
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that came."""
+        return self._count(pod, row, 1)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that left no more."""
+        return self._count(pod, row, -1)
+
+    def _count(self, pod: Pod, row: int, sign: int) -> bool:
+        changed = False
+        for table in self._tables:
+            if table.counted[row] and counts(table.constraint, self._namespace, pod):
+                table.counts[table.codes[row]] += sign
+                changed = True
+        return changed
+
+
+class _Table:
+    """One constraint's pods, by domain; each node is a domain of its own for the host name.
+
+    Attributes:
+        codes: intp[N], the domain of each node.
+        counted: bool[N], nodes whose pods count.
+        counts: int64[D], by domain.
+    """
+
+    __slots__ = ("_keyless", "_per_node", "codes", "constraint", "counted", "counts")
+
+    def __init__(
+        self, constraint: SpreadConstraint, pod: Pod, snapshot: Snapshot, complete: Mask
+    ) -> None:
+        nodes, key = snapshot.nodes, constraint.topology_key
+        self.constraint = constraint
+        self._per_node = key == HOSTNAME
+        self._keyless = ~nodes.has_label(key)
+        self.codes: npt.NDArray[np.intp]
+        if self._per_node:
+            self.codes, size = np.arange(len(nodes)), len(nodes)
+            self.counted = np.ones(len(nodes), np.bool_)
+        else:
+            self.codes, size = nodes.domains(key).astype(np.intp), nodes.domain_count(key)
+            self.counted = complete & counted(constraint, pod, nodes)
+        rows = rows_of(constraint, pod.key.namespace, snapshot.placed)
+        rows = rows[self.counted[rows]]
+        self.counts: npt.NDArray[np.int64] = np.bincount(self.codes[rows], minlength=size)
+
+    def crowding(self, candidates: Mask) -> npt.NDArray[np.float64]:
+        """float64[N]: this constraint's part of the raw score; 0 where the node lacks its key."""
+        if self._per_node:
+            domains = int(np.count_nonzero(candidates))
+        else:
+            seen = np.zeros(len(self.counts), np.bool_)
+            seen[self.codes[candidates]] = True
+            domains = int(np.count_nonzero(seen))
+        by_domain = self.counts * math.log(domains + 2) + (self.constraint.max_skew - 1)
+        crowding = by_domain if self._per_node else by_domain[self.codes]
+        crowding[self._keyless] = 0
+        return crowding
+
+
+def normalize(scores: Scores) -> Scores:
+    """100 · (max + min − score) // max over the scored nodes; all 100 when max is 0."""
+    scored = scores != IGNORED
+    if not scored.any():
+        return np.zeros_like(scores)
+    top, low = scores.max(), scores[scored].min()
+    if top == 0:
+        return np.where(scored, MAX_NODE_SCORE, np.zeros_like(scores))
+    return np.where(scored, MAX_NODE_SCORE * (top + low - scores) // top, 0)

@@ -1,0 +1,279 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""InterPodAffinity: whom terms speak of, where that lets a pod go, and what it prefers."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod, PodKey, PodSpec
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
+from enbloc.model.workloads import equals
+from enbloc.plugins.inter_pod_affinity import InterPodAffinity
+from tests.worlds import labelled, nodes, pod, seated
+
+WEB, DB = equals({"app": "web"}), equals({"app": "db"})
+EVERYTHING = Selector()
+NOT_NEAR = "node(s) didn't match pod affinity rules"
+NOT_APART = "node(s) didn't match pod anti-affinity rules"
+UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+def a(app: str, namespace: str = "default", **spec: Any) -> Pod:
+    """A pod with that label `app`, and no others."""
+    facts = {"labels": (("app", app),)} if app else {}
+    return replace(pod(PodSpec(**spec), **facts), key=PodKey(namespace, "pod"))
+
+
+def term(selector: Selector | None, key: str = "zone", **facts: Any) -> PodAffinityTerm:
+    return PodAffinityTerm(key, selector, **facts)
+
+
+def near(*terms: PodAffinityTerm) -> dict[str, Any]:
+    return {"pod_affinity": PodAffinity(required=terms)}
+
+
+def apart(*terms: PodAffinityTerm) -> dict[str, Any]:
+    return {"pod_anti_affinity": PodAffinity(required=terms)}
+
+
+def likes(*terms: tuple[int, PodAffinityTerm]) -> dict[str, Any]:
+    return {"pod_affinity": PodAffinity(preferred=terms)}
+
+
+def dislikes(*terms: tuple[int, PodAffinityTerm]) -> dict[str, Any]:
+    return {"pod_anti_affinity": PodAffinity(preferred=terms)}
+
+
+def table() -> Nodes:
+    """Nodes a and b in zone 1, c in zone 2, and d in none."""
+    return nodes(
+        labelled("a", zone="1", host="a"),
+        labelled("b", zone="1", host="b"),
+        labelled("c", zone="2", host="c"),
+        labelled("d", host="d"),
+    )
+
+
+def verdict(member: Pod, *seats: tuple[Pod, str], **facts: Any) -> str:
+    """The names of the feasible nodes."""
+    snapshot = seated(table(), *seats, **facts)
+    mask = InterPodAffinity().pre_filter(member, snapshot).filter(member, snapshot.nodes)
+    return "".join(name for name, fits in zip("abcd", mask, strict=True) if fits)
+
+
+def scores(
+    member: Pod, *seats: tuple[Pod, str], plugin: InterPodAffinity | None = None, **facts: Any
+) -> list[int]:
+    """The raw scores of the nodes."""
+    snapshot = seated(table(), *seats, **facts)
+    evaluator = (plugin or InterPodAffinity()).pre_score(member, snapshot)
+    assert evaluator is not None
+    return evaluator.score(member, snapshot.nodes).tolist()
+
+
+# ── required affinity ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_goes_where_a_pod_that_it_wants_is() -> None:
+    assert verdict(a("web", **near(term(DB))), (a("db"), "a")) == "ab"
+    assert verdict(a("web", **near(term(DB, "host"))), (a("db"), "a")) == "a"
+
+
+def test_a_pod_that_wants_what_is_nowhere_goes_nowhere() -> None:
+    assert verdict(a("web", **near(term(DB))), (a("web"), "a")) == ""
+
+
+@pytest.mark.parametrize(
+    ("seats", "expected"),
+    [
+        pytest.param([], "abc", id="the first of its kind goes anywhere that has the key"),
+        pytest.param([(a("web"), "c")], "c", id="the second goes to the first"),
+        pytest.param([(a("web"), "d")], "abc", id="one outside every domain is no pair"),
+        pytest.param([(a("web", "elsewhere"), "c")], "abc", id="one of another namespace is none"),
+    ],
+)
+def test_pods_that_want_their_like_can_start_somewhere(
+    seats: list[tuple[Pod, str]], expected: str
+) -> None:
+    assert verdict(a("web", **near(term(WEB))), *seats) == expected
+
+
+def test_the_first_of_a_kind_still_needs_every_key() -> None:
+    both = a("web", **near(term(WEB), term(WEB, "host")))
+
+    assert verdict(both) == "abc"
+
+
+def test_a_pod_that_matches_only_some_of_its_own_terms_cannot_be_the_first() -> None:
+    assert verdict(a("web", **near(term(WEB), term(DB)))) == ""
+
+
+def test_one_pod_must_match_all_terms_at_once() -> None:
+    wanted = a("cache", **near(term(WEB), term(equals({"tier": "x"}))))
+    both = replace(a("web"), labels=(("app", "web"), ("tier", "x")))
+    only_tier = replace(a(""), labels=(("tier", "x"),))
+
+    assert verdict(wanted, (a("web"), "a"), (only_tier, "b")) == ""
+    assert verdict(wanted, (a("web"), "a"), (only_tier, "b"), (both, "c")) == "c"
+
+
+def test_terms_of_several_keys_must_each_hold() -> None:
+    wanted = a("cache", **near(term(DB), term(DB, "host")))
+
+    assert verdict(wanted, (a("db"), "b"), (a("db"), "d")) == "b"
+
+
+def test_terminating_pods_count() -> None:
+    assert verdict(a("web", **near(term(DB))), (replace(a("db"), deleting=True), "c")) == "c"
+
+
+def test_no_selector_wants_no_pod_and_an_empty_one_any() -> None:
+    assert verdict(a("web", **near(term(None))), (a("db"), "a")) == ""
+    assert verdict(a("web", **near(term(EVERYTHING))), (a("db"), "a")) == "ab"
+
+
+# ── namespaces ───────────────────────────────────────────────────────────────────────────────
+
+BLUE = Selector((Requirement("team", Operator.IN, ("blue",)),))
+KNOWN = {"default": (), "x": (("team", "blue"),), "y": (("team", "red"),)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        pytest.param({}, "d", id="neither: its own namespace"),
+        pytest.param({"namespaces": ("x",)}, "a", id="by name"),
+        pytest.param({"namespaces": ("x", "y", "default")}, "abd", id="by several names"),
+        pytest.param({"namespace_selector": BLUE}, "a", id="by the namespace's labels"),
+        pytest.param({"namespace_selector": BLUE, "namespaces": ("y",)}, "ab", id="by either"),
+        pytest.param({"namespace_selector": EVERYTHING}, "abcd", id="{}: all, even unknown ones"),
+    ],
+)
+def test_a_term_speaks_of_pods_in_the_namespaces_that_it_names(
+    facts: dict[str, Any], expected: str
+) -> None:
+    seats = [(a("db", name), node) for name, node in zip(("x", "y", "z", "default"), "abcd",
+                                                         strict=True)]  # fmt: skip
+
+    assert verdict(a("web", **near(term(DB, "host", **facts))), *seats, namespaces=KNOWN) == (
+        expected
+    )
+
+
+def test_others_anti_affinity_reaches_across_namespaces() -> None:
+    member = a("web")
+
+    def refused(**facts: Any) -> bool:
+        other = a("db", "x", **apart(term(WEB, **facts)))
+        return verdict(member, (other, "a"), namespaces=KNOWN) == "cd"
+
+    assert not refused(), "the other's own namespace is x"
+    assert refused(namespaces=("default",))
+    assert refused(namespace_selector=EVERYTHING)
+    assert not refused(namespace_selector=BLUE)
+    member = a("web", "x")
+    assert refused()
+    assert refused(namespace_selector=BLUE)
+    member = a("web", "unknown")
+    assert refused(namespace_selector=EVERYTHING)
+    assert refused(namespace_selector=Selector((Requirement("team", Operator.DOES_NOT_EXIST),)))
+
+
+# ── anti-affinity ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_keeps_apart_from_those_that_it_does_not_want() -> None:
+    assert verdict(a("web", **apart(term(DB))), (a("db"), "a")) == "cd"
+    assert verdict(a("web", **apart(term(DB, "host"))), (a("db"), "a")) == "bcd"
+    assert verdict(a("web", **apart(term(DB))), (a("db"), "d")) == "abcd", "no zone, no pair"
+
+
+def test_each_term_of_anti_affinity_refuses_by_itself() -> None:
+    member = a("web", **apart(term(DB), term(equals({"app": "x"}), "host")))
+
+    assert verdict(member, (a("db"), "c"), (a("x"), "a")) == "bd"
+    assert verdict(member, (a("db"), "c"), (a("db"), "d")) == "abd"
+
+
+def test_a_placed_pod_keeps_away_whom_it_does_not_want() -> None:
+    alone = a("db", **apart(term(WEB)))
+
+    assert verdict(a("web"), (alone, "a")) == "cd"
+    assert verdict(a("cache"), (alone, "a")) == "abcd"
+    assert verdict(a("web"), (a("db", **dislikes((100, term(WEB)))), "a")) == "abcd"
+
+
+def test_the_rules_are_named_in_the_order_in_which_they_are_checked() -> None:
+    member = a("web", **near(term(DB)), **apart(term(equals({"app": "x"}), "host")))
+    snapshot = seated(
+        table(),
+        (a("db"), "a"),
+        (a("x"), "a"),
+        (a("y", **apart(term(WEB, "zone"))), "b"),
+    )
+    evaluator = InterPodAffinity().pre_filter(member, snapshot)
+    mask = evaluator.filter(member, snapshot.nodes)
+
+    assert not mask.any()
+    assert evaluator.explain(member, snapshot.nodes, ~mask) == Counter(
+        {NOT_NEAR: 2, NOT_APART: 1, UNWELCOME: 1}
+    )
+
+
+def test_a_pod_that_nobody_minds_goes_anywhere() -> None:
+    assert verdict(a("web")) == "abcd"
+
+
+# ── preferences ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_pod_that_is_liked_draws_by_its_weight_and_a_disliked_one_repels() -> None:
+    member = a("web", **likes((10, term(DB)), (3, term(DB, "host"))), **dislikes((5, term(WEB))))
+
+    assert scores(member, (a("db"), "a"), (a("db"), "c"), (a("web"), "c")) == [13, 10, 8, 0]
+
+
+def test_placed_pods_draw_by_what_they_want() -> None:
+    assert scores(a("web"), (a("db", **likes((7, term(WEB)))), "a")) == [7, 7, 0, 0]
+    assert scores(a("web"), (a("db", **dislikes((7, term(WEB)))), "a")) == [-7, -7, 0, 0]
+    assert scores(a("web"), (a("db", **near(term(WEB))), "c")) == [0, 0, 1, 0]
+    assert scores(a("web"), (a("db", **apart(term(WEB))), "c")) == [0, 0, 0, 0]
+    assert scores(a("cache"), (a("db", **likes((7, term(WEB)))), "a")) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(0, 0), (1, 2), (100, 200)])
+def test_what_others_require_weighs_as_configured(weight: int, expected: int) -> None:
+    plugin = InterPodAffinity(hard_pod_affinity_weight=weight)
+    wants = a("db", **near(term(WEB)))
+
+    assert scores(a("web"), (wants, "a"), (wants, "b"), plugin=plugin) == [expected] * 2 + [0, 0]
+
+
+def test_others_preferences_may_be_left_out_for_pods_without_their_own() -> None:
+    plugin = InterPodAffinity(ignore_preferred_terms_of_existing_pods=True)
+    other = a("db", **likes((7, term(WEB))))
+    member = a("web", **likes((1, term(DB))))
+
+    assert plugin.pre_score(a("web", **near(term(DB))), seated(table(), (other, "a"))) is None
+    assert scores(member, (other, "a"), plugin=plugin) == [8, 8, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param([0, 0], [0, 0], id="no preference"),
+        pytest.param([7, 7, 7], [0, 0, 0], id="all equal"),
+        pytest.param([-3, 0, 4], [0, 42, 100], id="rounded down"),
+        pytest.param([-7, -7, 0], [0, 0, 100], id="only dislikes"),
+        pytest.param([0, 29, 100], [0, 28, 100], id="in floats, as Go: 100 · 0.29 < 29"),
+        pytest.param([], [], id="no node"),
+    ],
+)
+def test_preferences_normalise_linearly(raw: list[int], expected: list[int]) -> None:
+    assert InterPodAffinity().normalize(np.array(raw, np.int64)).tolist() == expected
