@@ -3,16 +3,22 @@
 """Every in-tree plugin keeps the contract: shape, dtype, repeatable, row by row, no writes."""
 
 import inspect
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enbloc.framework import decide
 from enbloc.framework.decide import Plugin
+from enbloc.framework.points import Point, points_of
 from enbloc.framework.reads import Reads
 from enbloc.framework.testing import check_plugin
+from enbloc.model.nodes import Nodes
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
 from tests.strategies import World, specs, worlds
 from tests.worlds import pod
@@ -23,7 +29,7 @@ every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plu
 
 @every_plugin
 def test_a_plugin_keeps_what_plugins_promise(plugin: Plugin) -> None:
-    check_plugin(plugin, examples=100)
+    check_plugin(plugin, examples=50)
 
 
 @every_plugin
@@ -39,28 +45,56 @@ def test_a_plugin_is_a_frozen_fact_with_its_arguments_as_fields(plugin: Plugin) 
         plugin.anything = 1  # type: ignore[attr-defined]
 
 
+def _evaluators(plugin: Plugin, member: Pod, whole: Nodes) -> Iterator[object]:
+    """The objects that would filter and score this pod."""
+    facts = Snapshot(whole, Placed().snapshot())
+    filters: object = plugin
+    if isinstance(plugin, decide.PreFilter):
+        filters = plugin.pre_filter(member, facts)
+    yield filters.then if isinstance(filters, decide.NodeSet) else filters
+    yield plugin.pre_score(member, facts) if isinstance(plugin, decide.PreScore) else plugin
+
+
 @every_plugin
+@settings(max_examples=50)
 @given(world=worlds(), spec=specs, data=st.data())
 def test_a_mask_and_a_score_of_some_rows_are_those_rows_of_the_whole(
-    plugin: Plugin, world: World, spec: object, data: st.DataObject
+    plugin: Plugin, world: World, spec: PodSpec, data: st.DataObject
 ) -> None:
-    whole, member = world.table().snapshot(), pod(spec)  # type: ignore[arg-type]
+    whole, member = world.table().snapshot(), pod(spec)
     start, stop = sorted(data.draw(st.tuples(st.integers(0, 5), st.integers(0, 5))))
+    filters, scores = _evaluators(plugin, member, whole)
     for rows in (slice(start, stop), np.arange(len(whole))[::-1]):
         part = whole.take(rows)
-        if isinstance(plugin, decide.Filter):
-            assert plugin.reads is not Reads.CLUSTER
-            expected = plugin.filter(member, whole)[rows]
-            assert plugin.filter(member, part).tolist() == expected.tolist()
-        if isinstance(plugin, decide.Score):
-            assert plugin.score(member, part).tolist() == plugin.score(member, whole)[rows].tolist()
+        if isinstance(filters, decide.Filter) and filters.reads is not Reads.CLUSTER:
+            expected = filters.filter(member, whole)[rows]
+            assert filters.filter(member, part).tolist() == expected.tolist()
+        if isinstance(scores, decide.Score) and scores.reads is not Reads.CLUSTER:
+            assert scores.score(member, part).tolist() == scores.score(member, whole)[rows].tolist()
 
 
-def test_the_filters_and_scores_are_found_by_their_protocols() -> None:
-    filters = {plugin.name for plugin in PLUGINS if isinstance(plugin, decide.Filter)}
-    scores = {plugin.name for plugin in PLUGINS if isinstance(plugin, decide.Score)}
+def test_each_plugin_is_asked_at_the_extension_points_of_its_namesake() -> None:
+    """The table of framework.md §7, for what enbloc does already."""
+    at: dict[Point, set[str]] = {point: set() for point in Point}
+    for plugin in PLUGINS:
+        for point in points_of(plugin):
+            at[point].add(plugin.name)
 
-    assert filters == {
-        "NodeAffinity", "NodeName", "NodeResourcesFit", "NodeUnschedulable", "TaintToleration",
+    assert at[Point.PRE_ENQUEUE] == {"GangScheduling", "SchedulingGates"}
+    assert at[Point.QUEUE_SORT] == {"PrioritySort"}
+    assert at[Point.FILTER] >= {
+        "DynamicResources", "NodeAffinity", "NodeDeclaredFeatures", "NodeName", "NodePorts",
+        "NodeResourcesFit", "NodeUnschedulable", "TaintToleration", "VolumeBinding",
     }  # fmt: skip
-    assert scores == {"NodeResourcesFit", "TaintToleration"}
+    assert at[Point.SCORE] >= {
+        "ImageLocality", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit",
+        "TaintToleration",
+    }  # fmt: skip
+    assert at[Point.BIND] == {"DefaultBinder"}
+
+
+@pytest.mark.parametrize(
+    "name", ["DefaultPreemption", "NodeVolumeLimits", "VolumeRestrictions", "VolumeZone"]
+)
+def test_a_name_that_has_no_say_yet_is_asked_nowhere(name: str) -> None:
+    assert points_of(IN_TREE[name]()) == frozenset()

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from enbloc.framework.decide import Scores
 from enbloc.framework.status import Code, Status
 from enbloc.model.node import Node
-from enbloc.model.pods import NodeSelectorTerm, PodSpec
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.plugins.node_affinity import NodeAffinity
@@ -20,6 +22,10 @@ from enbloc.plugins.taint_toleration import TaintToleration
 from tests.worlds import node, nodes, pod, snapshot, spec
 
 GiB = 2**30
+
+
+def fit_score(member: Pod, table: Nodes) -> Scores:
+    return NodeResourcesFit().pre_score(member, snapshot(table)).score(member, table)
 
 
 # ── NodeResourcesFit ─────────────────────────────────────────────────────────────────────────
@@ -73,14 +79,14 @@ def test_the_emptier_node_scores_higher(
 ) -> None:
     table = nodes(node("a", **offers))
 
-    assert NodeResourcesFit().score(pod(spec(**requests)), table).tolist() == [score]
+    assert fit_score(pod(spec(**requests)), table).tolist() == [score]
 
 
 def test_placed_pods_count_in_scores_by_their_defaults() -> None:
     table = nodes(node("a", cpu=1, memory="2000Mi"))
     table.place(0, PodSpec())
 
-    assert NodeResourcesFit().score(pod(PodSpec()), table).tolist() == [80]
+    assert fit_score(pod(PodSpec()), table).tolist() == [80]
 
 
 def test_scores_stay_exact_for_the_largest_machine() -> None:
@@ -88,7 +94,7 @@ def test_scores_stay_exact_for_the_largest_machine() -> None:
     table = nodes(Node("a", allocatable=(("memory", capacity),)))
     tiny = PodSpec(nonzero_cpu=0, nonzero_memory=1)
 
-    assert NodeResourcesFit().score(pod(tiny), table).tolist() == [(capacity - 1) * 100 // capacity]
+    assert fit_score(pod(tiny), table).tolist() == [(capacity - 1) * 100 // capacity]
 
 
 # ── the node object ──────────────────────────────────────────────────────────────────────────

@@ -208,6 +208,7 @@ class Members:
             priority=self._priority(live, classes),
             queue_time=0.0,
             problem=self._problem(live, pending, classes, ours),
+            gates=_gates(live),
         )
         return replace(facts, queue_time=self._queue_time(facts, live))
 
@@ -260,3 +261,9 @@ class Members:
         if len(profiles) > 1:
             return f"members name different schedulers of ours: {', '.join(profiles)}; choose one"
         return ""
+
+
+def _gates(live: list[Pod]) -> tuple[str, ...]:
+    """The names of the scheduling gates of these pods, each once, of the oldest first."""
+    gated = sorted((pod for pod in live if pod.gates), key=lambda pod: pod.seniority)
+    return tuple(dict.fromkeys(gate for pod in gated for gate in pod.gates))

@@ -55,6 +55,7 @@ class GroupFacts:
         roles: a floor for each role that has a minimum.
         members: live members.
         gated: live members that have scheduling gates.
+        gates: the names of their gates, each once, of the oldest member first.
         foreign: unbound live members that name another scheduler, `namespace/name` order.
         succeeded: per role (with "" for members without one), in this incarnation.
         running: live members whose phase is Running.
@@ -79,6 +80,7 @@ class GroupFacts:
     priority: int
     queue_time: float
     problem: str = ""
+    gates: tuple[str, ...] = ()
 
     @property
     def floors(self) -> tuple[Floor, ...]:

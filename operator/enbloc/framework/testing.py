@@ -147,6 +147,8 @@ def _check_filter(plugin: object, pod: Pod, nodes: Nodes, rows: Sequence[int]) -
     evaluator: object = plugin
     if isinstance(plugin, decide.PreFilter):
         evaluator = plugin.pre_filter(pod, _snapshot(nodes))
+    if isinstance(evaluator, decide.NodeSet):
+        evaluator = evaluator.then
     if evaluator is None or isinstance(evaluator, Status):
         return
     if not isinstance(evaluator, decide.Filter):

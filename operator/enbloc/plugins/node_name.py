@@ -20,7 +20,9 @@ class NodeName:
     name: ClassVar[str] = "NodeName"
     reads: ClassVar[Reads] = Reads.SPEC
     reason: ClassVar[str] = "node(s) didn't match the requested node name"
-    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.ADD),)
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),
+    )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """True on the node that the pod demands; everywhere when it demands none."""

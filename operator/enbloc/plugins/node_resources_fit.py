@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeResourcesFit: the node has room for what the pod requests; emptier nodes score higher."""
+"""NodeResourcesFit: the node has room for what the pod requests; scores by how full it gets."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,53 +8,122 @@ from typing import ClassVar
 
 import numpy as np
 
-from enbloc.framework.decide import MAX_NODE_SCORE, Scores
-from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hinting import alone, classes, is_own
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
-from enbloc.model.nodes import Amounts, Mask, Nodes
-from enbloc.model.pods import Pod
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.resources import CPU, MEMORY, PODS
+from enbloc.model.snapshot import Snapshot
+from enbloc.plugins.node_resources_score import (
+    LEAST_ALLOCATED,
+    FullnessScore,
+    scored,
+)
+
+Requests = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class NodeResourcesFit:
-    """Source: framework.md §9.6 and §10.1 (LeastAllocated over cpu and memory, weight 1 each)."""
+    """Source: framework.md §9.6 and §10.1.
+
+    Attributes:
+        ignored_resources: extended resources that are left to somebody else.
+        ignored_resource_groups: prefixes of such, without the slash.
+        strategy: LeastAllocated, MostAllocated or RequestedToCapacityRatio.
+        resources: by which it scores, `(name, weight)`, weight 1 to 100.
+        shape: `(utilisation 0 to 100, score 0 to 10)` for RequestedToCapacityRatio.
+    """
+
+    ignored_resources: frozenset[str] = frozenset()
+    ignored_resource_groups: frozenset[str] = frozenset()
+    strategy: str = LEAST_ALLOCATED
+    resources: tuple[tuple[str, int], ...] = ((CPU, 1), (MEMORY, 1))
+    shape: tuple[tuple[int, int], ...] = ()
 
     name: ClassVar[str] = "NodeResourcesFit"
     reads: ClassVar[Reads] = Reads.NODE
     reason: ClassVar[str] = "Insufficient resources"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
-        ClusterEvent(Resource.POD, Action.DELETE | Action.UPDATE_OTHER),
+        ClusterEvent(Resource.POD, Action.DELETE | Action.UPDATE_SCALE_DOWN),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_ALLOCATABLE | Action.UPDATE_TAINT),
     )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Every requested resource is free; a request of zero always fits."""
         mask = np.ones(len(nodes), np.bool_)
-        for resource, amount in pod.spec.requests:
+        for resource, amount in self._requests(pod.spec):
             mask &= nodes.free(resource) >= amount
         return mask
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Each refused node counts under every resource that it lacks."""
         counts: Counter[str] = Counter()
-        for resource, amount in pod.spec.requests:
+        for resource, amount in self._requests(pod.spec):
             short = int((refused & (nodes.free(resource) < amount)).sum())
             if short:
                 counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] += short
         return counts
 
-    def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        """LeastAllocated: the mean over cpu and memory of what would stay free, in percent."""
-        cpu = nodes.allocatable(CPU)
-        memory = nodes.allocatable(MEMORY)
-        total = _left(cpu, nodes.nonzero_cpu + pod.spec.nonzero_cpu)
-        total += _left(memory, nodes.nonzero_memory + pod.spec.nonzero_memory)
-        counted = (cpu > 0).astype(np.int64) + (memory > 0)
-        return total // np.maximum(counted, 1)
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> FullnessScore:
+        """Never skips: a pod that requests nothing counts by its defaults."""
+        del snapshot
+        return FullnessScore(self.strategy, scored(pod.spec, self.resources), self.shape)
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when room was freed or grew that a pending pod asks for.
+
+        As upstream, any change of taints may also stand for a node that could not be seen when it
+        was added.
+        """
+        if event.resource is Resource.NODE:
+            helps = Action.UPDATE_TAINT in event.action or self._grew(event, facts)
+        elif event.pod is None or is_own(event, facts):
+            helps = True
+        elif Action.DELETE in event.action:
+            helps = event.pod.node != ""
+        else:
+            helps = self._shrank(event.pod, event.old_pod, facts)
+        return Hint.QUEUE if helps else Hint.SKIP
+
+    def _requests(self, spec: PodSpec) -> Requests:
+        """What the node must have free."""
+        if not self.ignored_resources and not self.ignored_resource_groups:
+            return spec.requests
+        return tuple(pair for pair in spec.requests if not self._ignores(pair[0]))
+
+    def _ignores(self, resource: str) -> bool:
+        if not _is_extended(resource):
+            return False
+        group = resource.partition("/")[0]
+        return resource in self.ignored_resources or group in self.ignored_resource_groups
+
+    def _grew(self, event: Happening, facts: GroupFacts) -> bool:
+        """Whether a pending pod fits on the node when empty, and it is new or offers more."""
+        assert event.node is not None, "an event of a node carries the node"
+        new = alone(event.node)
+        old = None if event.old_node is None else alone(event.old_node)
+        for pod in classes(facts):
+            grown = old is None or any(
+                new.allocatable(name)[0] > old.allocatable(name)[0]
+                for name, _ in self._requests(pod.spec)
+            )
+            if grown and self.filter(pod, new)[0]:
+                return True
+        return False
+
+    def _shrank(self, pod: Pod, old: Pod | None, facts: GroupFacts) -> bool:
+        """Whether a placed pod requests less of something that a pending pod requests."""
+        if not pod.node or old is None:
+            return False
+        now, before = dict(pod.spec.requests), dict(old.spec.requests)
+        wanted = {name for each in classes(facts) for name, _ in each.spec.requests}
+        return any(before.get(name, 0) > now.get(name, 0) for name in wanted)
 
 
-def _left(capacity: Amounts, used: Amounts) -> Amounts:
-    """(capacity − used) · 100 // capacity; 0 where there is none or too little."""
-    free = np.maximum(capacity - used, 0)
-    return free * MAX_NODE_SCORE // np.maximum(capacity, 1)
+def _is_extended(resource: str) -> bool:
+    """Whether the name is one of a vendor: a domain other than kubernetes.io, then a slash."""
+    vendor = "/" in resource and "kubernetes.io/" not in resource
+    return vendor and not resource.startswith("requests.")

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hinting import is_own, newly_passes
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
 from enbloc.model.names import TAINT_UNSCHEDULABLE
 from enbloc.model.nodes import Mask, Nodes
@@ -26,6 +28,7 @@ class NodeUnschedulable:
     reason: ClassVar[str] = "node(s) were unschedulable"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),
+        ClusterEvent(Resource.POD, Action.UPDATE_TOLERATION),
     )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
@@ -33,3 +36,11 @@ class NodeUnschedulable:
         if tolerated(pod.spec.tolerations, _CORDON):
             return np.ones(len(nodes), np.bool_)
         return ~nodes.unschedulable
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when the cordon is lifted, and when an own pod now tolerates cordons."""
+        if event.resource is Resource.NODE:
+            return newly_passes(event, facts, self)
+        pod = event.pod
+        helps = is_own(event, facts) and pod and tolerated(pod.spec.tolerations, _CORDON)
+        return Hint.QUEUE if helps else Hint.SKIP

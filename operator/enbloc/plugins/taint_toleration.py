@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from enbloc.framework.decide import Scores, default_normalize_reversed
-from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hinting import is_own, newly_passes
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
@@ -24,6 +26,7 @@ class TaintToleration:
     reason: ClassVar[str] = "node(s) had untolerated taint(s)"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),
+        ClusterEvent(Resource.POD, Action.UPDATE_TOLERATION),
     )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
@@ -51,3 +54,9 @@ class TaintToleration:
     def normalize(self, scores: Scores) -> Scores:
         """The node with the most untolerated taints gets 0, one without any 100."""
         return default_normalize_reversed(scores)
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when the node's taints are tolerated now and were not, or for an own toleration."""
+        if event.resource is Resource.POD:
+            return Hint.QUEUE if is_own(event, facts) else Hint.SKIP
+        return newly_passes(event, facts, self)

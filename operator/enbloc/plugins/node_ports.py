@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""NodePorts: the host ports that a pod wants are free on its node."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Amounts, Mask, Nodes
+from enbloc.model.pods import HostPort, Pod, PodSpec
+from enbloc.model.snapshot import Snapshot
+
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - the wildcard that pods write; nothing listens here
+
+
+class _FreePorts:
+    """Where the ports that one class of pods wants are free.
+
+    Attributes:
+        wanted: those ports.
+        taken: int64[N], how many pods on each row hold one that conflicts.
+    """
+
+    reads: ClassVar[Reads] = Reads.CLUSTER
+    reason: ClassVar[str] = "node(s) didn't have free ports for the requested pod ports"
+
+    def __init__(self, wanted: tuple[HostPort, ...], taken: Amounts) -> None:
+        self.wanted = wanted
+        self.taken = taken
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """True where no pod holds a port that conflicts."""
+        del pod, nodes
+        return self.taken == 0
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that came."""
+        return self._count(pod, row, 1)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Take off a pod that left."""
+        return self._count(pod, row, -1)
+
+    def _count(self, pod: Pod, row: int, sign: int) -> bool:
+        clash = _clash(self.wanted, pod.spec.host_ports)
+        if clash:
+            self.taken[row] += sign
+        return clash
+
+
+@dataclass(frozen=True)
+class NodePorts:
+    """Source: framework.md §9.5."""
+
+    name: ClassVar[str] = "NodePorts"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.POD, Action.DELETE),
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> _FreePorts | None:
+        """None for a pod that wants no port of its node."""
+        wanted = pod.spec.host_ports
+        if not wanted:
+            return None
+
+        def conflicts(spec: PodSpec) -> bool:
+            return _clash(wanted, spec.host_ports)
+
+        placed = snapshot.placed
+        rows = placed.row[placed.specs_where(conflicts)]
+        taken = np.bincount(rows, minlength=len(snapshot.nodes)).astype(np.int64, copy=False)
+        return _FreePorts(wanted, taken)
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE for a node, and for a pod that leaves its node and held a wanted port."""
+        if event.resource is Resource.NODE:
+            return Hint.QUEUE
+        gone = event.pod
+        if gone is None:
+            return Hint.QUEUE
+        helps = gone.node and any(
+            _clash(pod.spec.host_ports, gone.spec.host_ports) for pod in facts.pending
+        )
+        return Hint.QUEUE if helps else Hint.SKIP
+
+
+def _clash(wanted: tuple[HostPort, ...], held: tuple[HostPort, ...]) -> bool:
+    """Whether any wanted port cannot be had beside those that are held."""
+    return any(
+        want.port == have.port
+        and want.protocol == have.protocol
+        and (want.ip == have.ip or _ANY_ADDRESS in (want.ip, have.ip))
+        for have in held
+        for want in wanted
+    )

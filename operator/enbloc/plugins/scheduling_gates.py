@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""SchedulingGates: a pod with scheduling gates waits until somebody takes them off."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hinting import is_own
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.status import SUCCESS, Status, refuse_for_good
+from enbloc.model.groups import Group
+
+
+@dataclass(frozen=True)
+class SchedulingGates:
+    """Source: framework.md §9.15. A gated member of a gang only does not count towards it."""
+
+    name: ClassVar[str] = "SchedulingGates"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.POD, Action.UPDATE_GATES),)
+
+    def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
+        """Refuse a pod without a group while it has gates, naming them."""
+        del group
+        if not (facts.solo and facts.gates):
+            return SUCCESS
+        return refuse_for_good(f"waiting for scheduling gates: [{' '.join(facts.gates)}]")
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when the gates were taken off one of the group's own pods."""
+        return Hint.QUEUE if is_own(event, facts) else Hint.SKIP
