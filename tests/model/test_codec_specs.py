@@ -114,14 +114,75 @@ def test_a_sidecar_s_resize_counts_too() -> None:
     assert requests_of(made)["cpu"] == 4000
 
 
-def test_a_resize_of_the_pod_level_counts_for_what_it_names() -> None:
-    status = {
-        "resources": {"requests": {"cpu": "2", "memory": "9Gi"}},
-        "allocatedResources": {"cpu": "3"},
-    }
-    spec = {"containers": [container()], "resources": {"requests": {"cpu": "1"}}, "nodeName": "x"}
+@pytest.mark.parametrize(
+    ("reason", "node", "status", "cpu"),
+    [
+        pytest.param("Deferred", "x", {"resources": {"requests": {"cpu": "2"}}}, 2000, id="given"),
+        pytest.param(
+            "Deferred",
+            "x",
+            {"resources": {"requests": {}}, "allocatedResources": {"cpu": "3", "memory": "9Gi"}},
+            3000,
+            id="allocated, for what the pod level names",
+        ),
+        pytest.param(
+            "Infeasible",
+            "x",
+            {"resources": {"requests": {"cpu": "500m"}}, "allocatedResources": {"cpu": "250m"}},
+            500,
+            id="infeasible: the spec counts not",
+        ),
+        pytest.param("Infeasible", "x", {"resources": {}}, 0, id="infeasible, and nothing given"),
+        pytest.param(
+            "Deferred", "x", {"allocatedResources": {"cpu": "3"}}, 1000, id="no status of the pod"
+        ),
+        pytest.param(
+            "Deferred", "", {"resources": {"requests": {"cpu": "2"}}}, 1000, id="not bound"
+        ),
+    ],
+)
+def test_a_resize_of_the_pod_level_counts_for_what_it_names(
+    reason: str, node: str, status: dict[str, Any], cpu: int
+) -> None:
+    condition = {"type": "PodResizePending", "status": "True", "reason": reason}
+    spec = {
+        "containers": [container()], "resources": {"requests": {"cpu": "1"}}, "nodeName": node,
+    }  # fmt: skip
 
-    assert requests_of(read(spec, status)) == {"cpu": 3000, "pods": 1}
+    found = requests_of(read(spec, {**status, "conditions": [condition, {"type": "Ready"}]}))
+
+    assert found == {"pods": 1} | ({"cpu": cpu} if cpu else {})
+
+
+def test_a_status_without_resources_changes_nothing() -> None:
+    statuses = [{"name": "main", "allocatedResources": {"cpu": "9"}}, {"name": "gone"}]
+    spec = {"containers": [container(cpu="1")], "nodeName": "x"}
+
+    assert requests_of(read(spec, {"containerStatuses": statuses}))["cpu"] == 1000
+
+
+def test_devices_and_huge_pages_are_counted_in_whole_units() -> None:
+    asked = {"nvidia.com/gpu": "8", "hugepages-2Mi": "4Mi", "ephemeral-storage": "1500m"}
+
+    assert requests_of(read({"containers": [container(**asked)]})) == {
+        "nvidia.com/gpu": 8, "hugepages-2Mi": 4 * 2**20, "ephemeral-storage": 2, "pods": 1,
+    }  # fmt: skip
+
+
+def test_an_explicit_zero_is_not_a_missing_request() -> None:
+    zero = read({"containers": [container(cpu="0")]}).spec
+    missing = read({"containers": [container()]}).spec
+
+    assert zero.requests == missing.requests == (("pods", 1),)
+    assert (zero.nonzero_cpu, missing.nonzero_cpu) == (0, 100)
+
+
+def test_fit_scores_a_pod_by_its_containers_where_the_pod_level_says_otherwise() -> None:
+    pod_level = {"resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}
+    spec = {"containers": [container(cpu="1", memory="1Mi")]}
+
+    assert read(spec).spec.fit_scored is None
+    assert read(spec | pod_level).spec.fit_scored == (("cpu", 1000), ("memory", 2**20))
 
 
 def test_required_node_affinity_keeps_its_shape() -> None:

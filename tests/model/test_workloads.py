@@ -108,3 +108,14 @@ def test_only_a_change_is_a_change(kind: str) -> None:
     assert not workloads.drop(key)
     assert workloads.version == 3
     assert workloads.selector_of(pod(owner=Owner(kind, "x", "u"), a="2")) is None
+
+
+def test_a_service_that_goes_leaves_the_others() -> None:
+    workloads = Workloads()
+    workloads.put(service("a"), equals({"app": "web"}))
+    workloads.put(service("b"), equals({"tier": "front"}))
+
+    assert workloads.drop(service("a"))
+
+    found = workloads.selector_of(pod(app="web", tier="front"))
+    assert found == Selector((requirement("tier", "front"),))
