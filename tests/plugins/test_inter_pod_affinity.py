@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodKey, PodSpec
@@ -26,8 +28,8 @@ UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 def a(app: str, namespace: str = "default", **spec: Any) -> Pod:
     """A pod with that label `app`, and no others."""
-    facts = {"labels": (("app", app),)} if app else {}
-    return replace(pod(PodSpec(**spec), **facts), key=PodKey(namespace, "pod"))
+    labels = (("app", app),) if app else ()
+    return replace(pod(PodSpec(**spec)), key=PodKey(namespace, "pod"), labels=labels)
 
 
 def term(selector: Selector | None, key: str = "zone", **facts: Any) -> PodAffinityTerm:
@@ -277,3 +279,65 @@ def test_others_preferences_may_be_left_out_for_pods_without_their_own() -> None
 )
 def test_preferences_normalise_linearly(raw: list[int], expected: list[int]) -> None:
     assert InterPodAffinity().normalize(np.array(raw, np.int64)).tolist() == expected
+
+
+# ── pods come and go ─────────────────────────────────────────────────────────────────────────
+
+_keys = st.sampled_from(("zone", "host", "rack"))
+_selectors = st.none() | st.sampled_from((EVERYTHING, WEB, DB))
+_terms = st.builds(
+    PodAffinityTerm,
+    _keys,
+    _selectors,
+    st.sampled_from(((), (), ("x",))),
+    st.sampled_from((None, None, EVERYTHING, BLUE)),
+)
+_sides = st.builds(
+    PodAffinity,
+    st.lists(_terms, max_size=2).map(tuple),
+    st.lists(st.tuples(st.integers(1, 9), _terms), max_size=2).map(tuple),
+)
+_pods = st.builds(
+    a,
+    st.sampled_from(("web", "db", "")),
+    st.sampled_from(("default", "x")),
+    pod_affinity=_sides | st.just(PodAffinity()),
+    pod_anti_affinity=_sides | st.just(PodAffinity()),
+)
+_seats = st.lists(st.tuples(_pods, st.sampled_from("abcd")), max_size=6)
+
+
+@given(member=_pods, before=_seats, arriving=_seats, data=st.data())
+def test_telling_of_pods_that_come_and_go_equals_counting_anew(
+    member: Pod, before: list[tuple[Pod, str]], arriving: list[tuple[Pod, str]], data: st.DataObject
+) -> None:
+    leaving = (
+        data.draw(st.lists(st.sampled_from(range(len(before))), unique=True)) if before else []
+    )
+    first = seated(table(), *before, namespaces=KNOWN)
+    staying = [seat for index, seat in enumerate(before) if index not in leaving]
+    final = seated(table(), *staying, *arriving, namespaces=KNOWN)
+    plugin = InterPodAffinity()
+    told, anew = plugin.pre_filter(member, first), plugin.pre_filter(member, final)
+    told_score, new_score = plugin.pre_score(member, first), plugin.pre_score(member, final)
+    assert told_score is not None
+    assert new_score is not None
+
+    changes = [(before[index], told.removed, told_score.removed) for index in leaving]
+    changes += [(seat, told.placed, told_score.placed) for seat in arriving]
+    for (other, name), tell, tell_score in changes:
+        old_mask = told.filter(member, first.nodes)
+        old_scores = told_score.score(member, first.nodes)
+        if not tell(other, "abcd".index(name)):
+            assert (told.filter(member, first.nodes) == old_mask).all()
+        if not tell_score(other, "abcd".index(name)):
+            assert (told_score.score(member, first.nodes) == old_scores).all()
+
+    mask = anew.filter(member, final.nodes)
+    assert told.filter(member, first.nodes).tolist() == mask.tolist()
+    assert told.explain(member, first.nodes, ~mask) == anew.explain(member, final.nodes, ~mask)
+    assert sum(anew.explain(member, final.nodes, ~mask).values()) == (~mask).sum()
+    assert (
+        told_score.score(member, first.nodes).tolist()
+        == new_score.score(member, final.nodes).tolist()
+    )

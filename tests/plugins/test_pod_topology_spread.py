@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
@@ -21,6 +23,8 @@ from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.model.workloads import WorkloadKey, Workloads, equals
 from enbloc.plugins.pod_topology_spread import PodTopologySpread
 from enbloc.plugins.pod_topology_spread_constraints import HOSTNAME, ZONE
+from enbloc.plugins.pod_topology_spread_filter import SpreadFilter
+from enbloc.plugins.pod_topology_spread_score import SpreadScore
 from tests.worlds import labelled, nodes, pod, seated
 
 WEB = equals({"app": "web"})
@@ -410,3 +414,82 @@ def test_a_pod_that_nothing_spreads_is_not_scored() -> None:
 )
 def test_fewer_pods_normalise_to_more(scores: list[int], expected: list[int]) -> None:
     assert PodTopologySpread().normalize(np.array(scores, np.int64)).tolist() == expected
+
+
+# ── pods come and go ─────────────────────────────────────────────────────────────────────────
+
+_constraints = st.builds(
+    SpreadConstraint,
+    st.sampled_from(("zone", "rack", HOSTNAME)),
+    st.integers(1, 3),
+    st.booleans(),
+    st.none() | st.sampled_from((WEB, EVERY_POD)),
+    st.integers(1, 3),
+    st.sampled_from(((), ("app",))),
+    st.booleans(),
+    st.booleans(),
+)
+_others = st.builds(
+    web,
+    namespace=st.sampled_from(("default", "default", "x")),
+    labels=st.sampled_from(((), (("app", "web"),), (("app", "db"),))),
+    deleting=st.sampled_from((False, False, True)),
+)
+_seats = st.lists(st.tuples(_others, st.sampled_from("abcde")), max_size=8)
+
+
+def varied() -> Nodes:
+    """Five nodes that differ in zones, racks, taints and disks, some without a label."""
+    return nodes(
+        labelled("a", **{"zone": "1", "rack": "x", "disk": "ssd", HOSTNAME: "a"}),
+        labelled("b", **{"zone": "1", "rack": "y", "disk": "ssd", HOSTNAME: "b"}),
+        labelled("c", **{"zone": "2", "rack": "y", HOSTNAME: "c"}),
+        replace(labelled("d", **{"zone": "3", "disk": "ssd", HOSTNAME: "d"}), taints=(Taint("t"),)),
+        labelled("e", rack="z", disk="ssd"),
+    )
+
+
+@given(
+    constraints=st.lists(_constraints, min_size=1, max_size=3),
+    selector=st.sampled_from(((), (("disk", "ssd"),))),
+    before=_seats,
+    arriving=_seats,
+    data=st.data(),
+)
+def test_telling_of_pods_that_come_and_go_equals_counting_anew(
+    constraints: list[SpreadConstraint],
+    selector: tuple[tuple[str, str], ...],
+    before: list[tuple[Pod, str]],
+    arriving: list[tuple[Pod, str]],
+    data: st.DataObject,
+) -> None:
+    leaving = (
+        data.draw(st.lists(st.sampled_from(range(len(before))), unique=True)) if before else []
+    )
+    feasible = np.array(data.draw(st.lists(st.booleans(), min_size=5, max_size=5)))
+    first = seated(varied(), *before)
+    staying = [seat for index, seat in enumerate(before) if index not in leaving]
+    final = seated(varied(), *staying, *arriving)
+    member = web(*constraints, spec={"node_selector": selector})
+    changes = [(before[index], "removed") for index in leaving]
+    changes += [(seat, "placed") for seat in arriving]
+
+    def answer(evaluator: SpreadFilter | SpreadScore, facts: Snapshot) -> list[Any]:
+        if isinstance(evaluator, SpreadScore):
+            return evaluator.score_among(member, facts.nodes, feasible).tolist()
+        mask = evaluator.filter(member, facts.nodes)
+        reasons = evaluator.explain(member, facts.nodes, ~mask)
+        assert sum(reasons.values()) == (~mask).sum()
+        return [mask.tolist(), reasons]
+
+    for make in (PodTopologySpread().pre_filter, PodTopologySpread().pre_score):
+        told, anew = make(member, first), make(member, final)
+        if told is None or anew is None:
+            assert told is anew
+            continue
+        for (other, name), how in changes:
+            old = answer(told, first)
+            tell = told.placed if how == "placed" else told.removed
+            if not tell(other, "abcde".index(name)):
+                assert answer(told, first) == old
+        assert answer(told, first) == answer(anew, final)
