@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node table says what a dict of nodes would say, through every change, cut and copy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +29,43 @@ from tests.strategies import NAMES, RESOURCES, World, demands, nodes_named, requ
 from tests.worlds import node, nodes, spec
 
 GPU = "nvidia.com/gpu"
+IMAGES = ("docker.io/library/a:1", "docker.io/library/b:latest", "registry.example/c@sha256:0")
+FEATURES = ("GuaranteedQoSPodCPUResize", "UserNamespaces")
+COLUMNS: tuple[Callable[[Nodes], npt.NDArray[Any]], ...] = (
+    lambda table: table.free("cpu"),
+    lambda table: table.requested("memory"),
+    lambda table: table.allocatable("cpu"),
+    lambda table: table.nonzero_cpu,
+    lambda table: table.nonzero_memory,
+    lambda table: table.unschedulable,
+    lambda table: table.ready,
+    lambda table: table.domains("zone"),
+    lambda table: table.label("zone", "a"),
+    lambda table: table.has_label("disk"),
+    lambda table: table.image_bytes(IMAGES[0]),
+    lambda table: table.declares(FEATURES[:1]),
+)
+
+pairs = st.dictionaries(
+    st.sampled_from(("zone", "example.com/x")), st.sampled_from(("", "a", "b"))
+).map(lambda found: tuple(sorted(found.items())))
+images = st.dictionaries(st.sampled_from(IMAGES), st.integers(1, 9)).map(
+    lambda found: tuple(sorted(found.items()))
+)
+features = st.sets(st.sampled_from(FEATURES)).map(lambda found: tuple(sorted(found)))
+
+
+def facts_named(name: str) -> st.SearchStrategy[Node]:
+    """Everything that a Node object may say."""
+    return st.builds(
+        lambda node, images, features, annotations: replace(
+            node, images=images, features=features, annotations=annotations
+        ),
+        nodes_named(name),
+        images,
+        features,
+        pairs,
+    )
 
 
 class Model:
@@ -41,6 +81,12 @@ class Model:
         twin.pods = {name: pods.copy() for name, pods in self.pods.items()}
         return twin
 
+    def only(self, names: Collection[str]) -> "Model":
+        part = Model()
+        part.nodes = {name: self.nodes[name] for name in names}
+        part.pods = {name: self.pods[name].copy() for name in names}
+        return part
+
     def check(self, table: Nodes) -> None:
         assert sorted(table.names) == sorted(self.nodes)
         assert len(table) == len(self.nodes)
@@ -50,6 +96,7 @@ class Model:
     def _check_row(self, table: Nodes, row: int, name: str) -> None:
         fact, pods = self.nodes[name], self.pods[name]
         assert table.row(name) == row
+        assert table.node(name) == fact
         for resource in (*RESOURCES, "pods"):
             requested = sum(dict(pod.requests).get(resource, 0) for pod in pods)
             offered = dict(fact.allocatable).get(resource, 0)
@@ -64,6 +111,16 @@ class Model:
         for key in ("zone", "disk", "tier"):
             assert table.has_label(key)[row] == (key in labels)
             assert table.label(key, labels.get(key, "?"))[row] == (key in labels)
+            assert table.label_values(key)[row] == labels.get(key)
+        assert table.labels_of(row) == fact.labels
+        annotations = dict(fact.annotations)
+        for key in ("zone", "example.com/x"):
+            assert table.annotation(key, annotations.get(key, "?"))[row] == (key in annotations)
+            assert table.annotation_values(key)[row] == annotations.get(key)
+        for image in IMAGES:
+            assert table.image_bytes(image)[row] == dict(fact.images).get(image, 0)
+        for wanted in ((), FEATURES[:1], FEATURES[1:], FEATURES):
+            assert table.declares(wanted)[row] == (set(wanted) <= set(fact.features))
         hard: Callable[[Taint], bool] = lambda taint: taint.effect is Effect.NO_EXECUTE  # noqa: E731
         assert table.taints_where(hard)[row] == any(map(hard, fact.taints))
         assert table.count_taints(hard)[row] == sum(map(hard, fact.taints))
@@ -72,14 +129,24 @@ class Model:
 picks = st.integers(0, 59)
 
 
-class TableMachine(RuleBasedStateMachine):
-    """A live table, and snapshots and forks taken from it at any time."""
+@dataclass(frozen=True)
+class Kept:
+    """A table that was derived from another, and what it said then."""
 
-    @initialize(facts=st.tuples(*map(nodes_named, NAMES[:3])), classes=st.tuples(*[demands] * 3))
+    table: Nodes
+    model: Model
+    ours: bool = False
+
+
+class TableMachine(RuleBasedStateMachine):
+    """A live table, and what is derived from it, from that in turn, and let go at any time."""
+
+    @initialize(facts=st.tuples(*map(facts_named, NAMES[:3])), classes=st.tuples(*[demands] * 3))
     def start(self, facts: tuple[Node, ...], classes: tuple[PodSpec, ...]) -> None:
         self.table = Nodes(ResourceSpace())
         self.model = Model()
-        self.kept: list[tuple[Nodes, Model]] = []
+        self.kept: list[Kept] = []
+        self.arrays: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
         self.classes = classes
         for fact in facts:
             self.put(fact)
@@ -87,10 +154,17 @@ class TableMachine(RuleBasedStateMachine):
     def some_row(self, pick: int) -> int:
         return pick % len(self.table)
 
-    @rule(node=st.sampled_from(NAMES).flatmap(nodes_named))
+    def some_table(self, pick: int) -> tuple[Nodes, Model]:
+        """The live one, or one that is kept."""
+        which = pick % (len(self.kept) + 1)
+        if which == len(self.kept):
+            return self.table, self.model
+        return self.kept[which].table, self.kept[which].model
+
+    @rule(node=st.sampled_from(NAMES).flatmap(facts_named))
     def put(self, node: Node) -> None:
         old = self.model.nodes.get(node.name)
-        before = self.table.version
+        before, images_before = self.table.version, self.table.images_version
         change = self.table.put(node)
         self.model.nodes[node.name] = node
         self.model.pods.setdefault(node.name, [])
@@ -101,7 +175,17 @@ class TableMachine(RuleBasedStateMachine):
             assert (NodeChange.TAINTS in change) == (old.taints != node.taints)
             assert (NodeChange.UNSCHEDULABLE in change) == (old.unschedulable != node.unschedulable)
             assert (NodeChange.READY in change) == (old.ready != node.ready)
-        assert (self.table.version > before) == bool(change)
+            assert (NodeChange.IMAGES in change) == (old.images != node.images)
+            assert (NodeChange.FEATURES in change) == (old.features != node.features)
+            assert (NodeChange.ANNOTATIONS in change) == (old.annotations != node.annotations)
+        assert (self.table.version > before) == bool(change & ~NodeChange.IMAGES)
+        of_images = NodeChange.ADDED | NodeChange.IMAGES
+        assert (self.table.images_version > images_before) == bool(change & of_images)
+
+    @rule(pick=picks, images=images)
+    def put_images(self, pick: int, images: tuple[tuple[str, int], ...]) -> None:
+        name = self.table.names[self.some_row(pick)]
+        self.put(replace(self.model.nodes[name], images=images))
 
     @precondition(lambda self: len(self.table) > 1)
     @rule(pick=picks)
@@ -136,27 +220,64 @@ class TableMachine(RuleBasedStateMachine):
         assert row is not None
         self.table.place(row, self.model.pods[name].pop(), -1)
 
-    @rule()
-    def snapshot(self) -> None:
-        self.kept.append((self.table.snapshot(), self.model.copy()))
+    @rule(of=picks)
+    def snapshot(self, of: int) -> None:
+        table, model = self.some_table(of)
+        self.kept.append(Kept(table.snapshot(), model.copy()))
 
-    @precondition(lambda self: bool(self.kept))
-    @rule(which=picks, pick=picks, of=picks)
-    def fork(self, which: int, pick: int, of: int) -> None:
-        source, seen = self.kept[which % len(self.kept)]
-        fork, model, pod = source.fork(), seen.copy(), self.classes[of % 3]
-        row = pick % len(fork)
-        fork.place(row, pod)
-        model.pods[fork.names[row]].append(pod)
-        self.kept.append((fork, model))
+    @rule(of=picks)
+    def fork(self, of: int) -> None:
+        table, model = self.some_table(of)
+        self.kept.append(Kept(table.fork(), model.copy(), ours=True))
+
+    @rule(of=picks, rows=st.lists(st.integers(0, 4), unique=True), start=st.integers(0, 3))
+    def take(self, of: int, rows: list[int], start: int) -> None:
+        table, model = self.some_table(of)
+        chosen = np.array([row for row in rows if row < len(table)], np.int64)
+        for part in (table.take(chosen), table.take(slice(start, start + 2))):
+            self.kept.append(Kept(part, model.only(part.names)))
+
+    @precondition(lambda self: any(kept.ours and len(kept.table) for kept in self.kept))
+    @rule(which=picks, pick=picks, of=picks, sign=st.sampled_from((1, 1, -1)))
+    def place_on_a_fork(self, which: int, pick: int, of: int, sign: int) -> None:
+        forks = [kept for kept in self.kept if kept.ours and len(kept.table)]
+        fork = forks[which % len(forks)]
+        row = pick % len(fork.table)
+        pods = fork.model.pods[fork.table.names[row]]
+        if sign > 0:
+            fork.table.place(row, self.classes[of % 3])
+            pods.append(self.classes[of % 3])
+        elif pods:
+            fork.table.place(row, pods.pop(), -1)
+
+    @precondition(lambda self: self.kept)
+    @rule(which=picks)
+    def let_go(self, which: int) -> None:
+        del self.kept[which % len(self.kept)]
+
+    @rule(of=picks)
+    def hold_arrays(self, of: int) -> None:
+        table, _ = self.some_table(of)
+        arrays = [column(table) for column in COLUMNS]
+        self.arrays += [(array, array.copy()) for array in arrays]
 
     @invariant()
     def the_table_says_what_the_model_says(self) -> None:
         self.model.check(self.table)
 
+    @invariant()
+    def what_was_derived_says_what_it_said(self) -> None:
+        for kept in self.kept:
+            assert sorted(kept.table.names) == sorted(kept.model.nodes)
+        if self.kept:
+            kept = self.kept[-1]
+            kept.model.check(kept.table)
+
     def teardown(self) -> None:
-        for table, model in getattr(self, "kept", []):
-            model.check(table)
+        for kept in getattr(self, "kept", []):
+            kept.model.check(kept.table)
+        for array, seen in getattr(self, "arrays", []):
+            assert np.array_equal(array, seen)
 
 
 TestTable = TableMachine.TestCase
@@ -189,6 +310,7 @@ def assert_same(part: Nodes, whole: Nodes, chosen: Rows, requirement: Requiremen
         assert part.row(whole.names[row]) == place
     for name in set(whole.names) - set(part.names):
         assert part.row(name) is None
+        assert part.node(name) is None
     assert (part.named(NAMES[:2]) == whole.named(NAMES[:2])[rows]).all()
     assert (part.matches(requirement) == whole.matches(requirement)[rows]).all()
     for resource in RESOURCES:
@@ -197,7 +319,15 @@ def assert_same(part: Nodes, whole: Nodes, chosen: Rows, requirement: Requiremen
     assert (part.unschedulable == whole.unschedulable[rows]).all()
     assert (part.ready == whole.ready[rows]).all()
     assert (part.nonzero_memory == whole.nonzero_memory[rows]).all()
-    assert (part.has_label("zone") == whole.has_label("zone")[rows]).all()
+    for column in COLUMNS:
+        assert np.array_equal(column(part), column(whole)[rows])
+    assert [part.labels_of(place) for place in range(len(rows))] == [
+        whole.labels_of(row) for row in rows
+    ]
+    values, annotations = whole.label_values("disk"), whole.annotation_values("zone")
+    assert list(part.label_values("disk")) == [values[row] for row in rows]
+    assert list(part.annotation_values("zone")) == [annotations[row] for row in rows]
+    assert part.domain_count("zone") > max(part.domains("zone"), default=0)
 
 
 @given(worlds(), requirements)
@@ -306,14 +436,77 @@ def test_a_label_that_no_node_has() -> None:
     assert table.matches(Requirement("zone", Operator.DOES_NOT_EXIST)).all()
 
 
-def test_labels_that_nobody_has_any_more_are_let_go() -> None:
-    table = nodes(Node("a", labels=(("old", "1"),)))
+def test_a_label_that_was_asked_about_is_kept_up_to_date() -> None:
+    table = nodes(Node("a", labels=(("old", "1"),)), Node("b"))
+    assert table.label("old", "1").tolist() == [True, False]
     table.put(Node("a", labels=(("new", "1"),)))
-    table.snapshot()
-    table.put(Node("a", labels=(("new", "2"),)))
+    table.put(Node("b", labels=(("old", "2"),)))
 
-    assert not table.has_label("old").any()
-    assert table.label("new", "2").all()
+    assert table.label_values("old") == [None, "2"]
+    assert table.label("new", "1").tolist() == [True, False]
+
+
+def test_nodes_of_one_domain_have_one_code() -> None:
+    labels = [(("zone", zone),) if zone else () for zone in ("a", "b", "", "a")]
+    table = nodes(*(Node(f"n{row}", labels=some) for row, some in enumerate(labels)))
+
+    codes = table.domains("zone").tolist()
+
+    assert codes[2] == 0
+    assert codes[0] == codes[3]
+    assert len({0, codes[0], codes[1]}) == 3
+    assert np.bincount(codes, minlength=table.domain_count("zone")).sum() == 4
+    assert table.domains("rack").tolist() == [0, 0, 0, 0]
+    assert table.domain_count("rack") == 1
+
+
+def test_an_image_is_told_by_any_of_its_names() -> None:
+    table = nodes(Node("a", images=(("x:1", 7), ("x@sha256:0", 7))), Node("b"))
+
+    assert table.image_bytes("x:1").tolist() == table.image_bytes("x@sha256:0").tolist() == [7, 0]
+    assert table.image_bytes("y:1").tolist() == [0, 0]
+
+
+def test_more_images_may_be_asked_about_than_are_remembered() -> None:
+    names = [f"image-{number}" for number in range(300)]
+    table = nodes(Node("a", images=tuple((name, 1) for name in sorted(names))), Node("b"))
+
+    assert all(table.image_bytes(name).tolist() == [1, 0] for name in names)
+    assert all(table.image_bytes(name).tolist() == [1, 0] for name in names)
+
+
+def test_images_that_come_and_go_cost_no_version() -> None:
+    table = nodes(Node("a", images=(("x:1", 7),)))
+    version, images_version = table.version, table.images_version
+
+    assert table.put(Node("a", images=(("y:1", 9),))) == NodeChange.IMAGES
+    assert table.version == version
+    assert table.images_version > images_version
+    assert table.image_bytes("x:1").tolist() == [0]
+    assert table.image_bytes("y:1").tolist() == [9]
+
+
+def test_nothing_is_copied_when_nobody_looks_any_more() -> None:
+    table = nodes(node("a", cpu=4), node("b", cpu=4))
+    cells, columns = table._cells, table._columns
+    snapshot = table.snapshot()
+    part = snapshot.take(slice(0, 1))
+    assert np.shares_memory(part._view, table._view)
+    del snapshot, part
+    table.place(0, spec(cpu=1))
+    table.put(node("b", cpu=8))
+
+    assert table._cells is cells
+    assert table._columns is columns
+
+
+def test_a_part_of_a_snapshot_keeps_what_it_looks_at() -> None:
+    table = nodes(node("a", cpu=4), node("b", cpu=4))
+    part = table.snapshot().take(slice(0, 1))
+    table.place(0, spec(cpu=1))
+    table.put(node("a", cpu=8))
+
+    assert part.free("cpu").tolist() == part.allocatable("cpu").tolist() == [4000]
 
 
 def test_a_heartbeat_changes_nothing() -> None:

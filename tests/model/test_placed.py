@@ -2,18 +2,65 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pod table says what a dict of pods would say; snapshots and forks keep what they saw."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Labels, PodAffinity, PodAffinityTerm, Selector
+from tests.strategies import requirements
 from tests.worlds import pod, spec
 
-SPECS = (spec(cpu=1), spec(cpu=2), spec(cpu=2, memory="1Gi"))
+NEAR = PodAffinity(preferred=((1, PodAffinityTerm("zone")),))
+SPECS = (
+    spec(cpu=1),
+    spec(cpu=2),
+    spec(cpu=2, memory="1Gi"),
+    replace(spec(cpu=1), pod_affinity=NEAR),
+    replace(spec(cpu=1), pod_anti_affinity=NEAR),
+)
+SELECTORS = (
+    Selector(),
+    Selector((Requirement("zone", Operator.IN, ("a",)),)),
+    Selector(
+        (
+            Requirement("zone", Operator.NOT_IN, ("a", "b")),
+            Requirement("disk", Operator.EXISTS),
+        )
+    ),
+    Selector((Requirement("tier", Operator.DOES_NOT_EXIST),)),
+)
+COLUMNS: tuple[Callable[[Placed], npt.NDArray[Any]], ...] = (
+    lambda table: table.row,
+    lambda table: table.priority[1:],
+    lambda table: table.terminating,
+    lambda table: table.spec,
+    lambda table: table.namespace,
+)
 Model = dict[PodUID, tuple[Pod, int]]
 
 uids = st.integers(0, 7).map(lambda number: PodUID(f"uid-{number}"))
+labels = st.dictionaries(
+    st.sampled_from(("zone", "disk", "tier")), st.sampled_from(("", "a", "b", "7"))
+).map(lambda found: tuple(sorted(found.items())))
+selectors = st.sampled_from(SELECTORS) | st.builds(
+    Selector, st.lists(requirements, max_size=2).map(tuple)
+)
 
 
 def check(table: Placed, model: Model) -> None:
@@ -32,65 +79,126 @@ def check(table: Placed, model: Model) -> None:
         assert spaces.setdefault(int(table.namespace[place]), namespace) == namespace
     for row in range(4):
         assert sorted(table.on(row)) == sorted(u for u, (_, at) in model.items() if at == row)
+    members = [model[uid][0] for uid in table.uids]
+    check_questions(table, members)
+    check_classes(table, members)
+
+
+def check_questions(table: Placed, members: list[Pod]) -> None:
+    for selector in SELECTORS:
+        found = table.matches(selector).tolist()
+        assert found == [selector.matches(dict(member.labels)) for member in members]
+    assert not table.matches(None).any()
+    for names in ((), ("a",), ("a", "b"), ("nowhere",), ("b", "nowhere")):
+        found = table.in_namespaces(names).tolist()
+        assert found == [member.key.namespace in names for member in members]
+    thirsty: Callable[[PodSpec], bool] = lambda spec: spec.nonzero_cpu > 1000  # noqa: E731
+    assert table.specs_where(thirsty).tolist() == [thirsty(member.spec) for member in members]
+    affine = [member.spec.pod_affinity or member.spec.pod_anti_affinity for member in members]
+    assert table.has_affinity == any(affine)
+
+
+def check_classes(table: Placed, members: list[Pod]) -> None:
+    for mask in (np.ones(len(members), np.bool_), table.matches(SELECTORS[1])):
+        classes = table.classes(mask)
+        seen: list[int] = []
+        for of, namespace, places in classes:
+            assert places.tolist() == sorted(places.tolist())
+            for place in places:
+                assert members[place].spec == of
+                assert members[place].key.namespace == namespace
+            seen += places.tolist()
+        assert sorted(seen) == np.flatnonzero(mask).tolist()
+        assert len({(of, namespace) for of, namespace, _ in classes}) == len(classes)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A table that was derived from another, and what it said then."""
+
+    table: Placed
+    model: Model
+    ours: bool = False
 
 
 class PlacedMachine(RuleBasedStateMachine):
+    """A live table, and what is derived from it, from that in turn, and let go at any time."""
+
     @initialize()
     def start(self) -> None:
         self.table = Placed()
         self.model: Model = {}
-        self.kept: list[tuple[Placed, Model]] = []
+        self.kept: list[Kept] = []
+        self.arrays: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
+
+    def some_table(self, pick: int, *, writable: bool) -> tuple[Placed, Model]:
+        """The live one, or one that is kept."""
+        tables = [(kept.table, kept.model) for kept in self.kept if kept.ours or not writable]
+        tables.append((self.table, self.model))
+        return tables[pick % len(tables)]
 
     @rule(
+        of=st.integers(0, 5),
         uid=uids,
         row=st.integers(0, 3),
-        of=st.sampled_from(SPECS),
+        spec=st.sampled_from(SPECS),
         priority=st.integers(-5, 5),
         deleting=st.booleans(),
         namespace=st.sampled_from(("a", "b")),
+        labels=labels,
     )
     def put(
-        self,
-        uid: PodUID,
-        row: int,
-        of: PodSpec,
-        priority: int,
-        deleting: bool,
-        namespace: str,
+        self, of: int, uid: PodUID, row: int, spec: PodSpec, namespace: str, **facts: Any
     ) -> None:
-        key = PodKey(namespace, uid)
-        member = Pod(key, uid, of, priority=priority, deleting=deleting)
-        self.table.put(member, row)
-        self.model[uid] = (member, row)
+        table, model = self.some_table(of, writable=True)
+        member = Pod(PodKey(namespace, uid), uid, spec, **facts)
+        table.put(member, row)
+        model[uid] = (member, row)
 
-    @rule(uid=uids)
-    def drop(self, uid: PodUID) -> None:
-        self.table.drop(uid)
-        self.model.pop(uid, None)
-        assert self.table.row_of(uid) is None
-        assert self.table.spec_of(uid) is None
-
-    @rule()
-    def snapshot(self) -> None:
-        self.kept.append((self.table.snapshot(), self.model.copy()))
-
-    @rule(uid=uids)
-    def fork(self, uid: PodUID) -> None:
-        fork, model = self.table.fork(), self.model.copy()
-        fork.drop(uid)
+    @rule(of=st.integers(0, 5), uid=uids)
+    def drop(self, of: int, uid: PodUID) -> None:
+        table, model = self.some_table(of, writable=True)
+        table.drop(uid)
         model.pop(uid, None)
-        self.kept.append((fork, model))
+        assert table.row_of(uid) is None
+        assert table.spec_of(uid) is None
+
+    @rule(of=st.integers(0, 5), frozen=st.booleans())
+    def derive(self, of: int, frozen: bool) -> None:
+        table, model = self.some_table(of, writable=False)
+        twin = table.snapshot() if frozen else table.fork()
+        self.kept.append(Kept(twin, model.copy(), ours=not frozen))
+
+    @precondition(lambda self: self.kept)
+    @rule(which=st.integers(0, 5))
+    def let_go(self, which: int) -> None:
+        del self.kept[which % len(self.kept)]
+
+    @rule(of=st.integers(0, 5))
+    def hold_arrays(self, of: int) -> None:
+        table, _ = self.some_table(of, writable=False)
+        arrays = [column(table) for column in COLUMNS]
+        self.arrays += [(array, array.copy()) for array in arrays]
+
+    @rule(of=st.integers(0, 5), selector=selectors)
+    def select(self, of: int, selector: Selector) -> None:
+        table, model = self.some_table(of, writable=False)
+        selected = [selector.matches(dict(model[uid][0].labels)) for uid in table.uids]
+        assert table.matches(selector).tolist() == selected
 
     @invariant()
     def the_table_says_what_the_model_says(self) -> None:
         check(self.table, self.model)
 
     def teardown(self) -> None:
-        for table, model in getattr(self, "kept", []):
-            check(table, model)
+        for kept in getattr(self, "kept", []):
+            check(kept.table, kept.model)
+        for array, seen in getattr(self, "arrays", []):
+            assert np.array_equal(array, seen)
 
 
 TestPlaced = PlacedMachine.TestCase
+TestPlaced.settings = settings(max_examples=60, stateful_step_count=30)
 
 
 def test_a_snapshot_refuses_every_write() -> None:
@@ -113,3 +221,65 @@ def test_the_table_grows_as_long_as_the_cluster() -> None:
 
     assert table.priority.tolist() == list(range(1000))
     assert len(table.on(0)) == 143
+
+
+def test_nothing_is_copied_when_nobody_looks_any_more() -> None:
+    table = Placed()
+    table.put(pod(name="a"), 0)
+    rows, columns = table._row, table._labels
+    snapshot = table.snapshot()
+    held = snapshot.row
+    del snapshot
+    assert np.shares_memory(held, rows)
+    del held
+    table.put(pod(name="b"), 1)
+    table.drop(PodUID("a"))
+
+    assert table._row is rows
+    assert table._labels is columns
+
+
+def test_an_array_outlives_its_table() -> None:
+    table = Placed()
+    table.put(pod(name="a"), 3)
+    held = table.snapshot().row[:1]
+    table.put(pod(name="a"), 5)
+
+    assert held.tolist() == [3]
+    assert table.row.tolist() == [5]
+
+
+def test_each_class_is_asked_once() -> None:
+    table = Placed()
+    for number in range(9):
+        table.put(pod(SPECS[number % 3], name=f"p{number}"), 0)
+    asked: list[PodSpec] = []
+
+    def small(spec: PodSpec) -> bool:
+        asked.append(spec)
+        return spec == SPECS[0]
+
+    assert np.flatnonzero(table.specs_where(small)).tolist() == [0, 3, 6]
+
+    assert asked == list(SPECS[:3])
+
+
+def test_labels_with_a_value_of_its_own_for_each_pod() -> None:
+    def indexed(number: int) -> Labels:
+        return (("index", str(number)), ("job", f"j{number % 3}"))
+
+    table = Placed()
+    for number in range(1000):
+        table.put(pod(name=f"p{number}", labels=indexed(number)), 0)
+    selector = Selector(
+        (
+            Requirement("index", Operator.GT, ("997",)),
+            Requirement("job", Operator.IN, ("j0", "j1")),
+        )
+    )
+    assert np.flatnonzero(table.matches(selector)).tolist() == [999]
+    table.drop(PodUID("p999"))
+    assert not table.matches(selector).any()
+    for number in range(1000, 5000):
+        table.put(pod(name="p0", labels=indexed(number)), 0)
+    assert np.flatnonzero(table.matches(selector)).tolist() == [0]

@@ -46,6 +46,8 @@ class Images:
         self, row: int, old: tuple[tuple[str, int], ...], new: tuple[tuple[str, int], ...]
     ) -> None:
         """Make the images of a row `new`; they were `old`."""
+        if old == new:
+            return
         before, after = dict(old), dict(new)
         for name, size in after.items():
             if before.pop(name, None) != size:

@@ -72,10 +72,6 @@ class Interned(Generic[T]):
         """The values of these rows."""
         return [self._values[code] for code in self.cells[rows].tolist()]
 
-    def named(self, code: int) -> T:
-        """The value that a code stands for."""
-        return self._values[code]
-
     def where(self, predicate: Callable[[T], bool]) -> Mask:
         """bool[D], by code: what `predicate` says of each of the D distinct values."""
         return np.fromiter(map(predicate, self._values), np.bool_, len(self._values))
@@ -92,7 +88,7 @@ class Interned(Generic[T]):
             return cells == codes[0]
         found = np.zeros(len(self._values), np.bool_)
         found[codes] = True
-        return found[cells]
+        return found.take(cells)
 
     def satisfies(self: "Interned[str | None]", requirement: Requirement, rows: Rows) -> Mask:
         """bool[rows]: whether each row's value, as that of a label, satisfies the requirement."""
@@ -106,7 +102,7 @@ class Interned(Generic[T]):
             case Operator.DOES_NOT_EXIST:
                 return self.cells[rows] == 0
             case _:
-                return self.where(requirement.matches)[self.cells[rows]]
+                return self.where(requirement.matches).take(self.cells[rows])
 
     def copy(self, capacity: int) -> "Interned[T]":
         """A column of one's own with the same values, and room for `capacity` rows."""
@@ -124,7 +120,7 @@ class Interned(Generic[T]):
         if 2 * len(kept) <= len(self._values):
             numbers = np.zeros(len(self._values), np.int32)
             numbers[kept] = np.arange(len(kept))
-            self.cells = numbers[self.cells]
+            self.cells = numbers.take(self.cells)
             self._values = [self._values[code] for code in kept]
             self._codes = {value: code for code, value in enumerate(self._values)}
         self._limit = 2 * len(self._values) + _SLACK
@@ -168,14 +164,10 @@ class LabelColumns:
         if row == len(self._rows):
             self._append()
         old = self._rows[row]
-        if old == labels:
-            return
         self._rows[row] = labels
-        kept = {key for key, _ in labels}
-        for key, _ in old:
-            if key not in kept and key in self._columns:
-                self._columns[key].set(row, None)
-        for key, value in labels:
+        if old == labels or not self._columns:
+            return
+        for key, value in {**dict.fromkeys(dict(old)), **dict(labels)}.items():
             column = self._columns.get(key)
             if column is not None:
                 column.set(row, value)
@@ -210,4 +202,5 @@ class LabelColumns:
             for name, value in labels:
                 if name == key:
                     column.set(row, value)
+                    break
         return column

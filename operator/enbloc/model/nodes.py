@@ -109,8 +109,8 @@ class Nodes:
 
     def node(self, name: str) -> Node | None:
         """What the object of that name says; None if it has no row here."""
-        row = self._columns.index.get(name)
-        return None if row is None else self._columns.objects[row]
+        row = self.row(name)
+        return None if row is None else self._columns.objects[self._base_row(row)]
 
     def named(self, names: tuple[str, ...]) -> Mask:
         """bool[N]: nodes that have one of these names."""
@@ -161,8 +161,7 @@ class Nodes:
 
     def labels_of(self, row: int) -> Labels:
         """The labels of one node."""
-        own = self._rows.start + row if isinstance(self._rows, slice) else int(self._rows[row])
-        return self._columns.labels.of(own)
+        return self._columns.labels.of(self._base_row(row))
 
     def label(self, key: str, value: str) -> Mask:
         """bool[N]: nodes whose label `key` is `value`."""
@@ -266,11 +265,15 @@ class Nodes:
             return np.arange(start, stop, step) + first
         return slice(first + start, first + max(start, stop))
 
+    def _base_row(self, row: int) -> int:
+        """The row of the columns that a row of this table stands for."""
+        return self._rows.start + row if isinstance(self._rows, slice) else int(self._rows[row])
+
     def _read(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return _frozen(column[self._rows].copy())
 
     def _asked(self, column: Interned[T], predicate: Callable[[T], bool]) -> Mask:
-        return column.where(predicate)[column.cells[self._rows]]
+        return column.where(predicate).take(column.cells[self._rows])
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 

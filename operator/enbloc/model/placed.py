@@ -111,7 +111,7 @@ class Placed:
     def specs_where(self, predicate: Callable[[PodSpec], bool]) -> Mask:
         """bool[P]: pods for whose class `predicate` holds. It is asked once per class."""
         chosen = self._spec.where(lambda spec: spec is not None and predicate(spec))
-        return chosen[self._spec.cells[self._used]]
+        return chosen.take(self._spec.cells[self._used])
 
     def classes(self, mask: Mask) -> list[tuple[PodSpec, str, npt.NDArray[np.int64]]]:
         """Who is alike among the pods of `mask` (bool[P]): their class, namespace and places.
