@@ -5,6 +5,8 @@
 from dataclasses import replace
 from typing import Any
 
+from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -72,3 +74,13 @@ def seated(table: Nodes, *seats: tuple[Pod, str], **facts: Any) -> Snapshot:
         assert row is not None, f"there is no node {name}"
         placed.put(replace(member, uid=PodUID(f"{index}"), node=name), row)
     return Snapshot(table.snapshot(), placed.snapshot(), **facts)
+
+
+def waiting(*pods: Pod) -> GroupFacts:
+    """The facts of a group whose pending members are these."""
+    key, count = GroupKey("default", "group"), len(pods)
+    return GroupFacts(
+        key=key, group=Group(key, min_member=count), solo=False, pending=pods,
+        total=Floor("", count, count, 0, 0), roles=(), members=count, gated=0, foreign=0, running=0,
+        started=False, incarnation="", priority=0, queue_time=0.0,
+    )  # fmt: skip

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enbloc.framework.hints import Action, Happening, Hint, Resource
+from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodKey, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.workloads import equals
 from enbloc.plugins.inter_pod_affinity import InterPodAffinity
-from tests.worlds import labelled, nodes, pod, seated
+from tests.worlds import labelled, nodes, pod, seated, waiting
 
 WEB, DB = equals({"app": "web"}), equals({"app": "db"})
 EVERYTHING = Selector()
@@ -341,3 +343,124 @@ def test_telling_of_pods_that_come_and_go_equals_counting_anew(
         told_score.score(member, first.nodes).tolist()
         == new_score.score(member, final.nodes).tolist()
     )
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────────
+
+
+def woken(member: Pod, event: Happening) -> bool:
+    """Whether the event is worth another try of a group of that one pod."""
+    plugin = InterPodAffinity()
+    assert any(event.matches(pattern) for pattern in plugin.events), "nobody would ask"
+    return plugin.hint(event, waiting(member)) is Hint.QUEUE
+
+
+def on(node: str, other: Pod) -> Pod:
+    return replace(other, node=node)
+
+
+RENAMED = Happening(
+    Resource.POD, Action.UPDATE_LABEL, pod=on("n", a("db")), old_pod=on("n", a("x"))
+)
+WANTS_DB, SHUNS_DB = a("web", **near(term(DB))), a("web", **apart(term(DB)))
+WANTS_WEB = a("web", **near(term(WEB)))
+
+
+def arrival(other: Pod) -> Happening:
+    return Happening(Resource.POD, Action.ADD, pod=other)
+
+
+def departure(other: Pod) -> Happening:
+    return Happening(Resource.POD, Action.DELETE, pod=other)
+
+
+@pytest.mark.parametrize(
+    ("member", "event", "expected"),
+    [
+        pytest.param(WANTS_DB, arrival(on("n", a("db"))), True, id="whom it wants is placed"),
+        pytest.param(WANTS_DB, arrival(a("db")), False, id="whom it wants waits as well"),
+        pytest.param(WANTS_DB, arrival(on("n", a("x"))), False, id="somebody else is placed"),
+        pytest.param(WANTS_DB, arrival(on("n", a("db", "x"))), False, id="in another namespace"),
+        pytest.param(
+            a("web", **near(term(DB, namespace_selector=BLUE))),
+            arrival(on("n", a("db", "x"))),
+            True,
+            id="in a namespace that may be selected",
+        ),
+        pytest.param(WANTS_DB, RENAMED, True, id="a label makes it one that is wanted"),
+        pytest.param(
+            WANTS_WEB,
+            replace(RENAMED, pod=on("n", a("x")), old_pod=on("n", a("web"))),
+            True,
+            id="a label makes room for the first of its kind",
+        ),
+        pytest.param(a("web", **near(term(None))), RENAMED, False, id="no selector, no pod"),
+        pytest.param(SHUNS_DB, RENAMED, False, id="a label makes it one that is shunned"),
+        pytest.param(
+            SHUNS_DB,
+            replace(RENAMED, pod=on("n", a("x")), old_pod=on("n", a("db"))),
+            True,
+            id="a label makes it one that is not shunned any more",
+        ),
+        pytest.param(SHUNS_DB, replace(RENAMED, old_pod=None), True, id="from which is unknown"),
+        pytest.param(SHUNS_DB, departure(on("n", a("db"))), True, id="whom it shuns leaves"),
+        pytest.param(SHUNS_DB, departure(a("db")), True, id="one that was assumed leaves"),
+        pytest.param(SHUNS_DB, departure(on("n", a("x"))), False, id="somebody else leaves"),
+        pytest.param(SHUNS_DB, Happening(Resource.POD, Action.DELETE), True, id="who is unknown"),
+        pytest.param(
+            a("web"),
+            departure(on("n", a("db", **apart(term(WEB))))),
+            True,
+            id="who shuns it leaves",
+        ),
+        pytest.param(
+            WANTS_WEB, departure(on("n", a("web"))), True, id="the last of its kind may have left"
+        ),
+        pytest.param(WANTS_DB, departure(on("n", a("db"))), False, id="whom it wants leaves"),
+    ],
+)
+def test_a_pod_wakes_whom_it_could_help(member: Pod, event: Happening, *, expected: bool) -> None:
+    assert woken(member, event) is expected
+
+
+def moved(before: Node | None, after: Node | None) -> Happening:
+    action = Action.UPDATE_LABEL if before else Action.ADD
+    return Happening(Resource.NODE, action, node=after, old_node=before)
+
+
+@pytest.mark.parametrize(
+    ("member", "event", "expected"),
+    [
+        pytest.param(WANTS_DB, moved(None, labelled("n", zone="1")), True, id="a node in a zone"),
+        pytest.param(WANTS_DB, moved(None, labelled("n")), False, id="a node in no zone"),
+        pytest.param(SHUNS_DB, moved(None, labelled("n")), True, id="a node apart from all zones"),
+        pytest.param(a("web"), moved(None, labelled("n")), True, id="a node without enemies"),
+        pytest.param(
+            WANTS_DB, moved(labelled("n"), labelled("n", zone="1")), True, id="a zone appears"
+        ),
+        pytest.param(
+            WANTS_DB, moved(labelled("n"), labelled("n", rack="1")), False, id="a rack appears"
+        ),
+        pytest.param(
+            WANTS_DB, moved(labelled("n", zone="1"), labelled("n", zone="2")), True, id="it moves"
+        ),
+        pytest.param(
+            SHUNS_DB, moved(labelled("n", zone="1"), labelled("n")), True, id="a zone disappears"
+        ),
+        pytest.param(
+            SHUNS_DB, moved(labelled("n"), labelled("n", zone="1")), False, id="it joins a zone"
+        ),
+        pytest.param(SHUNS_DB, moved(None, None), True, id="which is unknown"),
+    ],
+)
+def test_a_node_wakes_whom_it_could_help(member: Pod, event: Happening, *, expected: bool) -> None:
+    assert woken(member, event) is expected
+
+
+def test_a_namespace_wakes_whom_its_labels_could_help() -> None:
+    new = Happening(Resource.NAMESPACE, Action.ADD)
+    selecting = a("web", **near(term(DB, namespace_selector=BLUE)))
+
+    assert not woken(WANTS_DB, new)
+    assert woken(selecting, new)
+    assert woken(WANTS_DB, replace(new, action=Action.UPDATE_LABEL))

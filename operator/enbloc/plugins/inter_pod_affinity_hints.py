@@ -22,20 +22,20 @@ def could_help(event: Happening, pod: Pod) -> bool:
         return _node_matters(event, pod)
     # A namespace: only terms that select namespaces see one come, others' may see it change.
     terms = (*pod.spec.pod_affinity.required, *pod.spec.pod_anti_affinity.required)
-    return event.action is not Action.ADD or any(term.namespace_selector for term in terms)
+    return not event.action & Action.ADD or any(term.namespace_selector for term in terms)
 
 
 def _pod_matters(event: Happening, pod: Pod) -> bool:
     other, old = event.pod, event.old_pod
     if other is None:
         return True
-    if not other.node and event.action is not Action.DELETE:
+    if not other.node and not event.action & Action.DELETE:
         return False
     near, apart = pod.spec.pod_affinity.required, pod.spec.pod_anti_affinity.required
     is_near = _all_name(near, pod, other)
-    if event.action is Action.ADD:
+    if event.action & Action.ADD:
         return is_near
-    if event.action is Action.DELETE:
+    if event.action & Action.DELETE:
         # With the last of its like gone, a pod that wants them may be the first again.
         first_again = is_near and _all_name(near, pod, pod)
         others = other.spec.pod_anti_affinity.required
@@ -69,7 +69,7 @@ def _node_matters(event: Happening, pod: Pod) -> bool:
         return True
     now = dict(event.node.labels)
     near = {term.topology_key for term in pod.spec.pod_affinity.required}
-    if event.action is Action.ADD or event.old_node is None:
+    if event.action & Action.ADD or event.old_node is None:
         return near <= now.keys()
     before = dict(event.old_node.labels)
     if any(now.get(key) != value for key, value in before.items()):

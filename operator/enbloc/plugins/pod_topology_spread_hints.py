@@ -29,7 +29,7 @@ def _pod_matters(event: Happening, pod: Pod, constraints: Sequence[SpreadConstra
         return True
     if other.key.namespace != pod.key.namespace:
         return False
-    if not other.node and event.action is not Action.DELETE:
+    if not other.node and not event.action & Action.DELETE:
         return False
     if not pod.spec.spread:
         return bool(constraints)
