@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import ControlPlane
+from tests.e2e.bare import bare_control_plane
 from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World, opened
 
@@ -39,6 +40,12 @@ def sandbox_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox
 @pytest.fixture(scope="session")
 def controlplane_target() -> Iterator[ControlPlaneTarget]:
     with ControlPlane() as cp:
+        yield ControlPlaneTarget(cp)
+
+
+@pytest.fixture(scope="session")
+def bare_target() -> Iterator[ControlPlaneTarget]:
+    with bare_control_plane() as cp:
         yield ControlPlaneTarget(cp)
 
 
