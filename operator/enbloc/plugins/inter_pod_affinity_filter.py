@@ -54,9 +54,9 @@ class AffinityFilter:
         if not placed.has_affinity:
             return
         for spec, owner, places in placed.classes(placed.specs_where(_keeps_others_away)):
-            for term in spec.pod_anti_affinity.required:
-                if self._incoming.named_by(term, owner):
-                    self._unwelcome.add(term.topology_key, placed.row[places], 1)
+            for theirs in spec.pod_anti_affinity.required:
+                if self._incoming.named_by(theirs, owner):
+                    self._unwelcome.add(theirs.topology_key, placed.row[places], 1)
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Near to a pod that matches every affinity term, apart from those of anti-affinity."""

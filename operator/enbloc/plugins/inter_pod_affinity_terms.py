@@ -107,6 +107,6 @@ class Tally:
         if by_row is None:
             return np.zeros(len(nodes), np.float64)
         codes = nodes.domains(key)
-        sums = np.bincount(codes, by_row, nodes.domain_count(key))
+        sums = np.bincount(codes, by_row, nodes.domain_count(key)).astype(np.float64, copy=False)
         sums[0] = 0
         return sums[codes]

@@ -119,7 +119,8 @@ class _Table:
             seen = np.zeros(len(self.counts), np.bool_)
             seen[self.codes[candidates]] = True
             domains = int(np.count_nonzero(seen))
-        by_domain = self.counts * math.log(domains + 2) + (self.constraint.max_skew - 1)
+        by_domain = self.counts.astype(np.float64) * math.log(domains + 2)
+        by_domain += self.constraint.max_skew - 1
         crowding = by_domain if self._per_node else by_domain[self.codes]
         crowding[self._keyless] = 0
         return crowding
