@@ -17,31 +17,36 @@ from enbloc.model.snapshot import Snapshot
 
 _HALF = MAX_NODE_SCORE // 2
 _ALWAYS = (CPU, MEMORY, EPHEMERAL_STORAGE)
+#: Two resources have a formula of their own.
+_PAIR = 2
+
+#: float64[2, N]: without and with the pod.
+Fractions = npt.NDArray[np.float64]
 
 
 class _Balance:
     """How much better balanced a node is with the pod than without it.
 
     Attributes:
-        resources: those that count for the class of pods.
-        added: int64[2, R, 1], what is added to each: nothing, then the pod's requests.
+        added: for each resource that counts, int64[2, 1]: nothing, then what the pod requests.
     """
 
     reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, requests: tuple[tuple[str, int], ...]) -> None:
-        self.resources = tuple(name for name, _ in requests)
-        amounts = [amount for _, amount in requests]
-        self.added = np.array([[0] * len(amounts), amounts], np.int64)[:, :, np.newaxis]
+        self.added = [(name, np.array([[0], [amount]], np.int64)) for name, amount in requests]
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        """50 to 100 when the balance improves, less when it suffers; 75 when it stays."""
+        """50 to 100; 75 when the pod leaves the balance as it is."""
         del pod
-        offered = np.array([nodes.allocatable(name) for name in self.resources])
-        free = np.array([nodes.free(name) for name in self.resources])
-        used = (offered - free) + self.added
-        fractions = np.minimum(used / np.maximum(offered, 1), 1.0)
-        balance = ((1 - _deviation(fractions, offered > 0)) * MAX_NODE_SCORE).astype(np.int64)
+        fractions: list[Fractions] = []
+        offers: list[Mask] = []
+        for resource, added in self.added:
+            offered = nodes.allocatable(resource)
+            used = offered - nodes.free(resource) + added
+            fractions.append(np.minimum(used / np.maximum(offered, 1), 1.0))
+            offers.append(offered > 0)
+        balance = ((1 - _deviation(fractions, offers)) * MAX_NODE_SCORE).astype(np.int64)
         return _HALF + (_HALF + balance[1] - balance[0]) // 2
 
 
@@ -69,28 +74,29 @@ class NodeResourcesBalancedAllocation:
         return _Balance(counted) if any(amount for _, amount in counted) else None
 
 
-def _deviation(fractions: npt.NDArray[np.float64], offered: Mask) -> npt.NDArray[np.float64]:
-    """The standard deviation over the resources that a node offers, 0 for fewer than two.
+def _deviation(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
+    """The standard deviation over the resources that a node offers; 0 for fewer than two.
 
     Args:
-        fractions: float64[2, R, N], 0 to 1.
-        offered: bool[R, N].
-
-    Returns:
-        float64[2, N].
+        fractions: for each resource, without and with the pod, 0 to 1.
+        offers: for each resource, bool[N].
     """
-    highest = np.where(offered, fractions, 0.0).max(axis=1)
-    lowest = np.where(offered, fractions, 1.0).min(axis=1)
-    of_two = np.maximum(highest - lowest, 0.0) / 2
-    if len(offered) <= 2:
-        return of_two
-    counted = offered.sum(axis=0)
-    # Summed one by one: another order could round to another score.
-    total = np.zeros_like(of_two)
-    for index, present in enumerate(offered):
-        total += np.where(present, fractions[:, index], 0.0)
-    mean = total / np.maximum(counted, 1)
-    squares = np.zeros_like(of_two)
-    for index, present in enumerate(offered):
-        squares += np.where(present, (fractions[:, index] - mean) ** 2, 0.0)
-    return np.where(counted > 2, np.sqrt(squares / np.maximum(counted, 1)), of_two)
+    if len(fractions) == _PAIR:
+        first, second = fractions
+        return np.abs(first - second) / 2 * (offers[0] & offers[1])
+    counted = np.sum(offers, axis=0)
+    divisor = np.maximum(counted, 1)
+    # Added up one by one, as upstream does: another order could round to another score.
+    mean = sum(part * offer for part, offer in zip(fractions, offers, strict=True)) / divisor
+    squares = sum((part - mean) ** 2 * offer for part, offer in zip(fractions, offers, strict=True))
+    deviation = np.sqrt(squares / divisor)
+    return np.where(counted == _PAIR, _of_pair(fractions, offers), deviation) * (counted > 1)
+
+
+def _of_pair(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
+    """Half the difference, where just two resources are offered."""
+    highest = np.max([part * offer for part, offer in zip(fractions, offers, strict=True)], axis=0)
+    lowest = np.min(
+        [np.where(offer, part, 1.0) for part, offer in zip(fractions, offers, strict=True)], axis=0
+    )
+    return (highest - lowest) / 2

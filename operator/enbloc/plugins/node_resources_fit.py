@@ -3,8 +3,9 @@
 """NodeResourcesFit: the node has room for what the pod requests; scores by how full it gets."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -17,12 +18,20 @@ from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.resources import CPU, MEMORY, PODS
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.node_resources_score import (
-    LEAST_ALLOCATED,
     FullnessScore,
+    RatioScore,
+    Share,
+    least_allocated,
+    most_allocated,
     scored,
 )
 
 Requests = tuple[tuple[str, int], ...]
+
+_SHARES: Final[Mapping[str, Share]] = {
+    "LeastAllocated": least_allocated,
+    "MostAllocated": most_allocated,
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class NodeResourcesFit:
 
     ignored_resources: frozenset[str] = frozenset()
     ignored_resource_groups: frozenset[str] = frozenset()
-    strategy: str = LEAST_ALLOCATED
+    strategy: str = "LeastAllocated"
     resources: tuple[tuple[str, int], ...] = ((CPU, 1), (MEMORY, 1))
     shape: tuple[tuple[int, int], ...] = ()
 
@@ -67,10 +76,12 @@ class NodeResourcesFit:
                 counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] += short
         return counts
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> FullnessScore:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> FullnessScore | RatioScore:
         """Never skips: a pod that requests nothing counts by its defaults."""
         del snapshot
-        return FullnessScore(self.strategy, scored(pod.spec, self.resources), self.shape)
+        counted = scored(pod.spec, self.resources)
+        share = _SHARES.get(self.strategy)
+        return RatioScore(counted, self.shape) if share is None else FullnessScore(counted, share)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE when room was freed or grew that a pending pod asks for.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeResourcesFit's score: how full the pod would make the node, by one of three strategies."""
+"""NodeResourcesFit's score: how full the pod would make the node, by a strategy."""
 
 from collections.abc import Callable
 from typing import ClassVar, Final, NamedTuple
@@ -14,15 +14,14 @@ from enbloc.model.nodes import Amounts, Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 
-LEAST_ALLOCATED: Final = "LeastAllocated"
-MOST_ALLOCATED: Final = "MostAllocated"
-REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
-
 #: The scores of a configured shape end at 10.
 _SHAPE_SCALE: Final = MAX_NODE_SCORE // 10
 
-#: (capacity, capacity that is safe to divide by, what would be used) → 0 to 100.
-Share = Callable[[Amounts, Amounts, Amounts], Amounts]
+#: (what a node offers, what would be used of it) → 0 to 100; 0 where nothing is offered.
+Share = Callable[[Amounts, Amounts], Amounts]
+
+#: Resources that count though the pod does not request them.
+_ALWAYS: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 class Scored(NamedTuple):
@@ -43,9 +42,6 @@ def scored(spec: PodSpec, resources: tuple[tuple[str, int], ...]) -> tuple[Score
     return tuple(one for one in found if one.request or one.resource in _ALWAYS)
 
 
-_ALWAYS: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
-
-
 class FullnessScore:
     """The weighted mean of what each resource scores, over those that the node offers.
 
@@ -54,51 +50,67 @@ class FullnessScore:
 
     reads: ClassVar[Reads] = Reads.NODE
 
-    def __init__(
-        self, strategy: str, scored: tuple[Scored, ...], shape: tuple[tuple[int, int], ...]
-    ) -> None:
+    def __init__(self, scored: tuple[Scored, ...], share: Share) -> None:
         self._scored = scored
-        self._ratio = strategy == REQUESTED_TO_CAPACITY_RATIO
-        self._share = _ratio(shape) if self._ratio else _SHARES[strategy]
+        self._share = share
+        self._weights = sum(one.weight for one in scored)
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        """0 to 100; by ratio, only resources that score at all enter the mean, which is rounded."""
+        """0 to 100, rounded down."""
+        del pod
+        total = np.zeros(len(nodes), np.int64)
+        weights: int | Amounts = self._weights
+        for resource, weight, request in self._scored:
+            capacity = nodes.allocatable(resource)
+            total += self._share(capacity, _used(nodes, resource) + request) * weight
+            if not capacity.all():
+                weights = weights - (capacity == 0) * weight
+        return total // np.maximum(weights, 1)
+
+
+class RatioScore:
+    """The weighted mean over the resources that score at all, rounded half up.
+
+    Source: framework.md §10.1, RequestedToCapacityRatio.
+    """
+
+    reads: ClassVar[Reads] = Reads.NODE
+
+    def __init__(self, scored: tuple[Scored, ...], shape: tuple[tuple[int, int], ...]) -> None:
+        self._scored = scored
+        self._line = broken_line(tuple((percent, high * _SHAPE_SCALE) for percent, high in shape))
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        """0 to 100."""
         del pod
         total = np.zeros(len(nodes), np.int64)
         weights = np.zeros(len(nodes), np.int64)
         for resource, weight, request in self._scored:
             capacity = nodes.allocatable(resource)
-            share = self._share(capacity, np.maximum(capacity, 1), _used(nodes, resource) + request)
-            counted = share > 0 if self._ratio else capacity > 0
+            percent = most_allocated(capacity, _used(nodes, resource) + request)
+            share = self._line[percent] * (capacity > 0)
             total += share * weight
-            weights += counted * weight
-        if self._ratio:
-            return (2 * total + weights) // np.maximum(2 * weights, 1)
-        return total // np.maximum(weights, 1)
+            weights += (share > 0) * weight
+        return (2 * total + weights) // np.maximum(2 * weights, 1)
+
+
+def least_allocated(capacity: Amounts, used: Amounts) -> Amounts:
+    """What would stay free, in percent."""
+    free = np.maximum(capacity - used, 0)
+    free *= MAX_NODE_SCORE
+    free //= np.maximum(capacity, 1)
+    return free
+
+
+def most_allocated(capacity: Amounts, used: Amounts) -> Amounts:
+    """What would be used, in percent; all of it where there is too little."""
+    taken = np.minimum(used, capacity)
+    taken *= MAX_NODE_SCORE
+    taken //= np.maximum(capacity, 1)
+    return taken
 
 
 def _used(nodes: Nodes, resource: str) -> Amounts:
     if resource == CPU:
         return nodes.nonzero_cpu
     return nodes.nonzero_memory if resource == MEMORY else nodes.requested(resource)
-
-
-def _least(capacity: Amounts, divisor: Amounts, used: Amounts) -> Amounts:
-    return np.maximum(capacity - used, 0) * MAX_NODE_SCORE // divisor
-
-
-def _most(capacity: Amounts, divisor: Amounts, used: Amounts) -> Amounts:
-    return np.minimum(used, capacity) * MAX_NODE_SCORE // divisor
-
-
-def _ratio(shape: tuple[tuple[int, int], ...]) -> Share:
-    line = broken_line(tuple((percent, score * _SHAPE_SCALE) for percent, score in shape))
-
-    def share(capacity: Amounts, divisor: Amounts, used: Amounts) -> Amounts:
-        scores = line[np.minimum(used, capacity) * MAX_NODE_SCORE // divisor]
-        return np.where(capacity > 0, scores, 0)
-
-    return share
-
-
-_SHARES: Final = {LEAST_ALLOCATED: _least, MOST_ALLOCATED: _most}
