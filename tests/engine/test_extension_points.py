@@ -98,7 +98,7 @@ def test_an_error_at_permit_is_tried_again_after_a_pause() -> None:
     cluster.settle()
     assert cluster.condition("g")[1:] == ("SchedulerError", "the database is down")
     answers.pop(0)
-    cluster.settle(seconds=1)
+    cluster.settle(seconds=2)
     assert len(cluster.where()) == 4
 
 
@@ -151,7 +151,7 @@ def test_a_failed_prebind_cancels_the_plan_and_is_tried_again_after_a_pause() ->
     assert CancelPlan(target.plan) in cluster.effects
     assert cluster.condition("g")[1:] == ("SchedulerError", "no volume")
     cluster.tell(PreBound(target.plan, target.uid))  # an old story
-    cluster.settle(seconds=1)
+    cluster.settle(seconds=2)
     assert len(_prepares(cluster)) == 6
 
 

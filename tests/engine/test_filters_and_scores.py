@@ -58,7 +58,7 @@ def test_a_broken_filter_costs_its_group_a_pause_and_nobody_else_anything(
     message = f'plugin "Broken" failed at Filter: {said}'
     assert cluster.condition("g")[1:] == ("SchedulerError", message)
     attempts = cluster.status["g"].attempts
-    cluster.settle(seconds=1)
+    cluster.settle(seconds=2)
     assert cluster.status["g"].attempts == attempts + 1
 
 

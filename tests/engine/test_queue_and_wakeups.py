@@ -147,17 +147,18 @@ def test_an_event_that_cannot_help_costs_no_attempt() -> None:
     assert cluster.status["g"].attempts == attempts
 
 
-def test_a_single_pod_waits_out_its_backoff_and_a_gang_does_not() -> None:
+def test_a_hinted_single_pod_is_tried_early_only_while_nothing_else_is_to_be_done() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=1)
     cluster.pod("blocker", node="n1", scheduler="other")
     cluster.pod("single")
     cluster.settle()
     cluster.delete("blocker")
-    cluster.settle()
-    assert cluster.where("single") == {}
-    cluster.settle(seconds=1)
-    assert len(cluster.where("single")) == 1
+    cluster.pod("busy", spec=spec(cpu=9))
+    cluster.step()
+    assert cluster.where("single") == {}, "another one had its turn first"
+    cluster.step()
+    assert len(cluster.where("single")) == 1, "idle, so the pause is cut short"
 
 
 def test_a_status_that_comes_back_by_the_watch_costs_no_attempt() -> None:

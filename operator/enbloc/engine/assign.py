@@ -3,58 +3,95 @@
 """Assign: which member goes where, tried in order on a fork."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from enbloc.engine.ranking import Ranking
-from enbloc.framework import decide
+from enbloc.engine.ranking import Change, Opinion, Ranking
+from enbloc.engine.rankings import ClassKey, Rankings
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A ranking, and how much of the log it has seen."""
+
+    ranking: Ranking
+    seen: int = 0
 
 
 class Tentative:
     """A private copy of the snapshot on which members are placed one after the other.
 
-    Alike members share one Ranking. A class that found no node once finds none again on this
-    fork, because room only shrinks; plugins that read CLUSTER may open room, so they are asked
-    again.
+    Alike members share one Ranking, which is brought up to date when it is asked for.
+
+    Attributes:
+        profile: whom to ask.
+        snapshot: the cluster as it is.
+
+    Args:
+        kept: rankings of earlier decisions; None = make all anew.
+        epoch: under which they are valid.
     """
 
-    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
-        self._profile = profile
-        self._snapshot = snapshot
-        self.nodes: Nodes = snapshot.nodes.fork()
-        self._signers = [
-            plugin for plugin in profile.plugins if decide.implements(plugin, decide.Sign)
-        ]
-        self._rankings: dict[object, Ranking] = {}
-        self._classes: dict[int, int] = {}
-        self._numbers: dict[PodSpec, int] = {}
-        self._log: list[tuple[Pod, int]] = []
-        self._seen: dict[object, int] = {}
+    def __init__(
+        self,
+        profile: Profile,
+        snapshot: Snapshot,
+        kept: Rankings | None = None,
+        epoch: object = None,
+    ) -> None:
+        self.profile = profile
+        self.snapshot = snapshot
+        self._shared = kept
+        self._classes = kept or Rankings()
+        self._epoch = epoch
+        self._fork: Nodes | None = None
+        self._log: list[Change] = []
+        self._applied = 0
+        self._entries: dict[ClassKey, _Entry] = {}
+        self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
+
+    @property
+    def nodes(self) -> Nodes:
+        """The node table with every placement so far."""
+        if not self._log:
+            return self.snapshot.nodes
+        if self._fork is None:
+            self._fork = self.snapshot.nodes.fork()
+        for change in self._log[self._applied :]:
+            self._fork.place(change.row, change.pod.spec)
+        self._applied = len(self._log)
+        return self._fork
+
+    def key(self, pod: Pod) -> ClassKey:
+        """The class of a pod."""
+        return self._classes.key(pod, self.profile)
+
+    def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
+        """Let what somebody outside said of a class count from now on."""
+        self._opinions[key] = opinions
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.ranking.consult(opinions, self.nodes)
 
     def ranking(self, pod: Pod) -> Ranking:
         """The ranking of the pod's class, up to date with every placement so far."""
-        key = (self._class_of(pod), *(plugin.signature(pod) for plugin in self._signers))
-        ranking = self._rankings.get(key)
-        if ranking is None:
-            ranking = Ranking(pod, self._profile, self._snapshot, self.nodes, self._log)
-            self._rankings[key] = ranking
-        else:
-            for placed, row in self._log[self._seen[key] :]:
-                ranking.placed(placed, row)
-        self._seen[key] = len(self._log)
-        return ranking
-
-    def _class_of(self, pod: Pod) -> int:
-        """A number that pods with equal specs share; comparing is dear, identity is cheap."""
-        known = self._classes.get(id(pod.spec))
-        if known is None:
-            known = self._numbers.setdefault(pod.spec, len(self._numbers))
-            self._classes[id(pod.spec)] = known
-        return known
+        key = self.key(pod)
+        entry = self._entries.get(key)
+        if entry is None:
+            kept = self._shared.take(key, self.snapshot, self._epoch) if self._shared else None
+            entry = _Entry(kept or Ranking(pod, self.profile, self.snapshot))
+            self._entries[key] = entry
+        news = self._log[entry.seen :]
+        if news and not entry.ranking.catch_up(self.nodes, news):
+            entry.ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log)
+            entry.ranking.consult(self._opinions.get(key, ()), self.nodes)
+        entry.seen = len(self._log)
+        return entry.ranking
 
     def place(self, pod: Pod) -> int | None:
         """Put a pod on its best node; the row, or None when no node is feasible."""
@@ -64,9 +101,18 @@ class Tentative:
         return row
 
     def put(self, pod: Pod, row: int) -> None:
-        """Put a pod on a row, feasible or not."""
-        self.nodes.place(row, pod.spec)
-        self._log.append((pod, row))
+        """Put a pod on a row, whatever its ranking says."""
+        self._log.append(Change(pod, row))
+
+    def diagnosis(self, pod: Pod) -> Diagnosis:
+        """Why no node is feasible for the pod's class."""
+        return self.ranking(pod).diagnosis(self.nodes)
+
+    def keep(self) -> None:
+        """Hand the rankings back for the next decision; nothing may be asked of this any more."""
+        if self._shared is not None:
+            for key, entry in self._entries.items():
+                self._shared.give(key, entry.ranking, self._log[: entry.seen], self._epoch)
 
 
 class Outcome:
@@ -76,7 +122,7 @@ class Outcome:
         needed: members of the deficit with their rows, in the order they were placed.
         surplus: members beyond it that fitted as well.
         unplaced: members that did not fit and were not needed.
-        diagnosis: of the first member that did not fit while it was needed; None = all fitted.
+        diagnoses: why members found no node, each different answer once; empty = all fitted.
         failed: the floor could not be met.
     """
 
@@ -84,17 +130,21 @@ class Outcome:
         self.needed: list[tuple[Pod, int]] = []
         self.surplus: list[tuple[Pod, int]] = []
         self.unplaced: list[Pod] = []
-        self.diagnosis: Diagnosis | None = None
+        self.diagnoses: list[Diagnosis] = []
         self.failed = False
 
+    def note(self, diagnosis: Diagnosis) -> None:
+        """A member found no node."""
+        if diagnosis not in self.diagnoses:
+            self.diagnoses.append(diagnosis)
 
-def ordered_pass(facts: GroupFacts, profile: Profile, snapshot: Snapshot) -> Outcome:
+
+def ordered_pass(facts: GroupFacts, tentative: Tentative) -> Outcome:
     """Place the deficit, whole, then whatever else fits, oldest member first.
 
     Each role's deficit is met from members of that role, then the group's from all that are
     left; a member that does not fit is passed over while others can meet the floor in its place.
     """
-    tentative = Tentative(profile, snapshot)
     outcome = Outcome()
     left = list(facts.pending)
     for floor in facts.roles:
@@ -113,8 +163,8 @@ def ordered_pass(facts: GroupFacts, profile: Profile, snapshot: Snapshot) -> Out
             outcome.surplus.append((pod, row))
     kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
     outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
-    if outcome.unplaced and outcome.diagnosis is None:
-        outcome.diagnosis = tentative.ranking(outcome.unplaced[0]).diagnosis()
+    if outcome.unplaced and not outcome.diagnoses:
+        outcome.note(tentative.diagnosis(outcome.unplaced[0]))
     return outcome
 
 
@@ -123,6 +173,7 @@ def _meet(
 ) -> list[Pod]:
     """Place `deficit` of the candidates; give back those that were not tried."""
     wanted = len(outcome.needed) + max(0, deficit)
+    explained: set[int] = set()
     for index, pod in enumerate(candidates):
         if len(outcome.needed) >= wanted:
             return list(candidates[index:])
@@ -131,8 +182,9 @@ def _meet(
             outcome.needed.append((pod, row))
             continue
         outcome.unplaced.append(pod)
-        if outcome.diagnosis is None:
-            outcome.diagnosis = tentative.ranking(pod).diagnosis()
+        if id(pod.spec) not in explained:
+            explained.add(id(pod.spec))
+            outcome.note(tentative.diagnosis(pod))
         if len(outcome.needed) + len(candidates) - index - 1 < wanted:
             break
     outcome.failed = len(outcome.needed) < wanted

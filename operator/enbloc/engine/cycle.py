@@ -4,10 +4,10 @@
 
 from dataclasses import replace
 
-from enbloc.engine.assign import Outcome, ordered_pass
+from enbloc.engine.asking import asked
+from enbloc.engine.assign import Outcome, Tentative, ordered_pass
 from enbloc.engine.explain import short_of, unplaced
 from enbloc.engine.plan import Assignment, Plan, Verdict
-from enbloc.engine.ranking import asked
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -23,8 +23,7 @@ def schedule_group(
     plan_id: str,
     facts: GroupFacts,
     held: tuple[Pod, ...],
-    snapshot: Snapshot,
-    profile: Profile,
+    tentative: Tentative,
 ) -> Plan:
     """Place the deficit of a group, all of it or nothing, and what else of it fits.
 
@@ -32,13 +31,13 @@ def schedule_group(
         plan_id: the identity of the plan, if there will be one.
         facts: the group as it is.
         held: the bound members; what they ask for counts towards minResources.
-        snapshot: the cluster as it is.
-        profile: the plugins that are asked.
+        tentative: the cluster as it is, and the plugins that are asked.
 
     Returns:
         A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
         refused) or ERROR (a plugin failed).
     """
+    snapshot, profile = tentative.snapshot, tentative.profile
     try:
         short = _short(facts, held, snapshot)
         if short:
@@ -49,7 +48,7 @@ def schedule_group(
                 message=short,
                 rejectors=frozenset({GANG_PLUGIN}),
             )
-        outcome = ordered_pass(facts, profile, snapshot)
+        outcome = ordered_pass(facts, tentative)
         plan = _plan(plan_id, facts, outcome, snapshot)
         if plan.verdict is Verdict.UNSCHEDULABLE:
             plan = _post_filtered(plan, facts, snapshot, profile)
@@ -91,16 +90,17 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
 
 def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot) -> Plan:
     wanted = max(facts.total.deficit, sum(floor.deficit for floor in facts.roles))
-    diagnosis = outcome.diagnosis or Diagnosis(nodes=len(snapshot.nodes))
+    diagnoses = outcome.diagnoses or [Diagnosis(nodes=len(snapshot.nodes))]
     placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
     if not placed:
         return Plan(
             plan_id,
             facts.key,
             Verdict.UNSCHEDULABLE,
-            diagnosis=diagnosis,
-            message=unplaced(facts, wanted, len(outcome.needed), diagnosis),
-            rejectors=diagnosis.plugins,
+            diagnosis=diagnoses[0],
+            message=unplaced(facts, wanted, len(outcome.needed), diagnoses),
+            rejectors=frozenset[str]().union(*(each.plugins for each in diagnoses)),
+            pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
         )
     names = snapshot.nodes.names
     assignments = tuple(
@@ -113,6 +113,6 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot)
         facts.key,
         Verdict.PLACED,
         assignments,
-        diagnosis=diagnosis,
-        message=unplaced(facts, 0, 0, diagnosis) if outcome.unplaced else "",
+        diagnosis=diagnoses[0],
+        message=unplaced(facts, 0, 0, diagnoses) if outcome.unplaced else "",
     )

@@ -19,16 +19,19 @@ from dataclasses import replace
 from typing import assert_never
 
 from enbloc.engine import events as happened
+from enbloc.engine.asking import asked
+from enbloc.engine.assign import Tentative
 from enbloc.engine.conditions import PENDING, Saying
+from enbloc.engine.consulting import Consultations
 from enbloc.engine.cycle import GANG_PLUGIN, schedule_group
 from enbloc.engine.effects import Decided, Effect, EventType
 from enbloc.engine.events import Cause, Event, Stream
+from enbloc.engine.gate import fingerprint, gate, own_release
 from enbloc.engine.groups import Groups
 from enbloc.engine.members import Members, solo_key
 from enbloc.engine.plan import Plan, Verdict
 from enbloc.engine.plans import End, Ending, Plans
 from enbloc.engine.queue import Item, Place, SchedulingQueue
-from enbloc.engine.ranking import asked
 from enbloc.engine.report import Reporter
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import ClusterState
@@ -47,6 +50,7 @@ class Engine:
     def __init__(self, profiles: Mapping[str, Profile], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self.log: deque[Event | float] = deque(maxlen=self.settings.log)
+        self._profiles = dict(profiles)
         self._state = ClusterState()
         self._groups = Groups(profiles, self._state.assumed)
         self._sayings: dict[GroupKey, Saying] = {}
@@ -57,6 +61,8 @@ class Engine:
         self._dirty: dict[GroupKey, None] = {}
         self._happenings: list[Happening] = []
         self._missing: dict[GroupKey, float] = {}
+        self._consultations = Consultations()
+        self._answers: dict[GroupKey, None] = {}
         self._decided: list[Effect] = []
         self._plan_count = 0
 
@@ -79,10 +85,6 @@ class Engine:
                 self._pod_seen(pod)
             case happened.PodGone(_, uid):
                 self._pod_gone(uid)
-            case happened.NodeSeen(node):
-                self._happenings += self._state.node_seen(node)
-            case happened.NodeGone(name):
-                self._happenings += self._state.node_gone(name)
             case happened.GroupSeen(group):
                 self._group_seen(group)
             case happened.GroupGone(key, uid):
@@ -91,14 +93,15 @@ class Engine:
                 self._class_changed(name, value)
             case happened.PriorityClassGone(name):
                 self._class_changed(name, None)
-            case happened.NamespaceSeen(name, labels):
-                self._happenings += self._state.namespace_seen(name, labels)
-            case happened.NamespaceGone(name):
-                self._happenings += self._state.namespace_gone(name)
-            case happened.WorkloadSeen(key, selector):
-                self._happenings += self._state.workload_seen(key, selector)
-            case happened.WorkloadGone(key):
-                self._happenings += self._state.workload_gone(key)
+            case (
+                happened.NodeSeen()
+                | happened.NodeGone()
+                | happened.NamespaceSeen()
+                | happened.NamespaceGone()
+                | happened.WorkloadSeen()
+                | happened.WorkloadGone()
+            ):
+                self._happenings += self._state.apply(event)
             case happened.Synced(stream):
                 self._synced(stream)
             case happened.SlotsFree(count):
@@ -114,7 +117,9 @@ class Engine:
                 # The member stays SENT and its room taken; the executor is sending it again.
                 pass
             case happened.Answer():
-                pass
+                ready = self._consultations.answered(event)
+                if ready is not None:
+                    self._answers[ready] = None
             case _:
                 assert_never(event)
 
@@ -209,6 +214,11 @@ class Engine:
             return ()
         self._wake(now)
         self._review(now)
+        for key in self._answers:
+            asking = self._queue.get(key)
+            if asking is not None and asking.place is Place.PARKED:
+                self._queue.activate(asking)
+        self._answers.clear()
         for overdue in self._queue.due(now):
             self._queue.activate(overdue)
         self._plans.permits(now, lambda key: self._groups.facts(self._groups[key]))
@@ -221,6 +231,7 @@ class Engine:
         self._report_missing(now)
         if self.settings.validate:
             self._state.check()
+            self._state.check_rankings(self._profiles)
         return self._drain()
 
     def wakeup(self) -> float | None:
@@ -230,7 +241,7 @@ class Engine:
         """
         if self._unsynced:
             return None
-        if self._dirty or self._happenings or self._plans.happenings or self._plans.endings:
+        if self._dirty or self._happenings or self._answers or self._plans.news:
             return 0.0
         times = (
             self._queue.wakeup(),
@@ -253,14 +264,17 @@ class Engine:
         self._plans.happenings.clear()
         for happening in happenings:
             self._plans.heard(happening)
-            self._queue.wake(happening, now, self._wants)
+            for key in self._queue.wake(happening, now, Profile.wants, self._helps):
+                self._dirty[key] = None
 
-    def _wants(self, item: Item, happening: Happening) -> bool:
+    def _helps(self, item: Item, plugin: str, happening: Happening) -> bool:
+        """Whether an event could help a group that this plugin refused."""
         profile = item.profile
-        return profile is not None and any(
-            profile.wants(name, happening)
-            and profile.hints(name, happening, lambda: self._groups.facts(self._groups[item.key]))
-            for name in item.rejectors
+        members = self._groups.get(item.key)
+        if profile is None or members is None or own_release(item.key, happening):
+            return False
+        return profile.wants(plugin, happening) and profile.hints(
+            plugin, happening, lambda: self._groups.facts(members)
         )
 
     def _activate(self, item: Item, members: Members, facts: GroupFacts) -> None:
@@ -301,6 +315,7 @@ class Engine:
         key = members.key
         self._groups.drop(members)
         self._queue.drop(key)
+        self._consultations.drop(key)
         self._sayings.pop(key, None)
         self._missing.pop(key, None)
         self._reporter.forget_group(key)
@@ -310,13 +325,14 @@ class Engine:
         item = self._item(members)
         if self._plans.of(members.key) is not None:
             return
-        saying = self._gate(members, facts)
+        saying, plugin = gate(self._groups.profile(facts), members.group, facts)
         if facts.group is None and facts.pending:
             self._missing.setdefault(members.key, now + self.settings.missing_grace)
         elif facts.group is not None:
             self._missing.pop(members.key, None)
         if saying is not None:
-            self._queue.park(item)
+            item.profile = self._groups.profile(facts)
+            self._queue.park(item, plugin)
             item.fingerprint = None
             self._sayings[members.key] = saying
             if facts.solo and facts.problem:
@@ -326,8 +342,8 @@ class Engine:
         elif not facts.pending:
             self._queue.park(item)
             item.fingerprint = None
-        elif item.fingerprint != _fingerprint(facts):
-            item.fingerprint = _fingerprint(facts)
+        elif item.fingerprint != fingerprint(facts):
+            item.fingerprint = fingerprint(facts)
             self._sayings[members.key] = PENDING
             self._activate(item, members, facts)
 
@@ -339,28 +355,16 @@ class Engine:
                 item.attempts = members.group.memory.attempts
         return item
 
-    def _gate(self, members: Members, facts: GroupFacts) -> Saying | None:
-        """Why this group may not be tried; None if it may (gangs.md §2.3)."""
-        if facts.problem:
-            return Saying(Reason.INVALID_SPEC, facts.problem)
-        for plugin in self._groups.profile(facts).pre_enqueue:
-            try:
-                status = asked(plugin.name, "PreEnqueue", plugin.pre_enqueue, members.group, facts)
-            except PluginError as error:
-                return Saying(Reason.SCHEDULER_ERROR, str(error))
-            if not status.ok:
-                return Saying(Reason.WAITING_FOR_MEMBERS, status.message)
-        # The quorum is the engine's own rule: no profile can switch it off.
-        return None if facts.quorum else Saying(Reason.WAITING_FOR_MEMBERS, facts.missing())
-
     def _decide(self, item: Item, now: float) -> None:
         members = self._groups[item.key]
         facts = self._groups.facts(members)
         profile = self._groups.profile(facts)
-        self._plan_count += 1
+        plan = self._make_plan(members, facts, profile)
+        if plan is None:
+            return  # extenders are being asked; their answers bring it back
+        self._consultations.drop(item.key)
         item.attempts += 1
         item.last_attempt = now
-        plan = self._make_plan(members, facts, profile)
         if plan.verdict is Verdict.PLACED:
             self._queue.placed(item)
             self._plans.open(plan, profile, facts, now)
@@ -368,7 +372,7 @@ class Engine:
             reason = (
                 Reason.SCHEDULER_ERROR if plan.verdict is Verdict.ERROR else Reason.UNSCHEDULABLE
             )
-            self._refused(members, facts, item, now, Saying(reason, plan.message), plan.rejectors)
+            self._refused(members, facts, now, Saying(reason, plan.message), plan)
         self._decided.append(
             Decided(
                 group=item.key,
@@ -382,31 +386,55 @@ class Engine:
         )
         self._tell(members, self._groups.facts(members))
 
-    def _make_plan(self, members: Members, facts: GroupFacts, profile: Profile) -> Plan:
+    def _make_plan(self, members: Members, facts: GroupFacts, profile: Profile) -> Plan | None:
+        """Decide about a group on the present state; None = extenders must be asked first."""
+        self._plan_count += 1
         plan_id = f"{self.settings.identity}-{self._plan_count}"
         held = tuple(pod for pod in members.pods.values() if pod.bound)
         try:
             snapshot = self._state.snapshot(self._plans.ledgers(profile))
+            # What a ledger or an extender says may change any answer: such rankings are not kept.
+            alone = not profile.reserve and not profile.extenders
+            kept = self._state.rankings if alone else None
+            tentative = Tentative(profile, snapshot, kept, self._state.epoch)
+            if profile.extenders:
+                asks = self._consultations.ask(facts.key, tentative, facts.pending)
+                if asks is not None:
+                    self._decided += asks
+                    return None
         except PluginError as error:
             return Plan(plan_id, facts.key, Verdict.ERROR, message=str(error))
-        return schedule_group(plan_id, facts, held, snapshot, profile)
+        plan = schedule_group(plan_id, facts, held, tentative)
+        if plan.verdict is not Verdict.ERROR:
+            tentative.keep()
+        return plan
 
     def _refused(
         self,
         members: Members,
         facts: GroupFacts,
-        item: Item,
         now: float,
         saying: Saying,
-        rejectors: frozenset[str],
+        who: Plan | Ending | None = None,
     ) -> None:
-        """An attempt failed; the group waits for what could help it."""
+        """An attempt failed; the group waits for what could help it.
+
+        Args:
+            members: the group.
+            facts: what is true of it.
+            now: the engine's clock.
+            saying: why.
+            who: names the plugins that refused; None = nobody did, it was an error.
+        """
+        rejectors, pending = (who.rejectors, who.pending) if who else (frozenset(), frozenset())
         if saying.reason is Reason.UNSCHEDULABLE and not rejectors:
             # A refusal without a plugin's name (no nodes at all) is the cluster's.
             rejectors = frozenset({GANG_PLUGIN})
-        self._queue.failed(item, now, rejectors)
+        item = self._item(members)
+        item.profile = self._groups.profile(facts)
+        self._queue.failed(item, now, rejectors, pending, self._helps)
         self._sayings[members.key] = saying
-        self._reporter.unplaced(facts, self._groups.profile(facts).name, saying)
+        self._reporter.unplaced(facts, item.profile.name, saying)
 
     # ── the end of a plan ────────────────────────────────────────────────────────────────────
 
@@ -426,21 +454,22 @@ class Engine:
         item.fingerprint = None
         if ending.end in (End.REJECTED, End.FAILED):
             reason = Reason.UNSCHEDULABLE if ending.rejectors else Reason.SCHEDULER_ERROR
-            item.fingerprint = _fingerprint(facts)
+            item.fingerprint = fingerprint(facts)
             saying = Saying(reason, ending.message)
-            self._refused(members, facts, item, now, saying, ending.rejectors)
+            self._refused(members, facts, now, saying, ending)
             return
         causes = {cause for cause, _ in open_plan.refusals}
         if Cause.NAMESPACE_TERMINATING in causes:
             # Its pods are being deleted; nothing to tell anyone, nothing to try.
-            item.fingerprint = _fingerprint(facts)
+            item.fingerprint = fingerprint(facts)
         elif Cause.SCHEDULER_ERROR in causes and facts.pending:
             text = next(m for cause, m in open_plan.refusals if cause is Cause.SCHEDULER_ERROR)
-            item.fingerprint = _fingerprint(facts)
+            item.fingerprint = fingerprint(facts)
             saying = Saying(Reason.SCHEDULER_ERROR, f"binding was refused: {text}")
-            self._refused(members, facts, item, now, saying, frozenset())
+            self._refused(members, facts, now, saying)
         else:
             self._queue.succeeded(item)
+        self._queue.decided(item)
         needed = any(assignment.needed for assignment in open_plan.plan.assignments)
         if needed and not facts.deficit and facts.group is not None:
             self._sayings[members.key] = PENDING
@@ -455,7 +484,7 @@ class Engine:
         saying = self._sayings.get(members.key, PENDING)
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:
-            names = ", ".join(sorted(open_plan.waiting_on))
+            names = ", ".join(sorted(open_plan.waits))
             saying = Saying(Reason.WAITING_ON_PERMIT, f"room is reserved; {names} asked to wait")
         binding = open_plan.size if open_plan is not None and open_plan.permitted else 0
         self._reporter.status(members, facts, item, saying, binding)
@@ -469,11 +498,3 @@ class Engine:
             if members is not None:
                 facts = self._groups.facts(members)
                 self._reporter.missing_group(facts, self._groups.profile(facts).name)
-
-
-def _fingerprint(facts: GroupFacts) -> object:
-    """What would make another attempt worthwhile without any event from elsewhere."""
-    resources = facts.group.min_resources if facts.group else ()
-    floors = tuple((floor.role, floor.deficit) for floor in facts.floors)
-    pending = tuple((pod.uid, pod.spec) for pod in facts.pending)
-    return pending, floors, facts.priority, resources

@@ -139,11 +139,16 @@ class PreBound:
 
 @dataclass(frozen=True, slots=True)
 class PreBindFailed:
-    """A PreBind plugin refused or failed."""
+    """A PreBind plugin refused or failed.
+
+    Attributes:
+        plugin: the plugin that refused; its events may help. "" = it failed.
+    """
 
     plan: str
     uid: PodUID
     message: str
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explain: a failed decision in one sentence for people."""
 
+from collections.abc import Sequence
+
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
 from enbloc.model.quantity import render
 
 
-def unplaced(facts: GroupFacts, wanted: int, fitted: int, diagnosis: Diagnosis) -> str:
+def unplaced(facts: GroupFacts, wanted: int, fitted: int, diagnoses: Sequence[Diagnosis]) -> str:
     """Why a plan of `wanted` members failed after `fitted` of them had found a node.
 
-    A pod without a group gets kube-scheduler's own text (framework.md §12.1).
+    A pod without a group gets kube-scheduler's own text (framework.md §12.1); members of
+    different kinds may each have a text of their own.
     """
-    text = diagnosis.text()
+    text = " Another kind of member: ".join(each.text() for each in diagnoses)
     if facts.solo or not wanted:
         return text
     if not fitted:

@@ -48,22 +48,22 @@ class OpenPlan:
         facts: the group as it was when the plan was made: the captured floor.
         seen: the state's foreign_version that the last look (or the plan itself) was made on.
         permitted: Permit has released the group.
-        waiting_on: the Permit plugins that asked to wait.
-        waiting_since: when they did, engine clock.
-        deadline: when a wait at Permit ends, engine clock; None = no wait.
+        reserved_at: when its room was reserved, engine clock.
+        waits: the Permit plugins that asked to wait, and until when.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
     """
 
-    def __init__(self, plan: Plan, profile: Profile, facts: GroupFacts, seen: int) -> None:
+    def __init__(
+        self, plan: Plan, profile: Profile, facts: GroupFacts, seen: int, reserved_at: float
+    ) -> None:
         self.plan = plan
         self.profile = profile
         self.facts = facts
         self.seen = seen
         self.permitted = False
-        self.waiting_on: frozenset[str] = frozenset()
-        self.waiting_since = 0.0
-        self.deadline: float | None = None
+        self.reserved_at = reserved_at
+        self.waits: dict[str, float] = {}
         self.ask_again = False
         self.refusals: list[tuple[Cause, str]] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}

@@ -42,6 +42,7 @@ class Plan:
         diagnosis: of the first member that found no node.
         message: the diagnosis in one sentence; "" when everything fitted, surplus members too.
         rejectors: plugins whose events may help; empty = only time can (an error).
+        pending: those of them that wait for somebody outside; their events bypass the backoff.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Plan:
     diagnosis: Diagnosis = NO_DIAGNOSIS
     message: str = ""
     rejectors: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

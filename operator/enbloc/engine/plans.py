@@ -3,22 +3,22 @@
 """Plans: every open plan, from its reservation to the last settled member (gangs.md §3)."""
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from enbloc.engine.asking import asked
 from enbloc.engine.assign import Tentative
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.open_plan import OpenPlan, Stage
 from enbloc.engine.plan import Assignment, Plan
-from enbloc.engine.ranking import asked
 from enbloc.engine.state import ClusterState
 from enbloc.errors import PluginError
 from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
-from enbloc.framework.status import Code, Status
+from enbloc.framework.status import Code, Status, refuse
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import PLAN_KEY
 from enbloc.model.pods import Pod, PodUID
@@ -29,6 +29,8 @@ LONGEST_PERMIT_SECONDS = 15 * 60.0
 
 #: An annotation set beyond this size makes every later write of the pod fail.
 ANNOTATIONS_LIMIT = 262_144
+
+_REFUSED = refuse("")
 
 _LEAVABLE = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
 
@@ -48,12 +50,14 @@ class Ending:
 
     Attributes:
         rejectors: whose events may help the group; empty = only time can.
+        pending: those of them that wait for somebody outside; their events bypass the backoff.
         message: why, unless everything went well.
     """
 
     open_plan: OpenPlan
     end: End
     rejectors: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
     message: str = ""
 
 
@@ -77,6 +81,11 @@ class Plans:
         self.endings: list[Ending] = []
         self.happenings: list[Happening] = []
 
+    @property
+    def news(self) -> bool:
+        """Something happened that the engine has not looked at."""
+        return bool(self.happenings or self.endings)
+
     def of(self, group: GroupKey) -> OpenPlan | None:
         """The open plan of a group."""
         return self._of_group.get(group)
@@ -97,38 +106,38 @@ class Plans:
         """Reserve a plan: from here on its room is taken."""
         seen = self._state.foreign_version
         self._state.assume(plan.id, plan.assignments)
-        open_plan = OpenPlan(plan, profile, facts, seen)
+        open_plan = OpenPlan(plan, profile, facts, seen, now)
         self._open[plan.id] = self._of_group[plan.group] = open_plan
         self._ask_permit(open_plan, facts, now)
 
     def _ask_permit(self, open_plan: OpenPlan, facts: GroupFacts, now: float) -> None:
+        """Ask every Permit plugin; each that waits has a time of its own (framework.md §3.6)."""
         open_plan.ask_again = False
-        waiting: dict[str, Status] = {}
+        waiting: dict[str, float] = {}
         try:
             for plugin in open_plan.profile.permit:
                 status = asked(plugin.name, "Permit", plugin.permit, open_plan.plan, facts)
                 if status.code is Code.WAIT:
-                    waiting[plugin.name] = status
+                    began = open_plan.waits.get(plugin.name)
+                    waiting[plugin.name] = began or now + self._longest(status, facts)
                 elif not status.ok:
-                    rejectors = frozenset({plugin.name}) if status.rejected else frozenset[str]()
-                    self._forget(open_plan, End.REJECTED, rejectors, status.message)
+                    self._forget(open_plan, End.REJECTED, status.message, plugin.name, status)
                     return
         except PluginError as error:
-            self._forget(open_plan, End.FAILED, frozenset(), str(error))
+            self._forget(open_plan, End.FAILED, str(error))
             return
-        open_plan.waiting_on = frozenset(waiting)
+        open_plan.waits = waiting
         if not waiting:
             self._release(open_plan)
-        elif open_plan.deadline is None:
-            own = facts.group.timeout if facts.group else 0
-            longest = min(float(own or self._default_timeout), LONGEST_PERMIT_SECONDS)
-            asked_for = [status.timeout for status in waiting.values() if status.timeout > 0]
-            open_plan.waiting_since = now
-            open_plan.deadline = now + min((longest, *asked_for))
+
+    def _longest(self, status: Status, facts: GroupFacts) -> float:
+        """For how long a plugin may hold the reservation (seconds)."""
+        own = facts.group.timeout if facts.group else 0
+        longest = min(float(own or self._default_timeout), LONGEST_PERMIT_SECONDS)
+        return min(longest, status.timeout) if status.timeout > 0 else longest
 
     def _release(self, open_plan: OpenPlan) -> None:
         open_plan.permitted = True
-        open_plan.deadline = None
         prepare = bool(open_plan.profile.pre_bind)
         for uid in open_plan.uids:
             open_plan.move(uid, Stage.PREPARING if prepare else Stage.READY)
@@ -141,7 +150,7 @@ class Plans:
         """An event: plugins that hold a group at Permit and named it are asked again."""
         for open_plan in self._open.values():
             wants = open_plan.profile.wants
-            if any(wants(name, happening) for name in open_plan.waiting_on):
+            if any(wants(name, happening) for name in open_plan.waits):
                 open_plan.ask_again = not open_plan.permitted
 
     def permits(self, now: float, facts_of: Callable[[GroupKey], GroupFacts]) -> None:
@@ -153,15 +162,15 @@ class Plans:
                 self._ask_permit(open_plan, facts_of(open_plan.plan.group), now)
             if open_plan.id not in self._open or open_plan.permitted:
                 continue
-            if open_plan.deadline is not None and open_plan.deadline <= now:
-                waited = f"{now - open_plan.waiting_since:g}s"
-                names = ", ".join(sorted(open_plan.waiting_on))
-                text = f"rejected due to timeout after waiting {waited} at plugin {names}"
-                self._forget(open_plan, End.REJECTED, open_plan.waiting_on, text)
+            over = [name for name, deadline in open_plan.waits.items() if deadline <= now]
+            if over:
+                waited = f"{now - open_plan.reserved_at:g}s"
+                text = f"rejected due to timeout after waiting {waited} at plugin {over[0]}"
+                self._forget(open_plan, End.REJECTED, text, over[0])
 
     def deadline(self) -> float | None:
         """When the next wait at Permit is over."""
-        deadlines = [p.deadline for p in self._open.values() if p.deadline is not None]
+        deadlines = (time for p in self._open.values() for time in p.waits.values())
         return min(deadlines, default=None)
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
@@ -190,7 +199,7 @@ class Plans:
         try:
             failed = self._misfits(open_plan)
         except PluginError as error:
-            self._forget(open_plan, End.FAILED, frozenset(), str(error))
+            self._forget(open_plan, End.FAILED, str(error))
             return False
         if failed and not open_plan.started:
             self._forget(open_plan, End.LOOK)
@@ -237,7 +246,7 @@ class Plans:
             case PreBound() if stage is Stage.PREPARING:
                 open_plan.move(answer.uid, Stage.READY)
             case PreBindFailed() if stage is Stage.PREPARING:
-                self._forget(open_plan, End.REJECTED, frozenset(), answer.message)
+                self._forget(open_plan, End.REJECTED, answer.message, answer.plugin)
             case BindRefused() if stage is Stage.SENT:
                 open_plan.refusals.append((answer.cause, answer.message))
                 self._lose(open_plan, answer.uid)
@@ -302,16 +311,27 @@ class Plans:
         self,
         open_plan: OpenPlan,
         end: End,
-        rejectors: Iterable[str] = (),
         message: str = "",
+        plugin: str = "",
+        status: Status = _REFUSED,
     ) -> None:
-        """Give the whole reservation back; nothing of the plan was sent."""
+        """Give the whole reservation back; nothing of the plan was sent.
+
+        Args:
+            open_plan: the plan.
+            end: how it ended.
+            message: why.
+            plugin: who refused it; "" = nobody did.
+            status: with what.
+        """
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
         if open_plan.preparing:
             self.effects.append(CancelPlan(open_plan.id))
         self._lose_unsent(open_plan)
         self._remove(open_plan)
-        self.endings.append(Ending(open_plan, end, frozenset(rejectors), message))
+        rejectors = frozenset({plugin}) if plugin and status.rejected else frozenset[str]()
+        pending = rejectors if status.code is Code.PENDING else frozenset[str]()
+        self.endings.append(Ending(open_plan, end, rejectors, pending, message))
 
     def _remove(self, open_plan: OpenPlan) -> None:
         del self._open[open_plan.id]

@@ -7,22 +7,32 @@
                   ┌──────── a change of its own, a hint (two or more members) ───────┐
                   ▼                                                                  │
     put ──► ACTIVE ──pop──► (decided) ──failed: who refused is known──► WAITING ─────┤
-              ▲                 │  │                                      │ hint     │
-              │                 │  └──failed: an error──► BACKOFF ◄───────┘ (solo)   │
-              └──ready_at───────┼──────────────────────────┘  └─────────────────────-┘
+              ▲   └─empty?─┐    │  │                                      │ hint     │
+              │            ▼    │  └──failed: an error──► BACKOFF ◄───────┘ (solo)   │
+              └──ready_at──┼────┼──────────────────────────┘  └──────────────────────┘
+                           └────┼── pop takes a solo that waits out its backoff early
                                 └──placed──► PARKED, until the plan is closed
     no quorum, InvalidSpec, nothing pending ──► PARKED, until a change of its own
+    refused at PreEnqueue by a plugin       ──► PARKED, until an event that the plugin named
+
+What happens while a group is being decided or its plan is open is remembered, and looked at when
+it fails: an event that came too early is not lost.
 """
 
 import enum
 import heapq
-from collections.abc import Callable, Iterable
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
+
+#: Asked for a waiting group and one plugin that refused it: could this event help?
+Helps = Callable[["Item", str, Happening], bool]
 
 
 class Place(enum.Enum):
@@ -38,11 +48,20 @@ class Place(enum.Enum):
 class Backoff:
     """Seconds before a failed group may be tried again: initial × 2^(n − 1), at most maximum.
 
-    Source: kube-scheduler (framework.md §4.2).
+    Source: kube-scheduler (framework.md §4.2). A maximum of 0 switches it off.
     """
 
     initial: float = 1.0
     maximum: float = 10.0
+
+    def ends(self, now: float, failures: int) -> float:
+        """When the pause is over that begins now.
+
+        As upstream, a pause ends with the whole second in which it would: groups that fail
+        together are tried together, in their order.
+        """
+        pause = self.after(failures)
+        return math.floor(now + pause) + 1.0 if pause else now
 
     def after(self, failures: int) -> float:
         """The pause after so many failures in a row; 0 after none."""
@@ -62,6 +81,9 @@ class Item:
         sort_key: its place in the order; smaller goes first.
         profile: the profile that decides about it.
         rejectors: the plugins that refused the last attempt.
+        pending: those of them that wait for somebody outside; their events bypass the backoff.
+        gate: the plugin that keeps it out at PreEnqueue; "" = none does.
+        heard_from: the first event that it has not seen, while it is being decided; else None.
         fingerprint: what the group looked like at the last attempt; a difference re-queues it.
     """
 
@@ -76,8 +98,19 @@ class Item:
     sort_key: tuple[Any, ...] = ()
     profile: Profile | None = None
     rejectors: frozenset[str] = field(default_factory=frozenset)
+    pending: frozenset[str] = field(default_factory=frozenset)
+    gate: str = ""
+    heard_from: int | None = None
     fingerprint: object = None
     ticket: int = 0
+
+
+class _Entry(NamedTuple):
+    """What a heap holds: the smallest key first, then the oldest ticket."""
+
+    key: tuple[Any, ...]
+    ticket: int
+    group: GroupKey
 
 
 class SchedulingQueue:
@@ -87,9 +120,14 @@ class SchedulingQueue:
         self._backoff = backoff
         self._longest_wait = longest_wait
         self._items: dict[GroupKey, Item] = {}
-        self._active: list[tuple[tuple[Any, ...], int, GroupKey]] = []
-        self._timers: list[tuple[float, int, GroupKey]] = []
-        self._waiting: dict[GroupKey, None] = {}
+        self._active: list[_Entry] = []
+        self._timers: list[_Entry] = []
+        self._early: list[_Entry] = []
+        self._waiting: dict[str, dict[GroupKey, None]] = {}
+        self._gated: dict[str, dict[GroupKey, None]] = {}
+        self._heard: deque[Happening] = deque()
+        self._first_heard = 0
+        self._deciding: dict[GroupKey, None] = {}
         self._tickets = 0
 
     def item(self, key: GroupKey, *, solo: bool) -> Item:
@@ -108,107 +146,215 @@ class SchedulingQueue:
         item = self._items.pop(key, None)
         if item is not None:
             self._move(item, Place.PARKED)
+            self.decided(item)
 
     def _move(self, item: Item, place: Place) -> None:
         self._tickets += 1
         # Entries of the heaps with an older ticket are stale and are skipped when met.
         item.ticket = self._tickets
+        if item.place is Place.WAITING:
+            for name in item.rejectors:
+                self._waiting[name].pop(item.key, None)
+        if item.gate:
+            self._gated[item.gate].pop(item.key, None)
+            item.gate = ""
         item.place = place
-        if place is Place.WAITING:
-            self._waiting[item.key] = None
-        else:
-            self._waiting.pop(item.key, None)
 
-    def park(self, item: Item) -> None:
-        """Nothing to decide about this group until something of its own changes."""
+    def park(self, item: Item, gate: str = "") -> None:
+        """Nothing to decide about this group until something of its own changes.
+
+        Args:
+            item: the group.
+            gate: the plugin that refused it at PreEnqueue; its events count as well.
+        """
         self._move(item, Place.PARKED)
+        if gate:
+            item.gate = gate
+            self._gated.setdefault(gate, {})[item.key] = None
 
     def activate(self, item: Item) -> None:
         """Try this group as soon as its turn comes, by its sort key."""
         self._move(item, Place.ACTIVE)
-        heapq.heappush(self._active, (item.sort_key, item.ticket, item.key))
+        heapq.heappush(self._active, _Entry(item.sort_key, item.ticket, item.key))
 
     def back_off(self, item: Item) -> None:
-        """Try this group again once its pause is over."""
-        self._move(item, Place.BACKOFF)
-        heapq.heappush(self._timers, (item.ready_at, item.ticket, item.key))
+        """Try this group again once its pause is over, or sooner if nothing else is to be done.
 
-    def failed(self, item: Item, now: float, rejectors: Iterable[str]) -> None:
-        """An attempt failed: wait for an event of a rejector, or after an error for the time."""
-        item.rejectors = frozenset(rejectors)
+        Only time ends the pause after an error.
+        """
+        self._move(item, Place.BACKOFF)
+        heapq.heappush(self._timers, _Entry((item.ready_at,), item.ticket, item.key))
+        if not item.errors:
+            early = (item.ready_at, *item.sort_key)
+            heapq.heappush(self._early, _Entry(early, item.ticket, item.key))
+
+    # ── an attempt ───────────────────────────────────────────────────────────────────────────
+
+    def pop(self) -> Item | None:
+        """The active group with the smallest key; it is parked until it is decided.
+
+        Without any, a group that was hinted at and only waits out its pause.
+        """
+        for heap in (self._active, self._early):
+            while heap:
+                item = self._item_of(heapq.heappop(heap))
+                if item is not None:
+                    self.park(item)
+                    item.heard_from = self._first_heard + len(self._heard)
+                    self._deciding[item.key] = None
+                    return item
+        return None
+
+    def decided(self, item: Item) -> None:
+        """Nothing more can come of the attempt; what was heard since it began is forgotten."""
+        item.heard_from = None
+        self._deciding.pop(item.key, None)
+        first = next(iter(self._deciding), None)  # they are in the order of `heard_from`
+        oldest = self._items[first].heard_from if first is not None else None
+        end = self._first_heard + len(self._heard)
+        while self._first_heard < (end if oldest is None else oldest):
+            self._heard.popleft()
+            self._first_heard += 1
+
+    def _missed(self, item: Item) -> Iterator[Happening]:
+        if item.heard_from is not None:
+            for index in range(item.heard_from - self._first_heard, len(self._heard)):
+                yield self._heard[index]
+
+    def failed(
+        self,
+        item: Item,
+        now: float,
+        rejectors: Iterable[str],
+        pending: Iterable[str],
+        helps: Helps,
+    ) -> None:
+        """An attempt failed: wait for an event of a rejector, or after an error for the time.
+
+        An event that came while it was being decided counts (framework.md §4.5).
+        """
+        self._move(item, Place.PARKED)
+        item.rejectors, item.pending = frozenset(rejectors), frozenset(pending)
         if item.rejectors:
             item.unschedulable += 1
             item.errors = 0
         else:
             item.errors += 1
-        item.ready_at = now + self._backoff.after(item.errors or item.unschedulable)
+        item.ready_at = self._backoff.ends(now, item.errors or item.unschedulable)
+        helpers = {
+            name
+            for happening in self._missed(item)
+            for name in item.rejectors
+            if helps(item, name, happening)
+        }
+        self.decided(item)
         if not item.rejectors:
             self.back_off(item)
-            return
-        self._move(item, Place.WAITING)
-        # As upstream, nobody is forgotten even if a hint was wrong.
-        heapq.heappush(self._timers, (now + self._longest_wait, item.ticket, item.key))
+        elif helpers:
+            self._requeue(item, now, helpers)
+        else:
+            item.place = Place.WAITING
+            for name in item.rejectors:
+                self._waiting.setdefault(name, {})[item.key] = None
+            # As upstream, nobody is forgotten even if a hint was wrong.
+            latest = (now + self._longest_wait,)
+            heapq.heappush(self._timers, _Entry(latest, item.ticket, item.key))
 
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
-        item.rejectors = frozenset()
         self.park(item)
+        item.rejectors = item.pending = frozenset()
 
     def succeeded(self, item: Item) -> None:
         """A plan was carried out: the pause after the next failure is a short one again."""
         item.unschedulable = item.errors = 0
 
+    # ── events ───────────────────────────────────────────────────────────────────────────────
+
     def wake(
         self,
         happening: Happening,
         now: float,
-        wants: Callable[[Item, Happening], bool],
-    ) -> None:
+        wants: Callable[[Profile, str, Happening], bool],
+        helps: Helps,
+    ) -> list[GroupKey]:
         """Re-queue the waiting groups that this could help.
 
-        A group of two or more is tried at once; a group of one waits out its backoff, as upstream.
+        Args:
+            happening: what happened.
+            now: the engine's clock.
+            wants: whether a plugin named such events; asked once per plugin and profile.
+            helps: the finer answer, asked for each waiting group.
+
+        Returns:
+            Groups kept out at PreEnqueue that should be looked at again.
         """
-        for key in list(self._waiting):
-            item = self._items[key]
-            if not wants(item, happening):
-                continue
-            if item.solo and item.ready_at > now:
-                self.back_off(item)
-            else:
-                self.activate(item)
+        if self._deciding:
+            self._heard.append(happening)
+        for item, name in self._interested(self._waiting, happening, wants):
+            if item.place is Place.WAITING and helps(item, name, happening):
+                self._requeue(item, now, {name})
+        return [
+            item.key
+            for item, name in self._interested(self._gated, happening, wants)
+            if helps(item, name, happening)
+        ]
+
+    def _interested(
+        self,
+        index: dict[str, dict[GroupKey, None]],
+        happening: Happening,
+        wants: Callable[[Profile, str, Happening], bool],
+    ) -> Iterator[tuple[Item, str]]:
+        """The items of an index whose plugin named such events."""
+        for name in list(index):
+            answers: dict[str, bool] = {}
+            for key in list(index[name]):
+                item = self._items[key]
+                profile = item.profile
+                if profile is None:
+                    continue
+                if profile.name not in answers:
+                    answers[profile.name] = wants(profile, name, happening)
+                if answers[profile.name]:
+                    yield item, name
+
+    def _requeue(self, item: Item, now: float, helpers: Iterable[str]) -> None:
+        """A group of two or more is tried at once; a group of one waits out its backoff.
+
+        Unless the plugin that can be helped was waiting for somebody outside.
+        """
+        if item.solo and item.ready_at > now and not item.pending.intersection(helpers):
+            self.back_off(item)
+        else:
+            self.activate(item)
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────
 
     def due(self, now: float) -> list[Item]:
         """Take the items whose time has come out of the timers."""
         due: list[Item] = []
-        while self._timers and self._timers[0][0] <= now:
-            entry = heapq.heappop(self._timers)
-            if not self._stale(entry):
-                due.append(self._items[entry[2]])
+        while self._timers and self._timers[0].key[0] <= now:
+            item = self._item_of(heapq.heappop(self._timers))
+            if item is not None:
+                due.append(item)
         return due
 
-    def pop(self) -> Item | None:
-        """The active group with the smallest key; it is parked until it is decided."""
-        while self._active:
-            entry = heapq.heappop(self._active)
-            if not self._stale(entry):
-                item = self._items[entry[2]]
-                self.park(item)
-                return item
-        return None
-
     def wakeup(self) -> float | None:
-        """When the next timer is due; 0 when a group is active; None when there is neither."""
-        while self._active and self._stale(self._active[0]):
-            heapq.heappop(self._active)
-        if self._active:
-            return 0.0
-        while self._timers and self._stale(self._timers[0]):
+        """When the next timer is due; 0 when a group can be tried; None when there is neither."""
+        for heap in (self._active, self._early):
+            while heap and self._item_of(heap[0]) is None:
+                heapq.heappop(heap)
+            if heap:
+                return 0.0
+        while self._timers and self._item_of(self._timers[0]) is None:
             heapq.heappop(self._timers)
-        return self._timers[0][0] if self._timers else None
+        return self._timers[0].key[0] if self._timers else None
 
-    def _stale(self, entry: tuple[Any, int, GroupKey]) -> bool:
-        item = self._items.get(entry[2])
-        return item is None or item.ticket != entry[1]
+    def _item_of(self, entry: _Entry) -> Item | None:
+        """The item of a heap's entry; None when the entry is stale."""
+        item = self._items.get(entry.group)
+        return item if item is not None and item.ticket == entry.ticket else None
 
     def counts(self) -> dict[Place, int]:
         """How many groups are in each place."""

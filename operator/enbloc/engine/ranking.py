@@ -3,83 +3,79 @@
 """Ranking: mask and score of every node for one class of alike pods."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.engine.asking import asked, checked_mask, checked_scores, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
-from enbloc.framework.status import Diagnosis, Status
+from enbloc.framework.status import Code, Diagnosis, Status
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 
-T = TypeVar("T")
+Scorer = decide.Score | decide.ScoreAmong
 
 
-def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
-    """Ask a plugin; whatever it raises becomes one PluginError."""
-    try:
-        return question(*arguments)
-    except PluginError:
-        raise
-    except Exception as error:
-        raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+class Change(NamedTuple):
+    """A pod came to a row of the node table, or left it."""
+
+    pod: Pod
+    row: int
+    left: bool = False
 
 
-def _checked_mask(plugin: str, mask: object, count: int) -> Mask:
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (count,):
-        raise PluginError(plugin, "Filter", f"expected bool[{count}], got {_shape(mask)}")
-    return mask
+class Opinion(NamedTuple):
+    """A filter and scorer that somebody outside gave for one class and one decision."""
+
+    name: str
+    evaluator: "OutsideEvaluator"
+    weight: int
 
 
-def _checked_scores(plugin: str, scores: object, count: int) -> decide.Scores:
-    if (
-        not isinstance(scores, np.ndarray)
-        or scores.dtype not in (np.int64, np.float64)
-        or scores.shape != (count,)
-    ):
-        raise PluginError(
-            plugin, "Score", f"expected int64[{count}] or float64[{count}], got {_shape(scores)}"
-        )
-    if scores.dtype == np.float64 and not np.isfinite(scores).all():
-        raise PluginError(plugin, "Score", "the scores contain NaN or infinity")
-    return scores
-
-
-def _shape(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)}"
-    return type(value).__name__
+class OutsideEvaluator(decide.Filter, decide.Score, Protocol):
+    """What an opinion is made of."""
 
 
 @dataclass(slots=True)
 class _Filter:
     name: str
     evaluator: decide.Filter
+    mask: Mask
 
-    def mask(self, pod: Pod, nodes: Nodes) -> Mask:
+    def ask(self, pod: Pod, nodes: Nodes) -> Mask:
         mask = asked(self.name, "Filter", self.evaluator.filter, pod, nodes)
-        return _checked_mask(self.name, mask, len(nodes))
+        return checked_mask(self.name, mask, len(nodes))
 
 
 @dataclass(slots=True)
 class _Score:
     name: str
-    evaluator: decide.Score
+    evaluator: Scorer
     weight: int
     normalize: decide.Normalize | None
     raw: decide.Scores
     part: npt.NDArray[np.int64]
 
-    def score(self, pod: Pod, nodes: Nodes) -> decide.Scores:
-        scores = asked(self.name, "Score", self.evaluator.score, pod, nodes)
-        return _checked_scores(self.name, scores, len(nodes))
+    @property
+    def among(self) -> bool:
+        """Its raw scores depend on which nodes are feasible."""
+        return decide.implements(self.evaluator, decide.ScoreAmong)
+
+    def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
+        evaluator = self.evaluator
+        if decide.implements(evaluator, decide.ScoreAmong):
+            scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
+        else:
+            assert decide.implements(evaluator, decide.Score)
+            scores = asked(self.name, "Score", evaluator.score, pod, nodes)
+        return checked_scores(self.name, scores, len(nodes))
 
     def weigh(self, mask: Mask) -> None:
         """Compute the weighted part from the raw scores, normalised over the feasible rows."""
@@ -88,7 +84,7 @@ class _Score:
             return
         feasible = asked(self.name, "NormalizeScore", self.normalize, self.raw[mask])
         self.part = np.zeros(len(mask), dtype=np.int64)
-        self.part[mask] = self.bounded(_checked_scores(self.name, feasible, int(mask.sum())))
+        self.part[mask] = self.bounded(checked_scores(self.name, feasible, int(mask.sum())))
         self.part *= self.weight
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
@@ -105,103 +101,282 @@ class _Score:
 
 
 class Ranking:
-    """Which nodes are feasible for one class of pods on a fork, and how good each is.
+    """Which nodes are feasible for one class of pods, and how good each is.
 
-    Full answers are computed once; after a placement only the touched row is asked again for
-    plugins that read NODE, nothing for those that read SPEC, everything for those that read
-    CLUSTER.
+    Full answers are computed once. After pods have come or gone only the touched rows are asked
+    again for plugins that read NODE, nothing for those that read SPEC, everything for those that
+    read CLUSTER and say that it made a difference.
+
+    Attributes:
+        pod: stands for its class.
+        refused: why PreFilter refused the whole class; None = it did not.
 
     Raises:
         PluginError: a plugin raised or broke its contract.
     """
+
+    __slots__ = ("_filters", "_mask", "_outside", "_scored", "_scores", "_total", "pod", "refused")
 
     def __init__(
         self,
         pod: Pod,
         profile: Profile,
         snapshot: Snapshot,
-        fork: Nodes,
-        log: Sequence[tuple[Pod, int]] = (),
+        nodes: Nodes | None = None,
+        changes: Sequence[Change] = (),
     ) -> None:
-        """Rank for the class of `pod` on `fork`; `log` lists what was placed on it already."""
-        self._pod = pod
-        self._nodes = fork
+        """Rank for the class of `pod`.
+
+        Args:
+            pod: any pod of the class.
+            profile: whom to ask.
+            snapshot: what the plugins see at PreFilter and PreScore.
+            nodes: the node table as it is now; None = the snapshot's.
+            changes: what it holds beyond the snapshot.
+        """
+        nodes = snapshot.nodes if nodes is None else nodes
+        self.pod = pod
         self.refused: Diagnosis | None = None
         self._filters: list[_Filter] = []
         self._scores: list[_Score] = []
-        if self._pre_filter(profile, snapshot):
-            self._catch_up(self._filters, log)
-            self._fixed = self._filtered(self._by(Reads.SPEC))
-            self._mask = self._fixed & self._filtered(self._by(Reads.NODE, Reads.CLUSTER))
-            if self._mask.any():
-                self._pre_score(profile, snapshot, log)
+        self._outside: tuple[Mask, tuple[str, ...]] | None = None
+        self._scored = False
+        self._mask: Mask = np.zeros(len(nodes), np.bool_)
+        self._total: npt.NDArray[np.int64] = np.full(len(nodes), -1, np.int64)
+        evaluators = self._pre_filter(profile, snapshot)
+        if evaluators is None:
+            return
+        self._tell(evaluators, changes)
+        for name, evaluator in evaluators:
+            entry = _Filter(name, evaluator, self._mask)
+            entry.mask = _writable(entry.ask(pod, nodes))
+            self._filters.append(entry)
+        self._join()
+        if self._mask.any():
+            self._pre_score(profile, snapshot, nodes, changes)
             self._sum()
 
     # ── the class as a whole ─────────────────────────────────────────────────────────────────
 
-    def _pre_filter(self, profile: Profile, snapshot: Snapshot) -> bool:
-        for plugin in profile.filter:
-            evaluator: object = plugin
-            if decide.implements(plugin, decide.PreFilter):
-                evaluator = asked(plugin.name, "PreFilter", plugin.pre_filter, self._pod, snapshot)
-            if isinstance(evaluator, Status):
-                self.refused = Diagnosis(
-                    nodes=len(self._nodes),
-                    plugins=frozenset({plugin.name}),
-                    message=evaluator.message,
-                )
-                return False
-            if evaluator is None:
+    def _pre_filter(
+        self, profile: Profile, snapshot: Snapshot
+    ) -> list[tuple[str, decide.Filter]] | None:
+        """Ask PreFilter; the evaluators, in Filter's order; None = refused (framework.md §3.1)."""
+        found: dict[str, object] = {}
+        sets: dict[str, frozenset[str]] = {}
+        for plugin in profile.pre_filter:
+            answer = asked(plugin.name, "PreFilter", plugin.pre_filter, self.pod, snapshot)
+            if isinstance(answer, Status):
+                self._refuse(plugin.name, answer, len(snapshot.nodes))
+                if answer.code is not Code.UNSCHEDULABLE:
+                    return None
                 continue
-            if not decide.implements(evaluator, decide.Filter):
-                raise PluginError(
-                    plugin.name, "PreFilter", f"{_shape(evaluator)} has no filter, reads and reason"
-                )
-            self._filters.append(_Filter(plugin.name, evaluator))
-        return True
+            if isinstance(answer, decide.NodeSet):
+                sets[plugin.name] = answer.names
+                answer = answer.then
+                if not frozenset.intersection(*sets.values()):
+                    self._refuse_sets(sorted(sets), len(snapshot.nodes))
+                    return None
+            found[plugin.name] = answer
+        if self.refused is not None:
+            return None
+        if sets:
+            names = frozenset.intersection(*sets.values())
+            self._outside = (~snapshot.nodes.named(tuple(names)), tuple(sorted(sets)))
+        return _evaluators(profile, found)
 
-    def _catch_up(
-        self, parts: Sequence["_Filter | _Score"], log: Sequence[tuple[Pod, int]]
-    ) -> None:
-        """Tell evaluators that were made from the snapshot what the fork holds beyond it."""
-        for part in parts:
-            if decide.implements(part.evaluator, decide.Placed):
-                for pod, row in log:
-                    asked(part.name, "Filter", part.evaluator.placed, pod, row)
+    def _refuse(self, plugin: str, status: Status, count: int) -> None:
+        if not status.rejected:
+            raise PluginError(plugin, "PreFilter", status.message or f"answered {status.code.name}")
+        name = frozenset({plugin})
+        waits = status.code is Code.PENDING
+        self.refused = Diagnosis(
+            nodes=count,
+            plugins=name,
+            pending=name if waits else frozenset(),
+            message=status.message,
+        )
+
+    def _refuse_sets(self, plugins: list[str], count: int) -> None:
+        message = (
+            f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+            if len(plugins) > 1
+            else f"node(s) didn't satisfy plugin {plugins[0]}"
+        )
+        self.refused = Diagnosis(nodes=count, plugins=frozenset(plugins), message=message)
 
     def _pre_score(
-        self, profile: Profile, snapshot: Snapshot, log: Sequence[tuple[Pod, int]]
+        self, profile: Profile, snapshot: Snapshot, nodes: Nodes, changes: Sequence[Change]
     ) -> None:
-        for plugin in profile.score:
-            scorer: object = plugin
-            if decide.implements(plugin, decide.PreScore):
-                scorer = asked(plugin.name, "PreScore", plugin.pre_score, self._pod, snapshot)
-            if scorer is None:
-                continue
-            if not decide.implements(scorer, decide.Score):
-                raise PluginError(plugin.name, "PreScore", f"{_shape(scorer)} has no score, reads")
+        self._scored = True
+        found: dict[str, object] = {
+            plugin.name: asked(plugin.name, "PreScore", plugin.pre_score, self.pod, snapshot)
+            for plugin in profile.pre_score
+        }
+        told = {id(entry.evaluator) for entry in self._filters}
+        for plugin, scorer in _scorers(profile, found):
+            if id(scorer) not in told:
+                self._tell([(plugin.name, scorer)], changes)
             parts: tuple[object, ...] = (scorer, plugin)
             normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
             normalize = next((part.normalize for part in normalizers), None)
             empty = np.zeros(0, dtype=np.int64)
             score = _Score(plugin.name, scorer, profile.weight(plugin), normalize, empty, empty)
-            self._catch_up([score], log)
-            score.raw = score.score(self._pod, self._nodes)
+            score.raw = score.ask(self.pod, nodes, self._mask)
             score.weigh(self._mask)
             self._scores.append(score)
 
-    def _by(self, *reads: Reads) -> list[_Filter]:
-        return [entry for entry in self._filters if entry.evaluator.reads in reads]
+    def _tell(self, parts: Sequence[tuple[str, object]], changes: Sequence[Change]) -> None:
+        """Tell evaluators that were made from the snapshot what the table holds beyond it."""
+        for name, evaluator in parts:
+            if decide.implements(evaluator, decide.Placed):
+                for pod, row, _ in changes:
+                    asked(name, "Filter", evaluator.placed, pod, row)
 
-    def _filtered(self, filters: Sequence[_Filter]) -> Mask:
-        mask = np.ones(len(self._nodes), dtype=bool)
-        for entry in filters:
-            mask &= entry.mask(self._pod, self._nodes)
-        return mask
+    def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
+        """Add what somebody outside said of this class."""
+        for name, evaluator, _ in opinions:
+            entry = _Filter(name, evaluator, self._mask)
+            entry.mask = _writable(entry.ask(self.pod, nodes))
+            self._filters.append(entry)
+        self._join()
+        if not self._scored:
+            return
+        for name, evaluator, weight in opinions:
+            empty = np.zeros(0, dtype=np.int64)
+            score = _Score(name, evaluator, weight, None, empty, empty)
+            score.raw = score.ask(self.pod, nodes, self._mask)
+            self._scores.append(score)
+        for score in self._scores:
+            if score.among:
+                score.raw = score.ask(self.pod, nodes, self._mask)
+            score.weigh(self._mask)
+        self._sum()
+
+    # ── what has changed since ───────────────────────────────────────────────────────────────
+
+    def catch_up(self, nodes: Nodes, changes: Sequence[Change]) -> bool:
+        """Take in that pods came and left; `nodes` is the table as it is now.
+
+        Returns:
+            False when that cannot be done: the ranking must be made anew.
+        """
+        if self.refused is not None:
+            return not changes
+        moved = self._heard(changes)
+        if moved is None:
+            return False
+        rows = np.unique(np.fromiter((change.row for change in changes), np.int64, len(changes)))
+        part = nodes.take(slice(int(rows[0]), int(rows[0]) + 1) if rows.size == 1 else rows)
+        whole = False
+        for entry in self._filters:
+            reads = entry.evaluator.reads
+            if reads is Reads.NODE:
+                entry.mask[rows] = entry.ask(self.pod, part)
+            elif reads is Reads.CLUSTER and id(entry.evaluator) in moved:
+                entry.mask = _writable(entry.ask(self.pod, nodes))
+                whole = True
+        before = self._mask
+        if whole:
+            self._join()
+            changed = bool((before != self._mask).any())
+        else:
+            old = before[rows]
+            self._join_rows(rows)
+            changed = bool((old != self._mask[rows]).any())
+        if not self._scored:
+            return not self._mask.any()
+        self._rescore(nodes, part, rows, moved, changed=changed)
+        return True
+
+    def _heard(self, changes: Sequence[Change]) -> set[int] | None:
+        """The evaluators (by id) whose whole answer may have changed; None = one cannot tell."""
+        moved: set[int] = set()
+        told: set[int] = set()
+        parts: list[_Filter | _Score] = [*self._filters, *self._scores]
+        for part in parts:
+            evaluator: object = part.evaluator
+            if part.evaluator.reads is not Reads.CLUSTER or id(evaluator) in told:
+                continue
+            told.add(id(evaluator))
+            if not decide.implements(evaluator, decide.Placed):
+                moved.add(id(evaluator))
+                continue
+            placed = evaluator.placed
+            hears = evaluator if decide.implements(evaluator, decide.Removed) else None
+            removed = hears.removed if hears else None
+            for pod, row, left in changes:
+                question = removed if left else placed
+                if question is None:
+                    return None
+                matters = asked(part.name, "Filter", question, pod, row)
+                if matters is not False:
+                    moved.add(id(evaluator))
+        return moved
+
+    def _rescore(
+        self,
+        nodes: Nodes,
+        part: Nodes,
+        rows: npt.NDArray[np.int64],
+        moved: set[int],
+        *,
+        changed: bool,
+    ) -> None:
+        """Ask again what may have changed; `changed` = other rows are feasible now."""
+        whole = changed
+        for score in self._scores:
+            reads = score.evaluator.reads
+            fresh = False
+            if reads is Reads.NODE and not score.among:
+                fresh = self._rescore_rows(score, part, rows)
+            elif id(score.evaluator) in moved or (score.among and changed):
+                score.raw, fresh = score.ask(self.pod, nodes, self._mask), True
+            if fresh or (changed and score.normalize is not None):
+                score.weigh(self._mask)
+                whole = True
+        if whole:
+            self._sum()
+            return
+        total = np.zeros(len(rows), np.int64)
+        for score in self._scores:
+            total += score.part[rows]
+        total[~self._mask[rows]] = -1
+        self._total[rows] = total
+
+    def _rescore_rows(self, score: _Score, part: Nodes, rows: npt.NDArray[np.int64]) -> bool:
+        """Ask for some rows only; True = that makes the other rows' final scores stale."""
+        feasible = self._mask[rows]
+        values = score.ask(self.pod, part, feasible)
+        if score.normalize is not None and (score.raw[rows] == values).all():
+            return False
+        score.raw = _writable(score.raw)
+        score.raw[rows] = values
+        if score.normalize is not None:
+            return True
+        score.part = _writable(score.part)
+        score.part[rows] = score.bounded(values, feasible) * score.weight
+        return False
+
+    def _join(self) -> None:
+        mask = np.ones(len(self._mask), np.bool_)
+        if self._outside is not None:
+            mask &= ~self._outside[0]
+        for entry in self._filters:
+            mask &= entry.mask
+        self._mask = mask
+
+    def _join_rows(self, rows: npt.NDArray[np.int64]) -> None:
+        mask = np.ones(len(rows), np.bool_)
+        if self._outside is not None:
+            mask &= ~self._outside[0][rows]
+        for entry in self._filters:
+            mask &= entry.mask[rows]
+        self._mask[rows] = mask
 
     def _sum(self) -> None:
         """Σ weight × score; −1 where not feasible, so that argmax needs no second array."""
-        total = np.zeros(len(self._nodes), dtype=np.int64)
+        total = np.zeros(len(self._mask), dtype=np.int64)
         for score in self._scores:
             total += score.part
         total[~self._mask] = -1
@@ -216,87 +391,80 @@ class Ranking:
         row = int(self._total.argmax())
         return row if self._total[row] >= 0 else None
 
-    def placed(self, pod: Pod, row: int) -> None:
-        """A member, of this class or another, was placed on a row of the fork."""
-        if self.refused is not None:
-            return
-        whole = False
-        parts: list[_Filter | _Score] = [*self._filters, *self._scores]
-        for part in parts:
-            if part.evaluator.reads is Reads.CLUSTER:
-                whole = True
-                self._catch_up([part], [(pod, row)])
-        if whole:
-            self._mask = self._fixed & self._filtered(self._by(Reads.NODE, Reads.CLUSTER))
-            for score in self._scores:
-                if score.evaluator.reads is not Reads.SPEC:
-                    score.raw = score.score(self._pod, self._nodes)
-                score.weigh(self._mask)
-            self._sum()
-        elif self._fixed[row]:
-            self._refresh(row)
-
-    def _refresh(self, row: int) -> None:
-        one = self._nodes.take(slice(row, row + 1))
-        feasible = all(entry.mask(self._pod, one)[0] for entry in self._by(Reads.NODE))
-        changed = feasible != bool(self._mask[row])
-        self._mask[row] = feasible
-        alike = True
-        for score in self._scores:
-            moved = False
-            if score.evaluator.reads is Reads.NODE and feasible:
-                fresh = score.score(self._pod, one)
-                moved = fresh[0] != score.raw[row]
-                score.raw = _writable(score.raw)
-                score.raw[row] = fresh[0]
-            if score.normalize is not None and (changed or moved):
-                score.weigh(self._mask)
-                alike = False
-            elif score.normalize is None and moved:
-                score.part = _writable(score.part)
-                score.part[row] = score.bounded(score.raw[row : row + 1])[0] * score.weight
-        if not alike:
-            self._sum()
-        elif not feasible:
-            self._total[row] = -1
-        else:
-            self._total[row] = sum(int(score.part[row]) for score in self._scores)
-
     def feasible(self, row: int) -> bool:
         """Whether this row is feasible now."""
         return self.refused is None and bool(self._mask[row])
 
+    @property
+    def mask(self) -> Mask:
+        """bool[N]: the feasible rows."""
+        return self._mask
+
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """int64[N]: the sum of weighted scores; −1 where not feasible."""
+        return self._total
+
     # ── why not ──────────────────────────────────────────────────────────────────────────────
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self, nodes: Nodes) -> Diagnosis:
         """Why no row is feasible: each node counts under the first plugin that refused it."""
         if self.refused is not None:
             return self.refused
-        left = np.ones(len(self._nodes), dtype=bool)
+        left = np.ones(len(nodes), dtype=bool)
         reasons: Counter[str] = Counter()
         plugins: set[str] = set()
+        if self._outside is not None and self._outside[0].any():
+            outside, names = self._outside
+            left &= ~outside
+            plugins.update(names)
+            reasons[f"node(s) didn't satisfy plugin(s) [{' '.join(names)}]"] += int(outside.sum())
         for entry in self._filters:
-            refused = left & ~entry.mask(self._pod, self._nodes)
+            refused = left & ~entry.mask
             if not refused.any():
                 continue
             plugins.add(entry.name)
             left &= ~refused
             evaluator = entry.evaluator
             if decide.implements(evaluator, decide.Explain):
-                reasons += asked(
-                    entry.name, "Filter", evaluator.explain, self._pod, self._nodes, refused
-                )
+                reasons += asked(entry.name, "Filter", evaluator.explain, self.pod, nodes, refused)
             else:
                 reasons[evaluator.reason] += int(refused.sum())
         return Diagnosis(
-            nodes=len(self._nodes),
+            nodes=len(nodes),
             reasons=tuple(sorted(reasons.items())),
             plugins=frozenset(plugins),
         )
 
 
-A = TypeVar("A", npt.NDArray[np.int64], decide.Scores)
+def _evaluators(profile: Profile, found: Mapping[str, object]) -> list[tuple[str, decide.Filter]]:
+    """What filters, in Filter's order: what PreFilter gave, or the plugin itself."""
+    evaluators: list[tuple[str, decide.Filter]] = []
+    for plugin in profile.filter:
+        evaluator: object = found.get(plugin.name, plugin)
+        if decide.implements(evaluator, decide.Filter):
+            evaluators.append((plugin.name, evaluator))
+        elif evaluator is not None and evaluator is not plugin:
+            detail = f"{shape_of(evaluator)} has no filter, reads and reason"
+            raise PluginError(plugin.name, "PreFilter", detail)
+    return evaluators
+
+
+def _scorers(profile: Profile, found: Mapping[str, object]) -> list[tuple[decide.Plugin, Scorer]]:
+    """What scores, in Score's order: what PreScore gave, or the plugin itself."""
+    scorers: list[tuple[decide.Plugin, Scorer]] = []
+    for plugin in profile.score:
+        scorer: object = found.get(plugin.name, plugin)
+        if decide.implements(scorer, decide.ScoreAmong) or decide.implements(scorer, decide.Score):
+            scorers.append((plugin, scorer))
+        elif scorer is not None and scorer is not plugin:
+            detail = f"{shape_of(scorer)} has no score, reads"
+            raise PluginError(plugin.name, "PreScore", detail)
+    return scorers
+
+
+A = TypeVar("A", npt.NDArray[np.int64], decide.Scores, Mask)
 
 
 def _writable(array: A) -> A:
-    return array if array.flags.writeable else array.copy()
+    return array if array.flags.writeable and array.base is None else array.copy()

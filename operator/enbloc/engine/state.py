@@ -14,22 +14,38 @@ This object alone changes the node table and the pod table.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
+from enbloc.engine import events as happened
 from enbloc.engine.plan import Assignment
+from enbloc.engine.ranking import Change
+from enbloc.engine.rankings import Rankings
 from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.framework.profile import Profile
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
-from enbloc.model.pods import Pod, PodSpec, PodUID
+from enbloc.model.pods import Pod, PodUID
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.workloads import WorkloadKey, Workloads
 
+ClusterFact = (
+    happened.NodeSeen
+    | happened.NodeGone
+    | happened.NamespaceSeen
+    | happened.NamespaceGone
+    | happened.WorkloadSeen
+    | happened.WorkloadGone
+)
+
 _NODE_ACTIONS = {
     NodeChange.ALLOCATABLE: Action.UPDATE_ALLOCATABLE,
     NodeChange.LABELS: Action.UPDATE_LABEL,
     NodeChange.TAINTS: Action.UPDATE_TAINT,
+    NodeChange.FEATURES: Action.UPDATE_DECLARED_FEATURE,
+    NodeChange.ANNOTATIONS: Action.UPDATE_ANNOTATION,
     # kube-scheduler reports a node made schedulable again as a change of taints.
     NodeChange.UNSCHEDULABLE: Action.UPDATE_TAINT,
     NodeChange.READY: Action.UPDATE_CONDITION,
@@ -38,10 +54,10 @@ _NODE_ACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a pod's requests are counted, and which requests."""
+    """Where a pod is counted, and what of it: its requests, labels and constraints."""
 
     node: str
-    spec: PodSpec
+    pod: Pod
 
 
 class ClusterState:
@@ -54,6 +70,7 @@ class ClusterState:
         assumed: unconfirmed reservations, pod to plan id.
         foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
             has the same number needs no second look.
+        rankings: kept across decisions; told of every pod that comes and goes.
     """
 
     def __init__(self) -> None:
@@ -64,8 +81,17 @@ class ClusterState:
         self.workloads = Workloads()
         self.assumed: dict[PodUID, str] = {}
         self.foreign_version = 0
+        self.rankings = Rankings()
+        self._namespaces_version = 0
         self._seats: dict[PodUID, Seat] = {}
         self._on: defaultdict[str, set[PodUID]] = defaultdict(set)
+
+    @property
+    def epoch(self) -> object:
+        """Differs whenever what plugins see at PreFilter has changed, other than by pods."""
+        nodes = self.nodes
+        versions = (self._namespaces_version, self.workloads.version)
+        return (nodes.version, *versions)
 
     def snapshot(self, ledgers: Mapping[str, object] | None = None) -> Snapshot:
         """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
@@ -77,32 +103,48 @@ class ClusterState:
             ledgers or {},
         )
 
+    def apply(self, event: ClusterFact) -> list[Happening]:
+        """Take what the API server shows of nodes, namespaces and workloads."""
+        match event:
+            case happened.NodeSeen(node):
+                return self.node_seen(node)
+            case happened.NodeGone(name):
+                return self.node_gone(name)
+            case happened.NamespaceSeen(name, labels):
+                return self.namespace_seen(name, labels)
+            case happened.NamespaceGone(name):
+                return self.namespace_gone(name)
+            case happened.WorkloadSeen(key, selector):
+                return self.workload_seen(key, selector)
+            case happened.WorkloadGone(key):
+                return self.workload_gone(key)
+            case _:
+                assert_never(event)
+
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
     def pod_seen(self, pod: Pod) -> list[Happening]:
         """Take a pod as the API server shows it; say what happened to the cluster."""
         old = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
-        expected = self._seats.get(pod.uid)
+        seat = self._seats.get(pod.uid)
+        if old is None or old.spec is not pod.spec:
+            self.rankings.notice(pod.spec)
         if pod.node or pod.finished:
             self.assumed.pop(pod.uid, None)
-        if pod.finished:
-            wanted = None
-        elif pod.node:
-            wanted = Seat(pod.node, pod.spec)
-        elif pod.uid in self.assumed:
+        wanted: Seat | None = None
+        if pod.node and not pod.finished:
+            wanted = Seat(pod.node, pod)
+        elif pod.uid in self.assumed and seat is not None:
             # The room is kept as it was planned, until the answer and the watch agree.
-            wanted = expected
-        else:
-            wanted = None
-        if wanted != expected:
+            wanted = Seat(seat.node, replace(pod, spec=seat.pod.spec))
+        if _differs(seat, wanted):
             self.foreign_version += 1
             self._leave(pod.uid)
-            if wanted:
-                self._sit(pod, wanted)
-        elif wanted and old and old.deleting != pod.deleting:
-            self._refresh(pod, wanted)
-        return _pod_happenings(old, pod, freed=expected is not None and wanted is None)
+            if wanted is not None:
+                self._sit(wanted)
+        freed = seat is not None and wanted is None
+        return _pod_happenings(old, pod, freed=freed)
 
     def pod_gone(self, uid: PodUID) -> list[Happening]:
         """A pod was deleted; its room is free."""
@@ -117,19 +159,20 @@ class ClusterState:
 
     def node_seen(self, node: Node) -> list[Happening]:
         """Add or update a node; pods that were waiting for it are counted on it."""
+        old = self.nodes.node(node.name)
         change = self.nodes.put(node)
         if not change:
             return []
         self.foreign_version += 1
         if NodeChange.ADDED in change:
             for uid in sorted(self._on[node.name]):
-                self._count(self.pods[uid], self._seats[uid])
+                self._count(self._seats[uid])
             return [Happening(Resource.NODE, Action.ADD, node=node)]
         action = Action(0)
         for flag, meaning in _NODE_ACTIONS.items():
             if flag in change:
                 action |= meaning
-        return [Happening(Resource.NODE, action, node=node)]
+        return [Happening(Resource.NODE, action, node=node, old_node=old)] if action else []
 
     def node_gone(self, name: str) -> list[Happening]:
         """Drop a node; its pods keep their seats in case it comes back."""
@@ -137,14 +180,15 @@ class ClusterState:
         if row is None:
             return []
         self.foreign_version += 1
-        for uid in self._on[name]:
+        node = self.nodes.node(name)
+        for uid in self._on.get(name, ()):
             self.placed.drop(uid)
         self.nodes.drop(name)
         if row < len(self.nodes):
             # The last row moved into the free place; its pods move with it.
-            for uid in self._on[self.nodes.names[row]]:
-                self.placed.put(self._as_seated(uid), row)
-        return [Happening(Resource.NODE, Action.DELETE)]
+            for uid in self._on.get(self.nodes.names[row], ()):
+                self.placed.put(self._seats[uid].pod, row)
+        return [Happening(Resource.NODE, Action.DELETE, node=node)]
 
     def namespace_seen(self, name: str, labels: Labels) -> list[Happening]:
         """Add or update a namespace."""
@@ -152,6 +196,7 @@ class ClusterState:
         if old == labels:
             return []
         self.namespaces[name] = labels
+        self._namespaces_version += 1
         self.foreign_version += 1
         action = Action.ADD if old is None else Action.UPDATE_LABEL
         return [Happening(Resource.NAMESPACE, action)]
@@ -160,11 +205,14 @@ class ClusterState:
         """Drop a namespace."""
         if self.namespaces.pop(name, None) is None:
             return []
+        self._namespaces_version += 1
         self.foreign_version += 1
         return [Happening(Resource.NAMESPACE, Action.DELETE)]
 
     def workload_seen(self, key: WorkloadKey, selector: Selector | None) -> list[Happening]:
         """Add or update a Service or a controller; nobody waits for one."""
+        if selector is not None:
+            self.rankings.selector_keys |= selector.keys
         self.foreign_version += self.workloads.put(key, selector)
         return []
 
@@ -181,7 +229,7 @@ class ClusterState:
             pod = assignment.pod
             assert pod.uid not in self._seats, f"{pod.key} has a seat already"
             self.assumed[pod.uid] = plan
-            self._sit(pod, Seat(assignment.node, pod.spec))
+            self._sit(Seat(assignment.node, pod))
 
     def forget(self, uid: PodUID) -> Happening | None:
         """Give back the room of one assumed member; None if it held none."""
@@ -193,21 +241,17 @@ class ClusterState:
 
     # ── seats ────────────────────────────────────────────────────────────────────────────────
 
-    def _sit(self, pod: Pod, seat: Seat) -> None:
-        self._seats[pod.uid] = seat
-        self._on[seat.node].add(pod.uid)
-        self._count(pod, seat)
+    def _sit(self, seat: Seat) -> None:
+        self._seats[seat.pod.uid] = seat
+        self._on[seat.node].add(seat.pod.uid)
+        self._count(seat)
 
-    def _count(self, pod: Pod, seat: Seat) -> None:
+    def _count(self, seat: Seat) -> None:
         row = self.nodes.row(seat.node)
         if row is not None:
-            self.nodes.place(row, seat.spec)
-            self.placed.put(replace(pod, spec=seat.spec), row)
-
-    def _refresh(self, pod: Pod, seat: Seat) -> None:
-        row = self.nodes.row(seat.node)
-        if row is not None:
-            self.placed.put(replace(pod, spec=seat.spec), row)
+            self.nodes.place(row, seat.pod.spec)
+            self.placed.put(seat.pod, row)
+            self.rankings.journal.note(Change(seat.pod, row))
 
     def _leave(self, uid: PodUID) -> None:
         seat = self._seats.pop(uid, None)
@@ -218,11 +262,9 @@ class ClusterState:
             del self._on[seat.node]
         row = self.nodes.row(seat.node)
         if row is not None:
-            self.nodes.place(row, seat.spec, -1)
+            self.nodes.place(row, seat.pod.spec, -1)
             self.placed.drop(uid)
-
-    def _as_seated(self, uid: PodUID) -> Pod:
-        return replace(self.pods[uid], spec=self._seats[uid].spec)
+            self.rankings.journal.note(Change(seat.pod, row, left=True))
 
     def check(self) -> None:
         """Assert conservation: what the node table counts is what the seats say.
@@ -234,25 +276,61 @@ class ClusterState:
         for seat in self._seats.values():
             row = fresh.row(seat.node)
             if row is not None:
-                fresh.place(row, seat.spec, -1)
+                fresh.place(row, seat.pod.spec, -1)
         for resource in self.nodes.space.names:
             left = fresh.requested(resource)
             assert not left.any(), f"{resource}: {int(abs(left).sum())} more counted than seated"
         assert set(self.assumed) <= set(self._seats), "an assumed pod has no seat"
 
+    def check_rankings(self, profiles: Mapping[str, Profile]) -> None:
+        """Assert that what is kept across decisions says what would be said anew.
+
+        Raises:
+            AssertionError: an incremental answer went astray.
+        """
+        self.rankings.check(profiles, self.snapshot(), self.epoch)
+
+
+def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
+    """Whether a pod must be counted anew: elsewhere, or as another one."""
+    if seat is None or wanted is None:
+        return seat is not wanted
+    old, new = seat.pod, wanted.pod
+    return (
+        seat.node != wanted.node
+        or (old.spec is not new.spec and old.spec != new.spec)
+        or old.labels != new.labels
+        or old.deleting != new.deleting
+        or old.priority != new.priority
+    )
+
 
 def _pod_happenings(old: Pod | None, pod: Pod, *, freed: bool) -> list[Happening]:
-    def happened(action: Action) -> list[Happening]:
-        return [Happening(Resource.POD, action, pod=pod, group=pod.group)]
-
+    """What a change of a pod is to those who wait (framework.md §4.6)."""
     if freed:
-        return happened(Action.DELETE)
-    if old is None:
-        return happened(Action.ADD)
-    if old.gated and not pod.gated:
-        return happened(Action.UPDATE_GATES)
-    if old.node != pod.node:
-        return happened(Action.ADD)
-    if old.spec != pod.spec:
-        return happened(Action.UPDATE_OTHER)
-    return []
+        action = Action.DELETE
+    elif old is None or (pod.node and old.node != pod.node):
+        action = Action.ADD
+    else:
+        action = _pod_action(old, pod)
+    if not action:
+        return []
+    return [Happening(Resource.POD, action, pod=pod, old_pod=old, group=pod.group)]
+
+
+def _pod_action(old: Pod, pod: Pod) -> Action:
+    action = Action(0)
+    if old.labels != pod.labels:
+        action |= Action.UPDATE_LABEL
+    if old.gates and not pod.gates:
+        action |= Action.UPDATE_GATES
+    if old.annotations != pod.annotations:
+        action |= Action.UPDATE_ANNOTATION
+    if old.spec is not pod.spec and old.spec != pod.spec:
+        wanted = dict(pod.spec.requests)
+        if any(wanted.get(name, 0) < amount for name, amount in old.spec.requests):
+            action |= Action.UPDATE_SCALE_DOWN
+        if old.spec.tolerations != pod.spec.tolerations:
+            action |= Action.UPDATE_TOLERATION
+        action = action or Action.UPDATE_OTHER
+    return action

@@ -100,7 +100,8 @@ class PreFilter(Plugin, Protocol):
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Filter | NodeSet | Status | None":
         """Give the object that will filter this pod.
 
-        `self` where nothing needs to be computed, None to skip Filter, a NodeSet where only nodes
+        `self` where nothing needs to be computed, None to skip Filter (which holds until a node,
+        a namespace or a workload changes, whatever pods come and go), a NodeSet where only nodes
         with certain names come into question, or a refusing Status, which refuses every node with
         its message: UNSCHEDULABLE lets the other plugins speak, and the last such word counts;
         UNSCHEDULABLE_AND_UNRESOLVABLE ends it.
@@ -149,10 +150,13 @@ class Explain(Protocol):
 
 @runtime_checkable
 class Placed(Protocol):
-    """An evaluator that reads CLUSTER hears of each placement on the fork."""
+    """An evaluator that reads CLUSTER hears of each pod that is placed, in a plan or for real."""
 
-    def placed(self, pod: Pod, row: int) -> None:
-        """A pod, of this class or another, was placed on `row`; the answer is then asked anew."""
+    def placed(self, pod: Pod, row: int) -> bool | None:
+        """A pod, of this class or another, was placed on `row`.
+
+        The answer is then asked anew, unless this says False: it made no difference.
+        """
         ...
 
 
@@ -160,8 +164,8 @@ class Placed(Protocol):
 class Removed(Protocol):
     """An evaluator that also hears of pods that leave; without it, it is made anew then."""
 
-    def removed(self, pod: Pod, row: int) -> None:
-        """A pod left `row`; as if it had never been placed."""
+    def removed(self, pod: Pod, row: int) -> bool | None:
+        """A pod left `row`, as if it had never been placed; False = it made no difference."""
         ...
 
 
@@ -179,7 +183,7 @@ class PreScore(Plugin, Protocol):
     """As PreFilter, for Score."""
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> "Score | None":
-        """Give the object that will score this pod; None to skip."""
+        """Give the object that will score this pod; None to skip, as at PreFilter."""
         ...
 
 

@@ -88,12 +88,14 @@ class Diagnosis:
         nodes: how many nodes were looked at.
         reasons: how many nodes gave each reason, `(reason, nodes)`.
         plugins: the plugins that refused at least one node; their events wake the group.
+        pending: those of them that wait for somebody outside; their events bypass the backoff.
         message: said instead of the reasons when the pod was refused as a whole.
     """
 
     nodes: int = 0
     reasons: tuple[tuple[str, int], ...] = ()
     plugins: frozenset[str] = field(default_factory=frozenset)
+    pending: frozenset[str] = field(default_factory=frozenset)
     message: str = ""
 
     def text(self) -> str:

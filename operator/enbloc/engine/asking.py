@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asking a plugin: what it raises, and what breaks its contract, becomes one PluginError."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from enbloc.errors import PluginError
+from enbloc.framework import decide
+from enbloc.model.nodes import Mask
+
+T = TypeVar("T")
+
+
+def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
+    """Ask a plugin; whatever it raises becomes one PluginError."""
+    try:
+        return question(*arguments)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+
+
+def checked_mask(plugin: str, mask: object, count: int) -> Mask:
+    """A Filter's answer, if it is one bool for each of `count` nodes."""
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (count,):
+        raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
+    return mask
+
+
+def checked_scores(plugin: str, scores: object, count: int) -> decide.Scores:
+    """A Score's or NormalizeScore's answer, if it is one finite number for each node."""
+    if (
+        not isinstance(scores, np.ndarray)
+        or scores.dtype not in (np.int64, np.float64)
+        or scores.shape != (count,)
+    ):
+        raise PluginError(
+            plugin, "Score", f"expected int64[{count}] or float64[{count}], got {shape_of(scores)}"
+        )
+    if scores.dtype == np.float64 and not np.isfinite(scores).all():
+        raise PluginError(plugin, "Score", "the scores contain NaN or infinity")
+    return scores
+
+
+def shape_of(value: object) -> str:
+    """What something is, in the words of the contract: "bool[3]", "NoneType"."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return type(value).__name__

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each answer of a plugin does to the waiting of its group (framework.md §4)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from enbloc.framework.decide import Proposal
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.reads import Reads
+from enbloc.framework.status import SUCCESS, Status, pending, refuse, wait
+from enbloc.model.groups import Group
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.snapshot import Snapshot
+from tests.engine.cluster import cluster_with
+
+
+def test_only_time_ends_the_pause_after_an_error_however_idle_the_scheduler_is() -> None:
+    cluster = cluster_with(Failing())
+    cluster.pod("p")
+    cluster.settle()
+    cluster.node("n3")
+    cluster.settle()
+    assert len(cluster.decisions()) == 1
+    cluster.settle(seconds=2)
+    assert len(cluster.decisions()) == 2
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A filter that always raises."""
+
+    name: ClassVar[str] = "Failing"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "never"
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        raise RuntimeError(f"{pod.key} {len(nodes)}")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A filter that waits for a label of a node, or for somebody outside."""
+
+    refusal: Status
+    name: ClassVar[str] = "Outside"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.UPDATE_LABEL),)
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Status | None:
+        del pod
+        ready = snapshot.nodes.label("ready", "yes").any()
+        return None if ready else self.refusal
+
+
+@pytest.mark.parametrize(
+    ("refusal", "order"),
+    [
+        pytest.param(refuse("not yet"), ["busy", "single"], id="unschedulable waits its pause"),
+        pytest.param(pending("not yet"), ["single", "busy"], id="pending does not"),
+    ],
+)
+def test_an_event_for_a_pending_plugin_bypasses_the_backoff(
+    refusal: Status, order: list[str]
+) -> None:
+    cluster = cluster_with(Outside(refusal))
+    cluster.pod("single", priority=1)
+    cluster.settle()
+    assert cluster.where() == {}
+    cluster.node("n1", labels=(("ready", "yes"),))
+    cluster.pod("busy")
+    cluster.step()
+    cluster.step()
+    assert list(cluster.bound_order) == order
+
+
+def test_an_event_while_a_plan_is_open_is_not_lost_when_the_plan_fails() -> None:
+    answer = [wait(60.0), refuse("no licence")]
+    cluster = cluster_with(Licence(lambda: answer[0]))
+    cluster.gang("g", 2)
+    cluster.settle()
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    answer.pop(0)
+    cluster.node("n1", labels=(("licence", "yes"),))  # asked again, it refuses; but it had heard
+    cluster.settle()
+    assert [decision.attempts for decision in cluster.decisions()] == [1, 2]
+
+
+def test_the_room_that_a_refused_group_gives_back_does_not_wake_it() -> None:
+    cluster = cluster_with(Licence(lambda: refuse("no licence"), Resource.POD, Action.DELETE))
+    cluster.gang("g", 2)
+    cluster.settle()
+    assert len(cluster.decisions()) == 1
+    cluster.pod("other", node="n1", scheduler="other")
+    cluster.delete("other")
+    cluster.settle()
+    assert len(cluster.decisions()) == 2
+
+
+class Licence:
+    """A permit plugin that answers as it is told."""
+
+    name: ClassVar[str] = "Licence"
+
+    def __init__(
+        self,
+        answer: Callable[[], Status],
+        resource: Resource = Resource.NODE,
+        action: Action = Action.UPDATE_LABEL,
+    ) -> None:
+        self._answer = answer
+        self.events = (ClusterEvent(resource, action),)
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        del plan, facts
+        return self._answer()
+
+
+@dataclass(frozen=True)
+class Holiday:
+    """Keeps every group out until a node says that the holiday is over."""
+
+    over: list[bool]
+    name: ClassVar[str] = "Holiday"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.UPDATE_LABEL),)
+
+    def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
+        del group, facts
+        return SUCCESS if self.over else refuse("it is a holiday")
+
+
+def test_a_plugin_at_preenqueue_is_asked_again_after_the_events_that_it_named() -> None:
+    over: list[bool] = []
+    cluster = cluster_with(Holiday(over))
+    cluster.gang("g", 2)
+    cluster.settle()
+    assert cluster.condition("g")[1:] == ("WaitingForMembers", "it is a holiday")
+    over.append(True)
+    cluster.node("n3")
+    cluster.settle()
+    assert cluster.where() == {}, "a new node is not what it waits for"
+    cluster.node("n3", labels=(("holiday", "over"),))
+    cluster.settle()
+    assert len(cluster.where()) == 2
