@@ -102,11 +102,13 @@ class Tally:
         return tuple(self._by_key)
 
     def at(self, key: str, nodes: Nodes) -> Sums:
-        """float64[N]: the sum over each node's domain, exact; 0 where the node lacks the key."""
-        by_row = self._by_key.get(key)
-        if by_row is None:
-            return np.zeros(len(nodes), np.float64)
+        """float64[N]: the sum over each node's domain, exact; 0 where the node lacks the key.
+
+        Only for one of `keys`.
+        """
         codes = nodes.domains(key)
-        sums = np.bincount(codes, by_row, nodes.domain_count(key)).astype(np.float64, copy=False)
+        sums = np.bincount(codes, self._by_key[key], nodes.domain_count(key)).astype(
+            np.float64, copy=False
+        )
         sums[0] = 0
         return sums[codes]
