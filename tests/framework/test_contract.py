@@ -53,12 +53,12 @@ def test_a_profile_that_cannot_work_is_refused(left_out: str, said: str) -> None
 
 
 def test_an_unknown_plugin_is_named_with_the_nearest_known_one() -> None:
-    with pytest.raises(ConfigError, match=r'Unknown plugin "NodeNmae" .did you mean "NodeName"'):
+    with pytest.raises(ConfigError, match=r'Unknown "NodeNmae" .did you mean "NodeName"'):
         Registry(IN_TREE).create("NodeNmae")
 
 
 def test_a_wrong_argument_of_a_plugin_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"plugin NodeName: wrong arguments: .*colour"):
+    with pytest.raises(ConfigError, match=r'"NodeName" refuses its arguments: .*colour'):
         Registry(IN_TREE).create("NodeName", {"colour": "red"})
 
 

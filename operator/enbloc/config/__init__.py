@@ -1,7 +1,41 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""How it is set up: from configuration to profiles. Pure; files are read by the shells."""
+"""How it is set up: from the text of configuration files to profiles, by pure steps.
 
-from enbloc.config.defaults import default_profiles
+::
 
-__all__ = ["default_profiles"]
+    parse (documents) → decode (strict, models) → convert (older, policy) → default and merge
+    (merge) → validate and build (arguments, extenders, build) → Configuration
+
+Nothing here reads files; the shells do. What models need is imported when a file is given: a
+default start needs none of it.
+"""
+
+from typing import TYPE_CHECKING
+
+from enbloc.config.build import default_configuration, default_profiles
+from enbloc.config.configuration import Configuration, LeaderElection
+from enbloc.config.documents import Source
+from enbloc.config.findings import Findings
+from enbloc.lazy import lazily
+
+if TYPE_CHECKING:
+    from enbloc.config.conversion import convert
+    from enbloc.config.read import configure
+    from enbloc.config.show import effective
+
+__all__ = [
+    "Configuration",
+    "Findings",
+    "LeaderElection",
+    "Source",
+    "configure",
+    "convert",
+    "default_configuration",
+    "default_profiles",
+    "effective",
+]
+
+__getattr__, __dir__ = lazily(
+    __name__, {"read": ["configure"], "conversion": ["convert"], "show": ["effective"]}
+)

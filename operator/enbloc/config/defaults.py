@@ -1,30 +1,89 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The default profile: the in-tree plugins in kube-scheduler's order, with its weights."""
+"""The default plugins: kube-scheduler's, in its order, with its weights."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from enbloc.framework.profile import Profile
-from enbloc.framework.registry import Registry
-from enbloc.model.names import SCHEDULER_NAME
-from enbloc.plugins.in_tree import IN_TREE
+from enbloc.config.wanted import Entry
+from enbloc.framework.points import Point
 
-#: Order and weights as kube-scheduler's MultiPoint defaults (framework.md §7).
-DEFAULT_PLUGINS: Final[Mapping[str, int]] = {
-    "PrioritySort": 1,
-    "NodeUnschedulable": 1,
-    "NodeName": 1,
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodeResourcesFit": 1,
-    "DefaultBinder": 1,
-    "GangScheduling": 1,
+
+class Default(NamedTuple):
+    """One plugin that every profile has unless it says otherwise.
+
+    Attributes:
+        weight: of its scores; None where kube-scheduler gives none.
+        points: where kube-scheduler's plugin of that name is asked. A configuration may name it
+            there also where ours needs no say.
+    """
+
+    weight: int | None
+    points: frozenset[Point]
+
+
+_FILTER: Final = frozenset({Point.PRE_FILTER, Point.FILTER})
+_SCORE: Final = frozenset({Point.PRE_SCORE, Point.SCORE})
+_STEPS: Final = frozenset({Point.RESERVE, Point.PRE_BIND})
+
+#: Source: framework.md §7, rows 1 to 21.
+DEFAULTS: Final[Mapping[str, Default]] = {
+    "SchedulingGates": Default(None, frozenset({Point.PRE_ENQUEUE})),
+    "PrioritySort": Default(None, frozenset({Point.QUEUE_SORT})),
+    "NodeUnschedulable": Default(None, frozenset({Point.FILTER})),
+    "NodeName": Default(None, frozenset({Point.FILTER})),
+    "TaintToleration": Default(3, _SCORE | {Point.FILTER}),
+    "NodeAffinity": Default(2, _FILTER | _SCORE),
+    "NodePorts": Default(None, _FILTER),
+    "NodeResourcesFit": Default(1, _FILTER | _SCORE),
+    "VolumeRestrictions": Default(None, _FILTER),
+    "NodeVolumeLimits": Default(None, _FILTER),
+    "VolumeBinding": Default(None, _FILTER | _SCORE | _STEPS),
+    "VolumeZone": Default(None, _FILTER),
+    "PodTopologySpread": Default(2, _FILTER | _SCORE),
+    "InterPodAffinity": Default(2, _FILTER | _SCORE),
+    "DynamicResources": Default(
+        2, _FILTER | _STEPS | {Point.PRE_ENQUEUE, Point.POST_FILTER, Point.SCORE}
+    ),
+    "DefaultPreemption": Default(None, frozenset({Point.PRE_ENQUEUE, Point.POST_FILTER})),
+    "NodeResourcesBalancedAllocation": Default(1, _SCORE),
+    "ImageLocality": Default(1, frozenset({Point.SCORE})),
+    "DefaultBinder": Default(None, frozenset({Point.BIND})),
+    "NodeDeclaredFeatures": Default(None, _FILTER),
+    "GangScheduling": Default(None, frozenset({Point.PRE_ENQUEUE, Point.PERMIT})),
+}
+
+#: Plugins of former releases that another one took in.
+TAKEN_IN: Final[Mapping[str, str]] = {
+    "AzureDiskLimits": "NodeVolumeLimits",
+    "CinderLimits": "NodeVolumeLimits",
+    "EBSLimits": "NodeVolumeLimits",
+    "GCEPDLimits": "NodeVolumeLimits",
+    "SelectorSpread": "PodTopologySpread",
+}
+#: Plugins of former releases without a successor, and what to do instead.
+GONE: Final[Mapping[str, str]] = {
+    "NodeLabel": "NodeAffinity's argument addedAffinity demands labels of nodes",
+    "NodePreferAvoidPods": "taint such nodes with effect PreferNoSchedule",
+    "NodeResourcesLeastAllocated": "NodeResourcesFit's scoringStrategy LeastAllocated does it",
+    "NodeResourcesMostAllocated": "NodeResourcesFit's scoringStrategy MostAllocated does it",
+    "RequestedToCapacityRatio": "NodeResourcesFit's scoringStrategy of that name does it",
+    "ServiceAffinity": "required pod affinity in the pods does it",
 }
 
 
-def default_profiles() -> Mapping[str, Profile]:
-    """One profile, under the scheduler name that pods write when they follow the docs."""
-    registry = Registry(IN_TREE)
-    plugins = tuple(registry.create(name) for name in DEFAULT_PLUGINS)
-    return {SCHEDULER_NAME: Profile(SCHEDULER_NAME, plugins, dict(DEFAULT_PLUGINS))}
+def removed(name: str) -> str:
+    """What to say of a plugin of a former release; "" if it is none."""
+    if name in TAKEN_IN:
+        return f'"{name}" was removed: {TAKEN_IN[name]} does what it did'
+    return f'"{name}" was removed: {GONE[name]}' if name in GONE else ""
+
+
+def default_entries() -> tuple[Entry, ...]:
+    """The default MultiPoint list."""
+    return tuple(Entry(name, default.weight) for name, default in DEFAULTS.items())
+
+
+def upstream_points(name: str) -> frozenset[Point]:
+    """Where kube-scheduler's plugin of that name is asked; nowhere if it has none such."""
+    return DEFAULTS[name].points if name in DEFAULTS else frozenset()

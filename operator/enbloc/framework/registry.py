@@ -3,7 +3,7 @@
 """Registry: plugin names to factories, in-tree by a literal, others by entry points."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -15,18 +15,47 @@ Factory = Callable[..., Plugin]
 
 
 class Registry:
-    """Finds plugins by name; an entry point is imported only when a profile names it."""
+    """Finds plugins by name; an entry point is imported only when a profile names it.
 
-    def __init__(self, in_tree: Mapping[str, Factory]) -> None:
+    Args:
+        in_tree: the factories that come with enbloc.
+        outside: those that installed packages offer; None = look them up now.
+    """
+
+    def __init__(
+        self, in_tree: Mapping[str, Factory], outside: Iterable[EntryPoint] | None = None
+    ) -> None:
+        found = entry_points(group=ENTRY_POINT_GROUP) if outside is None else outside
         self._in_tree = dict(in_tree)
-        self._outside: dict[str, EntryPoint] = {
-            entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)
-        }
+        self._outside = {entry.name: entry for entry in found if entry.name not in in_tree}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that can be configured, sorted."""
         return tuple(sorted({*self._in_tree, *self._outside}))
+
+    def is_in_tree(self, name: str) -> bool:
+        """Whether a plugin of that name comes with enbloc."""
+        return name in self._in_tree
+
+    def factory(self, name: str) -> Factory:
+        """What makes the plugin of that name.
+
+        Raises:
+            ConfigError: there is none, or it cannot be imported.
+        """
+        if name in self._in_tree:
+            return self._in_tree[name]
+        if name not in self._outside:
+            raise ConfigError(f'Unknown "{name}" ({self._instead(name)})')
+        entry = self._outside[name]
+        try:
+            factory: Factory = entry.load()
+        except Exception as error:
+            raise ConfigError(
+                f'"{name}" cannot be imported from {entry.value}: {type(error).__name__}: {error}'
+            ) from error
+        return factory
 
     def create(self, name: str, arguments: Mapping[str, Any] | None = None) -> Plugin:
         """Make a plugin from its arguments.
@@ -34,22 +63,21 @@ class Registry:
         Raises:
             ConfigError: no such plugin, it cannot be imported, or an argument is wrong.
         """
-        factory = self._in_tree.get(name) or self._load(name)
+        factory = self.factory(name)
         try:
-            return factory(**(arguments or {}))
+            plugin = factory(**(arguments or {}))
         except Exception as error:
-            raise ConfigError(f"plugin {name}: wrong arguments: {error}") from error
-
-    def _load(self, name: str) -> Factory:
-        entry = self._outside.get(name)
-        if entry is None:
-            close = difflib.get_close_matches(name, self.names, n=1)
-            meant = f' (did you mean "{close[0]}"?)' if close else ""
-            raise ConfigError(f'Unknown plugin "{name}"{meant}; known: {", ".join(self.names)}')
-        try:
-            factory: Factory = entry.load()
-        except Exception as error:
+            raise ConfigError(f'"{name}" refuses its arguments: {error}') from error
+        if getattr(plugin, "name", None) != name:
+            called = getattr(plugin, "name", None)
             raise ConfigError(
-                f"plugin {name}: {entry.value} cannot be imported: {error}"
-            ) from error
-        return factory
+                f'"{name}" gives a plugin whose `name` is {called!r}; make the two the same'
+            )
+        return plugin
+
+    def _instead(self, name: str) -> str:
+        """The nearest name, and every name by where it comes from."""
+        close = difflib.get_close_matches(name, self.names, n=1)
+        near = f'did you mean "{close[0]}"? ' if close else ""
+        in_tree, outside = sorted(self._in_tree), sorted(self._outside) or ["none"]
+        return f"{near}in-tree: {', '.join(in_tree)}; entry points: {', '.join(outside)}"

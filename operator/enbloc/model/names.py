@@ -8,6 +8,7 @@ from typing import Final
 # ── identity ─────────────────────────────────────────────────────────────────────────────────
 API_GROUP: Final = "enbloc.dev"
 API_VERSION: Final = "v1alpha1"
+CONFIG_GROUP: Final = "config.enbloc.dev"
 POD_GROUP_KIND: Final = "PodGroup"
 POD_GROUP_PLURAL: Final = "podgroups"
 SCHEDULER_NAME: Final = "enbloc"

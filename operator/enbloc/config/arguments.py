@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of plugins: as upstream has them for those in the tree, by their fields for others.
+
+Source: framework.md §14.4.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from enbloc.config.argument_models import MODELS, Args
+from enbloc.config.documents import WHERE, stamped
+from enbloc.config.findings import Findings
+from enbloc.config.models import GROUP
+from enbloc.config.outside import outside_fields
+from enbloc.config.strict import decode
+from enbloc.config.wanted import Arguments
+from enbloc.framework.registry import Factory
+
+#: Those whose arguments are checked and do nothing yet.
+UNHONOURED: Final = frozenset({"DefaultPreemption", "VolumeBinding", "DynamicResources"})
+_TYPE_FIELDS: Final = ("apiVersion", "kind")
+_VERSIONS: Final = ("v1", "v1beta3", "v1beta2")
+
+
+def decoded(
+    name: str, factory: Factory, arguments: Arguments, findings: Findings
+) -> Mapping[str, Any] | None:
+    """The fields of a plugin from its arguments; None if what was noted leaves none."""
+    if name not in MODELS:
+        return outside_fields(factory, arguments, findings)
+    before = len(findings.problems)
+    model = read(name, arguments, findings)
+    model.check(findings)
+    if name in UNHONOURED and model.fields() != MODELS[name]().fields():
+        text = f'"{name}" does not heed its arguments yet; they are checked, and have no effect'
+        findings.warning(arguments.where, text)
+    return model.fields() if len(findings.problems) == before else None
+
+
+def read(name: str, arguments: Arguments, findings: Findings) -> Args:
+    """The arguments of an in-tree plugin, decoded and with its defaults."""
+    given = arguments.given
+    api_version, kind = given.get("apiVersion"), given.get("kind")
+    if kind is not None and kind != f"{name}Args":
+        findings.problem(f"{arguments.where}.kind", f'must be "{name}Args", is "{kind}"')
+    if api_version is not None and api_version not in {f"{GROUP}/{each}" for each in _VERSIONS}:
+        text = f'must be "{GROUP}/v1", is "{api_version}"'
+        findings.problem(f"{arguments.where}.apiVersion", text)
+    data = stamped(_written(given), arguments.where)
+    return decode(MODELS[name], {**data, WHERE: arguments.where}, findings)
+
+
+def _written(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what only says which arguments these are."""
+    return {key: value for key, value in given.items() if key not in _TYPE_FIELDS}

@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Building: from what files ask for, by way of the registry, to profiles that can run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from enbloc.config.configuration import Configuration, Given
+from enbloc.config.defaults import DEFAULTS, default_entries, removed, upstream_points
+from enbloc.config.findings import Findings
+from enbloc.config.merge import expanded, merged
+from enbloc.config.wanted import (
+    EVERY,
+    MULTI_POINT,
+    NOTHING,
+    Arguments,
+    Entry,
+    PluginSet,
+    Wanted,
+    WantedProfile,
+)
+from enbloc.errors import ConfigError
+from enbloc.framework.decide import Plugin
+from enbloc.framework.extenders import Extender
+from enbloc.framework.points import Point, points_of
+from enbloc.framework.profile import Profile
+from enbloc.framework.registry import Registry
+from enbloc.model.names import SCHEDULER_NAME
+from enbloc.plugins.in_tree import IN_TREE
+
+GANGS: Final = "GangScheduling"
+FIT: Final = "NodeResourcesFit"
+_IGNORED: Final = "ignoredResources"
+
+
+def build(wanted: Wanted, registry: Registry, findings: Findings) -> Configuration:
+    """Make every profile, and note everything that is wrong.
+
+    Raises:
+        ConfigError: anything was wrong, here or before.
+    """
+    ignored = _left_to_extenders(wanted.extenders)
+    profiles: dict[str, Profile] = {}
+    given: dict[str, Given] = {}
+    sorts: list[tuple[WantedProfile, Plugin]] = []
+    for each in wanted.profiles:
+        arguments = _with_ignored(each.arguments, ignored)
+        built = _Build(each, arguments, registry, findings)
+        profile = built.profile(wanted.extenders)
+        if built.queue_sort is not None:
+            sorts.append((each, built.queue_sort))
+        if profile is not None:
+            profiles[each.name] = profile
+            given[each.name] = {name: value.given for name, value in arguments.items()}
+    _check_names(wanted.profiles, findings)
+    _check_queue_sort(sorts, findings)
+    findings.refuse()
+    return Configuration(
+        profiles,
+        wanted.settings,
+        wanted.leader_election,
+        wanted.kubeconfig,
+        given,
+        tuple(map(str, findings.warnings)),
+    )
+
+
+def default_configuration() -> Configuration:
+    """What runs where no file says anything."""
+    wanted = Wanted((WantedProfile(SCHEDULER_NAME),))
+    return build(wanted, Registry(IN_TREE), Findings())
+
+
+def default_profiles() -> Mapping[str, Profile]:
+    """One profile, under the scheduler name that pods write when they follow the docs."""
+    return default_configuration().profiles
+
+
+class _Build:
+    """One profile in the making."""
+
+    def __init__(
+        self,
+        wanted: WantedProfile,
+        arguments: Mapping[str, Arguments],
+        registry: Registry,
+        findings: Findings,
+    ) -> None:
+        self._wanted = wanted
+        self._arguments = arguments
+        self._registry = registry
+        self._findings = findings
+        self._plugins: dict[str, Plugin | None] = {}
+        self.queue_sort: Plugin | None = None
+
+    def profile(self, extenders: tuple[Extender, ...]) -> Profile | None:
+        """The profile; None if what was noted leaves none."""
+        for name, custom in self._wanted.sets.items():
+            self._check_set(name, custom)
+        multi_point = merged(default_entries(), self._set(MULTI_POINT))
+        for entry in multi_point:
+            self._plugin(entry)
+        points = {point: self._at(point, multi_point) for point in Point}
+        self._check_arguments()
+        self._check_points(points)
+        plugins = tuple(plugin for plugin in self._plugins.values() if plugin is not None)
+        if self._findings.problems:
+            return None
+        names = {point: tuple(entry.name for entry in found) for point, found in points.items()}
+        weights = {entry.name: entry.weight for entry in multi_point if entry.weight is not None}
+        weights |= {entry.name: entry.weight or 1 for entry in points[Point.SCORE]}
+        return Profile(self._wanted.name, plugins, weights, names, extenders)
+
+    def _set(self, name: str) -> PluginSet:
+        return self._wanted.sets.get(name, NOTHING)
+
+    def _at(self, point: Point, multi_point: Sequence[Entry]) -> tuple[Entry, ...]:
+        found = expanded(multi_point, self._set(point), lambda name: self._has(name, point))
+        return tuple(entry for entry in found if self._has(entry.name, point))
+
+    def _has(self, name: str, point: Point) -> bool:
+        plugin = self._plugins.get(name)
+        return plugin is not None and point in points_of(plugin)
+
+    def _plugin(self, entry: Entry) -> Plugin | None:
+        """The plugin of an entry, made once; what keeps it from being made is noted once."""
+        if entry.name not in self._plugins:
+            self._plugins[entry.name] = self._make(entry)
+        return self._plugins[entry.name]
+
+    def _make(self, entry: Entry) -> Plugin | None:
+        arguments = self._arguments.get(entry.name)
+        try:
+            factory = self._registry.factory(entry.name)
+        except ConfigError as error:
+            text = removed(entry.name) or str(error)
+            self._findings.problem(f"{entry.where}.name", text)
+            return None
+        try:
+            if arguments is None:
+                return self._registry.create(entry.name)
+            # Imported here: the models of arguments take time that a default start does not need.
+            from enbloc.config.arguments import decoded  # noqa: PLC0415
+
+            fields = decoded(entry.name, factory, arguments, self._findings)
+            return None if fields is None else self._registry.create(entry.name, fields)
+        except ConfigError as error:
+            where = f"{entry.where}.name" if arguments is None else arguments.where
+            self._findings.problem(where, str(error))
+            return None
+
+    def _check_set(self, name: str, custom: PluginSet) -> None:
+        """Note duplicates, points that a plugin lacks, and what disabling does not reach."""
+        seen: dict[str, str] = {}
+        for entry in custom.enabled:
+            if entry.name in seen:
+                text = f'Duplicate "{entry.name}": it is already at {seen[entry.name]}'
+                self._findings.problem(f"{entry.where}.name", text)
+                continue
+            seen[entry.name] = entry.where
+            plugin = self._plugin(entry)
+            if plugin is not None and name != MULTI_POINT:
+                self._check_point(entry, plugin, Point(name))
+            if entry.weight is not None and name not in (MULTI_POINT, Point.SCORE):
+                text = f"has no effect at {name}: only scores are weighed"
+                self._findings.warning(f"{entry.where}.weight", text)
+        for entry in custom.disabled:
+            if entry.name != EVERY and entry.name not in self._known():
+                text = f'"{entry.name}" is no plugin here, so there is nothing to disable'
+                self._findings.warning(f"{entry.where}.name", text)
+
+    def _known(self) -> frozenset[str]:
+        return frozenset({*self._registry.names, *DEFAULTS})
+
+    def _check_point(self, entry: Entry, plugin: Plugin, point: Point) -> None:
+        has = points_of(plugin)
+        upstream = upstream_points(entry.name) if self._registry.is_in_tree(entry.name) else ()
+        if point in has:
+            return
+        if point not in upstream:
+            points = ", ".join(sorted({*has, *upstream})) or "none"
+            text = f'"{entry.name}" does not implement {point} (its extension points: {points})'
+            self._findings.problem(f"{entry.where}.name", text)
+        elif not has:
+            text = f'"{entry.name}" is accepted, and does nothing yet'
+            self._findings.warning(f"{entry.where}.name", text)
+
+    def _check_arguments(self) -> None:
+        """Arguments of plugins that do not run are checked as well: they may be misspelt."""
+        for name, arguments in self._arguments.items():
+            if name not in self._plugins and arguments.where:
+                self._make(Entry(name, where=arguments.where.removesuffix(".args")))
+
+    def _check_points(self, points: Mapping[Point, Sequence[Entry]]) -> None:
+        where = f"{self._wanted.where}.plugins"
+        sorts, binders = points[Point.QUEUE_SORT], points[Point.BIND]
+        if len(sorts) != 1:
+            names = ", ".join(f'"{entry.name}"' for entry in sorts) or "none"
+            text = f"exactly one plugin is needed, and enabled are {names}"
+            self._findings.problem(f"{where}.{Point.QUEUE_SORT}", text)
+        else:
+            self.queue_sort = self._plugins[sorts[0].name]
+        if not binders:
+            text = "at least one plugin is needed; enable DefaultBinder"
+            self._findings.problem(f"{where}.{Point.BIND}", text)
+        if all(entry.name != GANGS for entry in points[Point.PRE_ENQUEUE]):
+            text = (
+                f'"{GANGS}" is off at {Point.PRE_ENQUEUE}: groups are still placed whole or not '
+                "at all, but are not told what they wait for"
+            )
+            self._findings.warning(where, text)
+
+
+def _check_names(profiles: Sequence[WantedProfile], findings: Findings) -> None:
+    seen: dict[str, str] = {}
+    for profile in profiles:
+        where = f"{profile.where}.schedulerName"
+        if not profile.name:
+            findings.problem(where, "Required: with several profiles each needs a name")
+        elif profile.name in seen:
+            findings.problem(
+                where, f'Duplicate "{profile.name}": it is already at {seen[profile.name]}'
+            )
+        seen.setdefault(profile.name, where)
+
+
+def _check_queue_sort(sorts: Sequence[tuple[WantedProfile, Plugin]], findings: Findings) -> None:
+    """All profiles share one queue, so they sort it alike; equal plugins have equal arguments."""
+    if not sorts:
+        return
+    first, common = sorts[0]
+    for profile, plugin in sorts[1:]:
+        if plugin != common:
+            text = f"must be the same plugin with the same arguments as {first.where} has"
+            findings.problem(f"{profile.where}.plugins.{Point.QUEUE_SORT}", text)
+
+
+def _left_to_extenders(extenders: Iterable[Extender]) -> tuple[str, ...]:
+    """The resources that only an extender counts."""
+    return tuple(
+        sorted({name for each in extenders for name, ignored in each.managed.items() if ignored})
+    )
+
+
+def _with_ignored(
+    arguments: Mapping[str, Arguments], ignored: Sequence[str]
+) -> Mapping[str, Arguments]:
+    """NodeResourcesFit ignores what is left to extenders, as upstream."""
+    if not ignored:
+        return arguments
+    fit = arguments.get(FIT, Arguments({}, ""))
+    already = fit.given.get(_IGNORED) or []
+    if not isinstance(already, list):
+        return arguments  # wrong, and found when the arguments are decoded
+    more = [name for name in ignored if name not in already]
+    return {**arguments, FIT: Arguments({**fit.given, _IGNORED: [*already, *more]}, fit.where)}

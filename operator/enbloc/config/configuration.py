@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration: everything that files can set, checked and ready to run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from enbloc.engine.settings import Settings
+from enbloc.framework.profile import Profile
+from enbloc.model.names import SCHEDULER_LEASE
+
+#: Plugin → the arguments that were given to it.
+Given = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """`leaderElection`; seconds.
+
+    Attributes:
+        leader_elect: None = as the command does without a file.
+        lease_duration: others may take a Lease that was not renewed for this long.
+        renew_deadline: a leader that could not renew for this long stops.
+        retry_period: between two tries.
+        resource_name: of the Lease.
+        resource_namespace: of the Lease; "" = the pod's own, else the context's.
+    """
+
+    leader_elect: bool | None = None
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    resource_name: str = SCHEDULER_LEASE
+    resource_namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a scheduler runs with.
+
+    Attributes:
+        profiles: by schedulerName.
+        settings: of the engine; whoever makes one gives it an identity.
+        kubeconfig: `clientConnection.kubeconfig`; "" = not named.
+        given: per profile, the arguments that plugins were given; the others have their defaults.
+        warnings: what was accepted and is not honoured, each with its path.
+    """
+
+    profiles: Mapping[str, Profile]
+    settings: Settings = field(default_factory=Settings)
+    leader_election: LeaderElection = field(default_factory=LeaderElection)
+    kubeconfig: str = ""
+    given: Mapping[str, Given] = field(default_factory=dict[str, Given])
+    warnings: tuple[str, ...] = ()

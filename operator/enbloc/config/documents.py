@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Documents: from the text of a file, YAML or JSON, to mappings that know their paths."""
+
+import json
+from collections.abc import Hashable, Iterator
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from enbloc.config.findings import Findings
+
+#: A key that no file can hold: under it every mapping carries its own path.
+WHERE: Final = "\0where"
+#: What a plugin is given is its own business, down to the last key.
+_ARGUMENTS: Final = "args"
+
+
+class Source(NamedTuple):
+    """One file: what messages call it, and what it holds."""
+
+    name: str
+    text: str
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads as YAML's safe loader, and notes keys that are given twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.twice: list[str] = []
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping, as the base class reads it."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen and key.value != "<<":
+                    self.twice.append(f'line {key.start_mark.line + 1}: "{key.value}" given twice')
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def parse(source: Source, findings: Findings) -> Iterator[dict[str, Any]]:
+    """Every document of a file that is a mapping; what is none is a problem."""
+    for index, document in enumerate(_loaded(source, findings)):
+        if isinstance(document, dict):
+            yield document
+        elif document is not None:
+            kind = type(document).__name__
+            findings.problem("", f"document {index + 1} must be a mapping, is a {kind}")
+
+
+def _loaded(source: Source, findings: Findings) -> list[Any]:
+    try:
+        if source.text.lstrip().startswith("{"):
+            return [json.loads(source.text, object_pairs_hook=lambda p: _once(p, findings))]
+        loader = _Loader(source.text)
+        documents: list[Any] = []
+        while loader.check_node():
+            documents.append(loader.construct_document(loader.get_node()))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        findings.problem("", f"neither YAML nor JSON: {' '.join(str(error).split())}")
+        return []
+    for text in loader.twice:
+        findings.problem("", text)
+    return documents
+
+
+def _once(pairs: list[tuple[str, Any]], findings: Findings) -> dict[str, Any]:
+    """A JSON object; a key that is given twice is a problem."""
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            findings.problem("", f'"{key}" given twice')
+        made[key] = value
+    return made
+
+
+def stamped(value: Any, path: str = "") -> Any:
+    """A copy in which every mapping has its path under `WHERE`, and every key is text."""
+    if isinstance(value, list):
+        return [stamped(each, f"{path}[{index}]") for index, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {WHERE: path}
+    for key, each in value.items():
+        name = key if isinstance(key, str) else json.dumps(key, default=str).strip('"')
+        made[name] = (
+            each if name == _ARGUMENTS else stamped(each, f"{path}.{name}" if path else name)
+        )
+    return made
+
+
+def plain(value: Any) -> Any:
+    """A copy without the paths."""
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items() if key != WHERE}
+    return value

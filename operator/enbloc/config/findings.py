@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Findings: everything that is wrong with a configuration, collected and told at once."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from enbloc.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to tell about a configuration.
+
+    Attributes:
+        source: the file it is about; "" = what no file says.
+        path: the field, as `profiles[0].plugins.filter.enabled[2].name`; "" = the whole.
+        text: what is wrong, and what to do about it.
+    """
+
+    source: str
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}" if self.path else self.text
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects problems, which refuse a configuration, and warnings, which do not.
+
+    Attributes:
+        source: the file that is being read.
+    """
+
+    source: str = ""
+    problems: list[Finding] = field(default_factory=list[Finding])
+    warnings: list[Finding] = field(default_factory=list[Finding])
+
+    def problem(self, path: str, text: str) -> None:
+        """Note what makes the configuration unusable."""
+        self.problems.append(Finding(self.source, path, text))
+
+    def warning(self, path: str, text: str) -> None:
+        """Note what is accepted, and does not do what its writer may expect."""
+        self.warnings.append(Finding(self.source, path, text))
+
+    def refuse(self) -> None:
+        """Give up if there is any problem.
+
+        Raises:
+            ConfigError: with every problem, by file, a line each.
+        """
+        if self.problems:
+            raise ConfigError(told(self.problems))
+
+
+def told(findings: Iterable[Finding]) -> str:
+    """Findings by file: its name, then a line each."""
+    by_source: dict[str, list[str]] = {}
+    for finding in findings:
+        lines = by_source.setdefault(finding.source, [])
+        if str(finding) not in lines:
+            lines.append(str(finding))
+    parts: list[str] = []
+    for source, lines in by_source.items():
+        count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+        parts.append(f"{source or 'configuration'}: {count}")
+        parts += [f"  {line}" for line in lines]
+    return "\n".join(parts)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """` (did you mean "…"?)`, or "" when nothing is near."""
+    folded = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return f'did you mean "{folded[close[0]]}"?' if close else ""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The text about a name that is none of these."""
+    names = list(known)
+    hints = [hint for hint in (meant(name, names), f"known: {', '.join(names)}") if hint]
+    return f'Unknown {what}"{name}" ({" ".join(hints)})'

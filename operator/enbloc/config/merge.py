@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Merging: which plugins are asked at which extension point, in which order.
+
+Source: framework.md §14.3.
+"""
+
+from collections.abc import Callable, Iterable
+
+from enbloc.config.wanted import EVERY, Entry, PluginSet
+
+
+def merged(defaults: Iterable[Entry], custom: PluginSet) -> tuple[Entry, ...]:
+    """The custom entries laid over the default ones.
+
+    A default that is disabled goes, one that is enabled again is replaced where it stands, and
+    what is no default comes after them in its own order. Enabled wins over disabled.
+    """
+    off = custom.disabled_names
+    kept = () if EVERY in off else tuple(entry for entry in defaults if entry.name not in off)
+    again = {entry.name: entry for entry in custom.enabled}
+    default_names = {entry.name for entry in kept}
+    return (
+        *(again.get(entry.name, entry) for entry in kept),
+        *_first_of_each(entry for entry in custom.enabled if entry.name not in default_names),
+    )
+
+
+def expanded(
+    multi_point: Iterable[Entry], custom: PluginSet, has_point: Callable[[str], bool]
+) -> tuple[Entry, ...]:
+    """The plugins of one extension point.
+
+    First those that are enabled here and at MultiPoint, in the order given here; then the other
+    plugins of MultiPoint that have the point and are not disabled here; then what else is enabled
+    here.
+
+    Args:
+        multi_point: the merged MultiPoint list.
+        custom: what is said about this point.
+        has_point: whether the plugin of that name can be asked here.
+    """
+    off = custom.disabled_names
+    here = _first_of_each(custom.enabled)
+    if EVERY in off:
+        return here
+    candidates = {
+        entry.name: entry
+        for entry in multi_point
+        if entry.name not in off and has_point(entry.name)
+    }
+    named = {entry.name for entry in here}
+    return (
+        *(entry for entry in here if entry.name in candidates),
+        *(entry for name, entry in candidates.items() if name not in named),
+        *(entry for entry in here if entry.name not in candidates),
+    )
+
+
+def _first_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Without a second entry of one name; that is a problem which others report."""
+    by_name: dict[str, Entry] = {}
+    for entry in entries:
+        by_name.setdefault(entry.name, entry)
+    return tuple(by_name.values())

@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""KubeSchedulerConfiguration v1 and EnblocConfiguration, field by field.
+
+Source: framework.md §14.1, §14.2 and §16. None is "not given", so that what was written can be
+told from what is a default.
+"""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from enbloc.config.strict import Duration, Int32, Int64, Strict
+from enbloc.model.names import API_VERSION, CONFIG_GROUP
+
+GROUP: Final = "kubescheduler.config.k8s.io"
+VERSION: Final = f"{GROUP}/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+OUR_VERSION: Final = f"{CONFIG_GROUP}/{API_VERSION}"
+OUR_KIND: Final = "EnblocConfiguration"
+
+
+class Plugin(Strict):
+    """One plugin of a set."""
+
+    name: str
+    weight: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+
+
+class PluginSet(Strict):
+    """What is enabled and disabled at one extension point."""
+
+    enabled: list[Plugin] = Field(default_factory=list[Plugin])
+    disabled: list[Plugin] = Field(default_factory=list[Plugin])
+
+
+class Plugins(Strict):
+    """A plugin set for each extension point, and one for all of them."""
+
+    pre_enqueue: PluginSet | None = None
+    queue_sort: PluginSet | None = None
+    pre_filter: PluginSet | None = None
+    filter: PluginSet | None = None
+    post_filter: PluginSet | None = None
+    pre_score: PluginSet | None = None
+    score: PluginSet | None = None
+    reserve: PluginSet | None = None
+    permit: PluginSet | None = None
+    pre_bind: PluginSet | None = None
+    bind: PluginSet | None = None
+    post_bind: PluginSet | None = None
+    multi_point: PluginSet | None = None
+    placement_generate: PluginSet | None = None
+    placement_score: PluginSet | None = None
+    placement_feasible: PluginSet | None = None
+    pod_group_post_filter: PluginSet | None = None
+
+
+class PluginConfig(Strict):
+    """The arguments of one plugin."""
+
+    name: str
+    args: Any = None
+
+
+class KubeSchedulerProfile(Strict):
+    """What one schedulerName runs."""
+
+    scheduler_name: str | None = None
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    percentage_of_placements_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    plugins: Plugins | None = None
+    plugin_config: list[PluginConfig] = Field(default_factory=list[PluginConfig])
+
+
+class LeaderElectionConfiguration(Strict):
+    """Who of several replicas acts."""
+
+    leader_elect: bool | None = None
+    lease_duration: Duration | None = None
+    renew_deadline: Duration | None = None
+    retry_period: Duration | None = None
+    resource_lock: str | None = None
+    resource_name: str | None = None
+    resource_namespace: str | None = None
+
+
+class ClientConnectionConfiguration(Strict):
+    """How the API server is reached."""
+
+    kubeconfig: str | None = None
+    accept_content_types: str | None = None
+    content_type: str | None = None
+    qps: float | None = None
+    burst: Annotated[Int32, Field(ge=0)] | None = None
+
+
+class ManagedResource(Strict):
+    """An extended resource of which an extender has charge."""
+
+    name: str
+    ignored_by_scheduler: bool = False
+
+
+class TLSConfig(Strict):
+    """How an extender is trusted, and who we are to it; data is base64 of PEM."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: str = ""
+
+
+class ExtenderConfiguration(Strict):
+    """One HTTP extender."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: Int64 = 0
+    bind_verb: str = ""
+    enable_https: bool = Field(default=False, alias="enableHTTPS")
+    tls_config: TLSConfig | None = None
+    http_timeout: Duration = 0.0
+    node_cache_capable: bool = False
+    managed_resources: list[ManagedResource] = Field(default_factory=list[ManagedResource])
+    ignorable: bool = False
+
+
+class KubeSchedulerConfiguration(Strict):
+    """The whole document."""
+
+    api_version: str = ""
+    kind: str = ""
+    parallelism: Annotated[Int32, Field(gt=0)] | None = None
+    leader_election: LeaderElectionConfiguration | None = None
+    client_connection: ClientConnectionConfiguration | None = None
+    enable_profiling: bool | None = None
+    enable_contention_profiling: bool | None = None
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    percentage_of_placements_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    pod_initial_backoff_seconds: Annotated[Int64, Field(gt=0)] | None = None
+    pod_max_backoff_seconds: Annotated[Int64, Field(gt=0)] | None = None
+    profiles: list[KubeSchedulerProfile] = Field(default_factory=list[KubeSchedulerProfile])
+    extenders: list[ExtenderConfiguration] = Field(default_factory=list[ExtenderConfiguration])
+    delay_cache_until_active: bool | None = None
+
+
+class EnblocConfiguration(Strict):
+    """Our own settings, which never stand in a document of others."""
+
+    api_version: str = ""
+    kind: str = ""
+    schedule_timeout_seconds: Annotated[Int32, Field(gt=0)] | None = None
+    missing_grace_seconds: Annotated[Int32, Field(ge=0)] | None = None
+    pod_max_in_unschedulable_pods_seconds: Annotated[Int32, Field(gt=0)] | None = None

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""v1beta2 and v1beta3 of KubeSchedulerConfiguration, as v1.
+
+The fields are the same. Other are: addresses that v1 lacks, plugins that were removed since, and
+in v1beta2 the default weights of three plugins.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from enbloc.config.defaults import GONE, TAKEN_IN, removed
+from enbloc.config.documents import WHERE
+from enbloc.config.findings import Findings
+from enbloc.config.models import GROUP, VERSION
+from enbloc.config.wanted import EVERY, MULTI_POINT
+
+V1BETA2: Final = f"{GROUP}/v1beta2"
+OLDER: Final = (V1BETA2, f"{GROUP}/v1beta3")
+
+#: Served by flags since.
+_ADDRESSES: Final = ("healthzBindAddress", "metricsBindAddress")
+#: Weighed 1 by default in v1beta2, and more in v1.
+_WEIGHTLESS: Final = ("TaintToleration", "NodeAffinity", "InterPodAffinity")
+
+
+def from_older(document: dict[str, Any], findings: Findings) -> dict[str, Any]:
+    """A stamped v1 document that does what this older one does."""
+    old = document["apiVersion"]
+    new = {**document, "apiVersion": VERSION}
+    for field in _ADDRESSES:
+        if new.pop(field, None):
+            text = "not honoured: --bind-address and --health-port say where health is served"
+            findings.warning(field, text)
+    profiles = document.get("profiles")
+    if not profiles and old == V1BETA2:
+        profiles = [{WHERE: "profiles[0]"}]
+    if isinstance(profiles, list):
+        new["profiles"] = [_profile(each, old, findings) for each in profiles]
+    return new
+
+
+def _profile(profile: Any, old: str, findings: Findings) -> Any:
+    if not isinstance(profile, dict):
+        return profile
+    new = dict(profile)
+    plugins = profile.get("plugins")
+    if isinstance(plugins, dict):
+        new["plugins"] = {
+            point: _set(found, findings) if isinstance(found, dict) else found
+            for point, found in plugins.items()
+        }
+    configs = profile.get("pluginConfig")
+    if isinstance(configs, list):
+        new["pluginConfig"] = [each for each in configs if not _is_gone(each, findings)]
+    if old == V1BETA2:
+        new["plugins"] = _with_weights(new.get("plugins") or {})
+    return new
+
+
+def _set(found: dict[str, Any], findings: Findings) -> dict[str, Any]:
+    new = dict(found)
+    enabled, disabled = found.get("enabled"), found.get("disabled")
+    if isinstance(enabled, list):
+        new["enabled"] = list(_enabled(enabled, findings))
+    if isinstance(disabled, list):
+        new["disabled"] = [each for each in disabled if not removed(_name(each))]
+    return new
+
+
+def _enabled(entries: list[Any], findings: Findings) -> Iterator[Any]:
+    """The entries by today's names; one that several old names stand for comes once."""
+    seen = {_name(each) for each in entries}
+    for each in entries:
+        name = _name(each)
+        path = f"{each[WHERE]}.name" if isinstance(each, dict) else ""
+        if name in GONE:
+            findings.problem(path, removed(name))
+        elif name in TAKEN_IN:
+            successor = TAKEN_IN[name]
+            findings.warning(path, removed(name))
+            if successor not in seen:
+                seen.add(successor)
+                yield {**each, "name": successor}
+        else:
+            yield each
+
+
+def _is_gone(config: Any, findings: Findings) -> bool:
+    why = removed(_name(config))
+    if why:
+        findings.warning(config[WHERE], f"{why}; its arguments go")
+    return bool(why)
+
+
+def _with_weights(plugins: Any) -> Any:
+    """The plugins with v1beta2's default weights, said where v1 would not assume them."""
+    if not isinstance(plugins, dict):
+        return plugins
+    found = plugins.get(MULTI_POINT) or {}
+    enabled = found.get("enabled") or [] if isinstance(found, dict) else None
+    disabled = found.get("disabled") or [] if isinstance(found, dict) else None
+    if not isinstance(enabled, list) or not isinstance(disabled, list):
+        return plugins
+    said = {_name(each) for each in (*enabled, *disabled)}
+    if EVERY in said:
+        return plugins
+    more = [{"name": name, "weight": 1} for name in _WEIGHTLESS if name not in said]
+    return {**plugins, MULTI_POINT: {**found, "enabled": [*enabled, *more]}}
+
+
+def _name(entry: Any) -> str:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reading: from the text of files to a Configuration, with everything that is wrong at once."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from enbloc.config.build import build
+from enbloc.config.configuration import Configuration, LeaderElection
+from enbloc.config.conversion import current
+from enbloc.config.documents import Source, parse, stamped
+from enbloc.config.extenders import extenders_of
+from enbloc.config.findings import Findings, unknown
+from enbloc.config.models import (
+    KIND,
+    OUR_KIND,
+    OUR_VERSION,
+    EnblocConfiguration,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    LeaderElectionConfiguration,
+    PluginSet,
+)
+from enbloc.config.policy import POLICY_KIND
+from enbloc.config.strict import decode
+from enbloc.config.unhonoured import warn_of_unhonoured
+from enbloc.config.wanted import (
+    MULTI_POINT,
+    Arguments,
+    Entry,
+    Wanted,
+    WantedProfile,
+)
+from enbloc.config.wanted import PluginSet as WantedSet
+from enbloc.engine.queue import Backoff
+from enbloc.engine.settings import Settings
+from enbloc.framework.points import Point
+from enbloc.framework.registry import Registry
+from enbloc.model.names import SCHEDULER_NAME
+from enbloc.plugins.in_tree import IN_TREE
+
+
+def configure(
+    sources: Iterable[Source], registry: Registry | None = None, findings: Findings | None = None
+) -> Configuration:
+    """Check what files say and make it ready to run; without any, the defaults.
+
+    Args:
+        sources: the files, each with one or more documents. In all of them together there may be
+            one configuration of the scheduler, and one EnblocConfiguration.
+        registry: where plugins come from; None = the in-tree ones and the installed ones.
+        findings: where to collect what is told.
+
+    Raises:
+        ConfigError: naming everything that is wrong.
+    """
+    findings = findings or Findings()
+    scheduler: KubeSchedulerConfiguration | None = None
+    ours: EnblocConfiguration | None = None
+    source_of: dict[str, str] = {}
+    for source in sources:
+        findings.source = source.name
+        for document in parse(source, findings):
+            kind = document.get("kind")
+            role = OUR_KIND if kind == OUR_KIND else KIND
+            if kind not in (OUR_KIND, KIND, POLICY_KIND):
+                findings.problem("kind", _no_kind(kind))
+            elif role in source_of:
+                text = f"a second {kind}; the first one is in {source_of[role]}"
+                findings.problem("kind", text)
+            elif role == OUR_KIND:
+                ours = _ours(document, findings)
+                source_of[role] = source.name
+            else:
+                scheduler = _scheduler(document, findings)
+                source_of[role] = source.name
+    findings.source = source_of.get(KIND, "")
+    wanted = _wanted(scheduler, ours, findings)
+    return build(wanted, registry or Registry(IN_TREE), findings)
+
+
+def _no_kind(kind: Any) -> str:
+    if kind is None:
+        return f"Required: {KIND}, {OUR_KIND} or {POLICY_KIND}"
+    return unknown("", str(kind), (KIND, OUR_KIND, POLICY_KIND))
+
+
+def _ours(document: dict[str, Any], findings: Findings) -> EnblocConfiguration:
+    version = document.get("apiVersion")
+    if version != OUR_VERSION:
+        findings.problem("apiVersion", f'must be "{OUR_VERSION}", is {json.dumps(version)}')
+    return decode(EnblocConfiguration, stamped(document), findings)
+
+
+def _scheduler(document: dict[str, Any], findings: Findings) -> KubeSchedulerConfiguration:
+    data = current(stamped(document), findings)
+    return decode(KubeSchedulerConfiguration, data, findings)
+
+
+def _wanted(
+    scheduler: KubeSchedulerConfiguration | None,
+    ours: EnblocConfiguration | None,
+    findings: Findings,
+) -> Wanted:
+    """What was decoded, without the types of pydantic, and with the defaults of single fields."""
+    settings = _settings(scheduler, ours, findings)
+    if scheduler is None:
+        return Wanted((WantedProfile(SCHEDULER_NAME),), settings=settings)
+    warn_of_unhonoured(scheduler, findings)
+    profiles = tuple(_profile(each, findings) for each in scheduler.profiles)
+    if len(profiles) == 1 and scheduler.profiles[0].scheduler_name is None:
+        [profile] = profiles
+        profiles = (WantedProfile(SCHEDULER_NAME, *_rest(profile)),)
+    connection = scheduler.client_connection
+    return Wanted(
+        profiles or (WantedProfile(SCHEDULER_NAME, "profiles[0]"),),
+        extenders_of(scheduler.extenders, findings),
+        settings,
+        _election(scheduler.leader_election, findings),
+        (connection and connection.kubeconfig) or "",
+    )
+
+
+def _rest(profile: WantedProfile) -> tuple[Any, ...]:
+    return profile.where, profile.sets, profile.arguments
+
+
+def _settings(
+    scheduler: KubeSchedulerConfiguration | None,
+    ours: EnblocConfiguration | None,
+    findings: Findings,
+) -> Settings:
+    base = Settings()
+    initial = (scheduler and scheduler.pod_initial_backoff_seconds) or base.backoff.initial
+    maximum = (scheduler and scheduler.pod_max_backoff_seconds) or base.backoff.maximum
+    if maximum < initial:
+        text = f"must be at least podInitialBackoffSeconds, which is {initial:g}; is {maximum:g}"
+        findings.problem("podMaxBackoffSeconds", text)
+    timeout = ours and ours.schedule_timeout_seconds
+    grace = ours.missing_grace_seconds if ours else None
+    longest = ours and ours.pod_max_in_unschedulable_pods_seconds
+    return Settings(
+        backoff=Backoff(float(initial), float(maximum)),
+        schedule_timeout=float(timeout or base.schedule_timeout),
+        longest_wait=float(longest or base.longest_wait),
+        missing_grace=base.missing_grace if grace is None else float(grace),
+    )
+
+
+def _election(config: LeaderElectionConfiguration | None, findings: Findings) -> LeaderElection:
+    base = LeaderElection()
+    if config is None:
+        return base
+    made = LeaderElection(
+        config.leader_elect,
+        _or(config.lease_duration, base.lease_duration),
+        _or(config.renew_deadline, base.renew_deadline),
+        _or(config.retry_period, base.retry_period),
+        config.resource_name or base.resource_name,
+        config.resource_namespace or "",
+    )
+    if config.leader_elect is False:
+        return made  # the rest does not count then, as upstream
+    if config.resource_lock not in (None, "", "leases"):
+        text = f'must be "leases", is "{config.resource_lock}"'
+        findings.problem(config.at("resourceLock"), text)
+    for field, value in (
+        ("leaseDuration", made.lease_duration),
+        ("renewDeadline", made.renew_deadline),
+        ("retryPeriod", made.retry_period),
+    ):
+        if value <= 0:
+            findings.problem(config.at(field), f"must be above 0, is {value:g} s")
+    if made.lease_duration <= made.renew_deadline:
+        text = (
+            f"must be above renewDeadline ({made.renew_deadline:g} s), is {made.lease_duration:g} s"
+        )
+        findings.problem(config.at("leaseDuration"), text)
+    if made.renew_deadline <= 1.2 * made.retry_period:
+        text = f"must be above 1.2 × retryPeriod ({made.retry_period:g} s), is "
+        findings.problem(config.at("renewDeadline"), f"{text}{made.renew_deadline:g} s")
+    return made
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _profile(config: KubeSchedulerProfile, findings: Findings) -> WantedProfile:
+    sets: dict[str, WantedSet] = {}
+    if config.plugins is not None:
+        for field, info in type(config.plugins).model_fields.items():
+            given = getattr(config.plugins, field)
+            name = info.alias or field
+            if isinstance(given, PluginSet) and name in (*Point, MULTI_POINT):
+                sets[name] = _set(given)
+    return WantedProfile(
+        config.scheduler_name or "", config.where, sets, _arguments(config, findings)
+    )
+
+
+def _set(given: PluginSet) -> WantedSet:
+    return WantedSet(
+        tuple(Entry(each.name, each.weight, each.where) for each in given.enabled),
+        tuple(Entry(each.name, None, each.where) for each in given.disabled),
+    )
+
+
+def _arguments(config: KubeSchedulerProfile, findings: Findings) -> dict[str, Arguments]:
+    found: dict[str, Arguments] = {}
+    for each in config.plugin_config:
+        given = {} if each.args is None else each.args
+        if each.name in found:
+            text = f'Duplicate "{each.name}": its arguments are already at {found[each.name].where}'
+            findings.problem(each.at("name"), text)
+        elif not isinstance(given, dict):
+            findings.problem(each.at("args"), "must be a mapping")
+        else:
+            found[each.name] = Arguments(given, each.at("args"))
+    return found

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Strict decoding: an unknown field is a problem with its path, and so is every other mistake.
+
+A mistake costs its own field only: what is left is decoded, so that one run finds all of them.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Annotated, Any, Final, TypeVar, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from enbloc.config.documents import WHERE
+from enbloc.config.findings import Findings, unknown
+
+M = TypeVar("M", bound="Strict")
+Loc = tuple[int | str, ...]
+
+Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+
+_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0}
+_UNITS_ABOVE: Final = {"m": 60.0, "h": 3600.0}
+_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+#: No model nests deeper than this.
+_ROUNDS: Final = 100
+
+
+class Strict(BaseModel):
+    """A JSON object of which every field is known; null is as good as absent.
+
+    Attributes:
+        where: the path at which it was written.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
+
+    where: str = Field(default="", alias=WHERE, exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
+
+    def at(self, field: str) -> str:
+        """The path of one of its fields."""
+        return f"{self.where}.{field}" if self.where else field
+
+
+def seconds(value: Any) -> Any:
+    """A duration as Go writes them (`1m30s`, `500ms`, `0`), in seconds."""
+    if not isinstance(value, str):
+        return value
+    sign, text = (-1.0, value[1:]) if value.startswith("-") else (1.0, value.removeprefix("+"))
+    if text == "0":
+        return 0.0
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise PydanticCustomError("duration", 'must be a duration such as "15s" or "1m30s"')
+    units = {**_UNITS, **_UNITS_ABOVE}
+    return sign * sum(float(number) * units[unit] for number, unit in parts)
+
+
+def duration(value: float) -> str:
+    """Seconds as Go writes them; the inverse of `seconds`."""
+    return f"{value:.9f}".rstrip("0").rstrip(".") + "s"
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise PydanticCustomError("duration", 'must be a duration such as "15s" or "1m30s"')
+    return seconds(value)
+
+
+Duration = Annotated[float, BeforeValidator(_text), PlainSerializer(duration, when_used="json")]
+
+
+def decode(model: type[M], data: Mapping[str, Any], findings: Findings) -> M:
+    """A model of stamped data; what of it is wrong is noted, and counts as absent."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        errors = error.errors()
+    root = str(data.get(WHERE, ""))
+    for each in errors:
+        findings.problem(_path(root, data, each["loc"]), _said(model, each))
+    # What hangs on a field that was just taken away is no news, so the next rounds are silent.
+    rest: dict[str, Any] = deepcopy(dict(data))
+    for _ in range(_ROUNDS):
+        for loc in sorted((_spoilt(each) for each in errors), key=_last_first, reverse=True):
+            _prune(rest, loc)
+        try:
+            return model.model_validate(rest)
+        except ValidationError as error:
+            errors = error.errors()
+    raise AssertionError(f"{model.__name__} cannot be decoded from nothing")
+
+
+def _path(root: str, data: Any, loc: Loc) -> str:
+    """A location in stamped data, by the path at which it was written."""
+    path, value = root, data
+    for part in loc:
+        value = _child(value, part)
+        stamp = value.get(WHERE) if isinstance(value, dict) else None
+        if stamp is not None:
+            path = stamp
+        elif isinstance(part, int):
+            path = f"{path}[{part}]"
+        else:
+            path = f"{path}.{part}" if path else part
+    return path
+
+
+def _child(value: Any, part: int | str) -> Any:
+    if isinstance(value, dict):
+        return value.get(part)
+    return value[part] if isinstance(value, list) and isinstance(part, int) else None
+
+
+def _said(model: type[BaseModel], error: ErrorDetails) -> str:
+    """What is wrong, in one line."""
+    kind, name, value = error["type"], str(error["loc"][-1]), error["input"]
+    if kind == "extra_forbidden":
+        return unknown("field ", name, _fields(model, error["loc"][:-1]))
+    if kind == "missing":
+        return "Required"
+    if kind in ("model_type", "model_attributes_type"):
+        return "must be a mapping"
+    text = error["msg"].removeprefix("Value error, ")
+    text = text.replace("Input should be", "must be")
+    shown = isinstance(value, bool | int | float | str)
+    return f"{text}, is {json.dumps(value, ensure_ascii=False)}" if shown else text
+
+
+def _fields(model: type[BaseModel], loc: Loc) -> list[str]:
+    """The fields of the object at a location."""
+    for part in loc:
+        if isinstance(part, int):
+            continue
+        by_alias = {field.alias: field.annotation for field in model.model_fields.values()}
+        model = next(models_in(by_alias.get(part)), model)
+    aliases = (field.alias for field in model.model_fields.values())
+    return [alias for alias in aliases if alias is not None and alias != WHERE]
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation speaks of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from models_in(inner)
+
+
+def _spoilt(error: ErrorDetails) -> Loc:
+    """What must go: the field, or the object that lacks a field."""
+    return error["loc"][:-1] if error["type"] == "missing" else error["loc"]
+
+
+def _last_first(loc: Loc) -> list[tuple[int, int, str]]:
+    """Sorts the later items of a list before the earlier ones, when reversed."""
+    return [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in loc]
+
+
+def _prune(data: Any, loc: Loc) -> None:
+    """Take away what is at a location, unless something above it has gone already."""
+    for part in loc[:-1]:
+        data = _child(data, part)
+    if isinstance(data, dict):
+        data.pop(loc[-1], None)
+    elif isinstance(data, list) and isinstance(loc[-1], int) and loc[-1] < len(data):
+        del data[loc[-1]]

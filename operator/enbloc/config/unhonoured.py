@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What kube-scheduler heeds and enbloc does not: accepted, and told by name."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from enbloc.config.findings import Findings
+from enbloc.config.models import KubeSchedulerConfiguration, PluginSet
+from enbloc.config.strict import Strict
+
+_EVERY_NODE: Final = "every node is looked at: one array operation costs as much as a sample"
+_NO_PLACEMENTS: Final = "enbloc generates no placements yet"
+_NO_PROFILER: Final = "there is no profiler to switch"
+
+#: Field of the document → why it has no effect.
+TOP: Final[Mapping[str, str]] = {
+    "parallelism": "one decision is taken at a time, over all nodes at once",
+    "percentageOfNodesToScore": _EVERY_NODE,
+    "percentageOfPlacementsToScore": _NO_PLACEMENTS,
+    "enableProfiling": _NO_PROFILER,
+    "enableContentionProfiling": _NO_PROFILER,
+    "delayCacheUntilActive": "a standby reads the cluster, so that it takes over at once",
+}
+#: Field of `clientConnection` → why it has no effect.
+CONNECTION: Final[Mapping[str, str]] = {
+    "qps": "there is no client-side limit; API Priority and Fairness on the server decides",
+    "burst": "there is no client-side limit; API Priority and Fairness on the server decides",
+    "contentType": "enbloc speaks JSON",
+    "acceptContentTypes": "enbloc speaks JSON",
+}
+#: Field of a profile → why it has no effect.
+PROFILE: Final[Mapping[str, str]] = {
+    "percentageOfNodesToScore": _EVERY_NODE,
+    "percentageOfPlacementsToScore": _NO_PLACEMENTS,
+}
+#: Extension point → why nothing is asked there.
+POINTS: Final[Mapping[str, str]] = {
+    "placementGenerate": _NO_PLACEMENTS,
+    "placementScore": _NO_PLACEMENTS,
+    "placementFeasible": _NO_PLACEMENTS,
+    "podGroupPostFilter": "enbloc has no such extension point yet",
+}
+_JSON: Final = "application/json"
+
+
+def warn_of_unhonoured(config: KubeSchedulerConfiguration, findings: Findings) -> None:
+    """Name every field that was given and has no effect."""
+    _warn(config, TOP, findings)
+    if config.client_connection is not None:
+        _warn(config.client_connection, CONNECTION, findings)
+    for profile in config.profiles:
+        _warn(profile, PROFILE, findings)
+        if profile.plugins is not None:
+            _warn(profile.plugins, POINTS, findings)
+
+
+def _warn(model: Strict, reasons: Mapping[str, str], findings: Findings) -> None:
+    for name, value in _given(model):
+        empty = isinstance(value, PluginSet) and not value.enabled and not value.disabled
+        if name in reasons and value != _JSON and not empty:
+            findings.warning(model.at(name), f"accepted and not honoured: {reasons[name]}")
+
+
+def _given(model: Strict) -> Iterator[tuple[str, object]]:
+    """The fields that were written, by their names in the file."""
+    for field, info in type(model).model_fields.items():
+        if field in model.model_fields_set and info.alias is not None:
+            yield info.alias, getattr(model, field)
