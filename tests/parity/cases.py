@@ -1,119 +1,77 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random clusters and pods from a seed: thousands a second, and the seed names the case."""
+"""Random worlds and incoming pods: from a seed, so thousands a second; prefixes are stable.
 
-from collections.abc import Callable
+The strategy draws a seed, how many nodes and seated pods there are, and which aspects of
+scheduling are in play. Fewer of these leave the rest of the world as it was, so a failing case
+shrinks to the nodes, pods and aspects that matter.
+"""
+
+from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import Final
 
-from enbloc.model.names import TAINT_UNSCHEDULABLE
-from enbloc.model.node import Node
-from enbloc.model.nodes import Nodes
-from enbloc.model.pods import NodeSelectorTerm, PodSpec
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.resources import ResourceSpace
-from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
-from tests.parity.reference import Host
-from tests.strategies import KEYS, NAMES, RESOURCES, VALUES
+from hypothesis import strategies as st
 
-T = TypeVar("T")
+from enbloc.model.pods import Pod
+from tests.parity.chance import (
+    NAMESPACES,
+    NODES,
+    Aspect,
+    Aspects,
+)
+from tests.parity.chance_nodes import random_node, random_settings, random_workloads
+from tests.parity.chance_pods import random_pod
+from tests.parity.settings import Settings
+from tests.parity.world import Host, World, short
 
-_TAINTED = (*KEYS, TAINT_UNSCHEDULABLE)
+INCOMING: Final = 4
 
-
-class Case(NamedTuple):
-    """A cluster, and the pod that is asked about."""
-
-    hosts: tuple[Host, ...]
-    spec: PodSpec
-
-    def table(self) -> Nodes:
-        """The cluster as a node table."""
-        table = Nodes(ResourceSpace())
-        for row, host in enumerate(self.hosts):
-            table.put(host.node)
-            for spec in host.pods:
-                table.place(row, spec)
-        return table
+#: Hypothesis takes the first most often, and shrinks towards it.
+_NODE_COUNTS: Final = (3, 0, 1, 2, 4, 5, 6, 7, 5, 6, 7)
+_SEATED_COUNTS: Final = (3, 0, 1, 2, *range(4, 13))
 
 
-def case(seed: int) -> Case:
-    """The case of that number, the same for ever."""
-    dice = Random(seed)
-    count = dice.randint(0, len(NAMES))
-    hosts = tuple(
-        Host(_node(dice, name), tuple(_several(dice, 2, _demand))) for name in NAMES[:count]
-    )
-    return Case(hosts, _spec(dice))
+@dataclass(frozen=True)
+class Case:
+    """A world, plugin settings, and pods that ask for a place in it, each on its own."""
+
+    world: World
+    settings: Settings
+    incoming: tuple[Pod, ...]
+
+    def __repr__(self) -> str:
+        pods = "".join(f"\n  incoming {short(pod)}" for pod in self.incoming)
+        return f"{self.world!r}\n  {short(self.settings)}{pods}\n"
 
 
-def _node(dice: Random, name: str) -> Node:
-    return Node(
-        name=name,
-        labels=_labels(dice),
-        taints=tuple(_several(dice, dice.choice((0, 0, 1, 2)), _taint)),
-        unschedulable=dice.random() < 0.1,
-        allocatable=tuple(
-            (resource, dice.choice((0, 3, 12, 40, 100)))
-            for resource in sorted((*RESOURCES, "pods"))
-            if dice.random() < 0.9
-        ),
+def cases(*always: Aspect) -> st.SearchStrategy[Case]:
+    """Worlds of up to seven nodes and twelve seated pods, where these aspects are in play."""
+    others = st.frozensets(st.sampled_from(Aspect), max_size=6 - len(always))
+    return st.builds(
+        case,
+        st.tuples(*[st.integers(0, 127)] * 4).map(str),
+        st.sampled_from(_NODE_COUNTS),
+        st.sampled_from(_SEATED_COUNTS),
+        others.map(lambda found: found | frozenset(always)),
     )
 
 
-def _demand(dice: Random) -> PodSpec:
-    asked = [(name, dice.randint(1, 9)) for name in RESOURCES if dice.random() < 0.4]
-    return PodSpec(
-        requests=tuple(sorted((*asked, ("pods", 1)))),
-        nonzero_cpu=dice.randint(0, 12),
-        nonzero_memory=dice.randint(0, 12),
+def case(seed: str, nodes: int, seated: int, aspects: Aspects) -> Case:
+    """The case of that seed, the same for ever."""
+    made = [random_node(Random(f"{seed} node {row}"), name, aspects)
+            for row, name in enumerate(NODES[:nodes])]  # fmt: skip
+    seats: list[list[Pod]] = [[] for _ in made]
+    for number in range(seated if made else 0):
+        dice = Random(f"{seed} seated {number}")
+        row = dice.randrange(64) % len(made)
+        seats[row].append(random_pod(dice, f"seated-{number}", aspects, node=made[row].name))
+    dice = Random(f"{seed} rest")
+    world = World(
+        tuple(Host(node, tuple(pods)) for node, pods in zip(made, seats, strict=True)),
+        NAMESPACES,
+        random_workloads(dice) if Aspect.WORKLOADS in aspects else (),
     )
-
-
-def _spec(dice: Random) -> PodSpec:
-    demand = _demand(dice)
-    affinity = tuple(_several(dice, 2, _term)) if dice.random() < 0.3 else None
-    return PodSpec(
-        requests=demand.requests,
-        nonzero_cpu=demand.nonzero_cpu,
-        nonzero_memory=demand.nonzero_memory,
-        node_selector=_labels(dice)[:1] if dice.random() < 0.15 else (),
-        node_affinity=affinity,
-        tolerations=tuple(_several(dice, 3, _toleration)),
-        node_name=dice.choice(NAMES) if dice.random() < 0.1 else "",
-    )
-
-
-def _labels(dice: Random) -> tuple[tuple[str, str], ...]:
-    return tuple((key, dice.choice(VALUES)) for key in sorted(KEYS) if dice.random() < 0.6)
-
-
-def _taint(dice: Random) -> Taint:
-    return Taint(dice.choice(_TAINTED), dice.choice(VALUES), dice.choice(tuple(Effect)))
-
-
-def _toleration(dice: Random) -> Toleration:
-    return Toleration(
-        dice.choice(("", *_TAINTED)),
-        dice.choice((*TolerationOperator, TolerationOperator.EXISTS)),
-        dice.choice(VALUES),
-        dice.choice((None, None, *Effect)),
-    )
-
-
-def _term(dice: Random) -> NodeSelectorTerm:
-    return NodeSelectorTerm(tuple(_several(dice, 2, _expression)), tuple(_several(dice, 2, _field)))
-
-
-def _expression(dice: Random) -> Requirement:
-    values = dice.sample(VALUES, dice.randint(1, 2))
-    return Requirement(dice.choice(KEYS), dice.choice(tuple(Operator)), tuple(values))
-
-
-def _field(dice: Random) -> Requirement:
-    operator = dice.choice((Operator.IN, Operator.NOT_IN))
-    return Requirement("metadata.name", operator, (dice.choice(NAMES),))
-
-
-def _several(dice: Random, most: int, make: Callable[[Random], T]) -> list[T]:
-    return [make(dice) for _ in range(dice.randint(0, most))]
+    pods = tuple(random_pod(Random(f"{seed} pod {number}"), f"pod-{number}", aspects)
+                 for number in range(INCOMING))  # fmt: skip
+    return Case(world, random_settings(dice) if Aspect.SETTINGS in aspects else Settings(), pods)

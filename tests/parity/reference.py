@@ -1,196 +1,159 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each plugin must answer for one pod and one node: plain, slow, straight from the text.
+"""What kube-scheduler answers for one pod in one world: plain, slow, straight from the text.
 
-The text is kube-scheduler's documented behaviour. Nothing here uses the tables, the masks, or any
-method of the model that a plugin uses: only its fields.
+The text is framework.md, which describes kube-scheduler. Nothing here uses the tables, the masks,
+or any method of the model that a plugin uses: only fields, loops and Python's numbers.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from enbloc.model.node import Node
-from enbloc.model.pods import NodeSelectorTerm, PodSpec
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
+from enbloc.model.pods import Pod
+from tests.parity import reference_affinity, reference_nodes, reference_resources, reference_spread
+from tests.parity.settings import Settings
+from tests.parity.world import World
 
-
-@dataclass(frozen=True)
-class Host:
-    """One node and the classes of the pods that sit on it."""
-
-    node: Node
-    pods: tuple[PodSpec, ...]
-
-    def allocatable(self, resource: str) -> int:
-        return dict(self.node.allocatable).get(resource, 0)
-
-    def requested(self, resource: str) -> int:
-        return sum(dict(pod.requests).get(resource, 0) for pod in self.pods)
+#: Why a plugin refuses each row of a world; nothing = it lets the pod pass.
+Refusals = list[list[str]]
+Scores = dict[int, int]
 
 
-def unschedulable(pod: PodSpec, host: Host) -> bool:
-    """NodeUnschedulable lets the pod pass."""
-    taint = Taint("node.kubernetes.io/unschedulable", "", Effect.NO_SCHEDULE)
-    return not host.node.unschedulable or any(_tolerates(t, taint) for t in pod.tolerations)
+def _one(reasons: Sequence[str]) -> Refusals:
+    return [[reason] if reason else [] for reason in reasons]
 
 
-def node_name(pod: PodSpec, host: Host) -> bool:
-    """NodeName lets the pod pass."""
-    return pod.node_name in ("", host.node.name)
+def _nodes(ask: Callable[..., str]) -> Callable[[Pod, World, Settings], Refusals]:
+    return lambda pod, world, _: _one([ask(pod.spec, host.node) for host in world.hosts])
 
 
-def taints(pod: PodSpec, host: Host) -> bool:
-    """TaintToleration lets the pod pass."""
-    for taint in host.node.taints:
-        if taint.effect == Effect.PREFER_NO_SCHEDULE:
-            continue
-        if not any(_tolerates(toleration, taint) for toleration in pod.tolerations):
-            return False
-    return True
+#: The filters in the order in which kube-scheduler asks them (§7).
+FILTERS: Final[dict[str, Callable[[Pod, World, Settings], Refusals]]] = {
+    "NodeUnschedulable": _nodes(reference_nodes.unschedulable),
+    "NodeName": _nodes(reference_nodes.node_name),
+    "TaintToleration": _nodes(reference_nodes.taints),
+    "NodeAffinity": lambda pod, world, settings: _one(
+        [reference_nodes.affinity(pod.spec, host.node, settings) for host in world.hosts]
+    ),
+    "NodePorts": lambda pod, world, _: _one(
+        [reference_nodes.ports(pod.spec, host) for host in world.hosts]
+    ),
+    "NodeResourcesFit": lambda pod, world, settings: [
+        reference_resources.lacking(pod.spec, host, settings) for host in world.hosts
+    ],
+    "PodTopologySpread": lambda pod, world, settings: _one(
+        reference_spread.refusals(pod, world, settings)
+    ),
+    "InterPodAffinity": lambda pod, world, _: _one(reference_affinity.refusals(pod, world)),
+    "NodeDeclaredFeatures": _nodes(reference_nodes.features),
+}
+
+#: The weight of each score plugin (§7).
+WEIGHTS: Final = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
 
 
-def soft_taints(pod: PodSpec, host: Host) -> int:
-    """TaintToleration's raw score."""
-    count = 0
-    for taint in host.node.taints:
-        if taint.effect != Effect.PREFER_NO_SCHEDULE:
-            continue
-        soft = [t for t in pod.tolerations if t.effect in (None, Effect.PREFER_NO_SCHEDULE)]
-        if not any(_tolerates(toleration, taint) for toleration in soft):
-            count += 1
-    return count
+def refusals(pod: Pod, world: World, settings: Settings) -> Refusals:
+    """What refuses each row: the first plugin that does, or the node set of PreFilter."""
+    first: Refusals = [[] for _ in world.hosts]
+    names = reference_nodes.affinity_names(pod.spec)
+    if names is not None:
+        for row, host in enumerate(world.hosts):
+            if host.node.name not in names:
+                first[row] = ["node(s) didn't satisfy plugin(s) [NodeAffinity]"]
+    for ask in FILTERS.values():
+        for row, reasons in enumerate(ask(pod, world, settings)):
+            first[row] = first[row] or reasons
+    return first
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect is not None and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == TolerationOperator.EXISTS:
-        return True
-    # Lt and Gt stand behind a gate that is off.
-    return toleration.operator == TolerationOperator.EQUAL and toleration.value == taint.value
+def conflict(pod: Pod) -> bool:
+    """NodeAffinity's PreFilter refuses the pod as a whole."""
+    return reference_nodes.affinity_names(pod.spec) == frozenset()
 
 
-def affinity(pod: PodSpec, host: Host) -> bool:
-    """NodeAffinity lets the pod pass."""
-    labels = dict(host.node.labels)
-    for key, value in pod.node_selector:
-        if labels.get(key) != value:
-            return False
-    if pod.node_affinity is None:
-        return True
-    return any(_term(term, host) for term in pod.node_affinity)
-
-
-def _term(term: NodeSelectorTerm, host: Host) -> bool:
-    if not term.expressions and not term.fields:
-        return False
-    labels = dict(host.node.labels)
-    names = {"metadata.name": host.node.name}
-    return all(_holds(expression, labels) for expression in term.expressions) and all(
-        _holds(field, names) for field in term.fields
-    )
-
-
-def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
-    present = requirement.key in labels
-    value = labels.get(requirement.key, "")
-    if requirement.operator == Operator.IN:
-        return present and value in requirement.values
-    if requirement.operator == Operator.NOT_IN:
-        return not present or value not in requirement.values
-    if requirement.operator == Operator.EXISTS:
-        return present
-    if requirement.operator == Operator.DOES_NOT_EXIST:
-        return not present
-    if not present or len(requirement.values) != 1:
-        return False
-    try:
-        number, limit = int(value), int(requirement.values[0])
-    except ValueError:
-        return False
-    return number > limit if requirement.operator == Operator.GT else number < limit
-
-
-def conflict(pod: PodSpec) -> bool:
-    """NodeAffinity refuses the pod as a whole: every term names nodes, and none remains."""
-    if not pod.node_affinity:
-        return False
-    remaining: set[str] = set()
-    for term in pod.node_affinity:
-        named = [set(field.values) for field in term.fields if field.operator == Operator.IN]
-        if not named:
-            return False
-        remaining |= set.intersection(*named)
-    return not remaining
-
-
-def lacking(pod: PodSpec, host: Host) -> list[str]:
-    """NodeResourcesFit's reasons; none = it lets the pod pass."""
-    reasons: list[str] = []
-    if len(host.pods) + 1 > host.allocatable("pods"):
-        reasons.append("Too many pods")
-    for resource, request in pod.requests:
-        if resource == "pods" or request == 0:
-            continue
-        if request > host.allocatable(resource) - host.requested(resource):
-            reasons.append(f"Insufficient {resource}")
-    return reasons
-
-
-def least_allocated(pod: PodSpec, host: Host) -> int:
-    """NodeResourcesFit's raw score."""
-    total = weights = 0
-    for capacity, used in (
-        (host.allocatable("cpu"), pod.nonzero_cpu + sum(p.nonzero_cpu for p in host.pods)),
-        (host.allocatable("memory"), pod.nonzero_memory + sum(p.nonzero_memory for p in host.pods)),
-    ):
-        if capacity == 0:
-            continue
-        weights += 1
-        if used <= capacity:
-            total += (capacity - used) * 100 // capacity
-    return total // weights if weights else 0
-
-
-def reversed_by_default(scores: Sequence[int]) -> list[int]:
-    """DefaultNormalize, reversed."""
-    top = max(scores, default=0)
-    return [100 if top == 0 else 100 - 100 * score // top for score in scores]
-
-
-def refusals(pod: PodSpec, host: Host) -> list[str]:
-    """The reasons of the first plugin that refuses this node, in kube-scheduler's order."""
-    if not unschedulable(pod, host):
-        return ["node(s) were unschedulable"]
-    if not node_name(pod, host):
-        return ["node(s) didn't match the requested node name"]
-    if not taints(pod, host):
-        return ["node(s) had untolerated taint(s)"]
-    if not affinity(pod, host):
-        return ["node(s) didn't match Pod's node affinity/selector"]
-    return lacking(pod, host)
-
-
-def fit_error(pod: PodSpec, hosts: Sequence[Host]) -> str:
-    """The sentence for a pod that fits nowhere."""
+def feasible(pod: Pod, world: World, settings: Settings) -> list[int]:
+    """The rows on which the pod may go."""
     if conflict(pod):
-        return f"0/{len(hosts)} nodes are available: pod affinity terms conflict."
-    counts = Counter(reason for host in hosts for reason in refusals(pod, host))
+        return []
+    return [row for row, reasons in enumerate(refusals(pod, world, settings)) if not reasons]
+
+
+def fit_error(pod: Pod, world: World, settings: Settings) -> str:
+    """The sentence for a pod that fits nowhere (§12.1)."""
+    head = f"0/{len(world.hosts)} nodes are available:"
+    if conflict(pod):
+        return f"{head} pod affinity terms conflict."
+    counts = Counter(reason for each in refusals(pod, world, settings) for reason in each)
     text = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"0/{len(hosts)} nodes are available:" + (f" {text}." if text else "")
+    return f"{head} {text}." if text else head
 
 
-def totals(pod: PodSpec, hosts: Sequence[Host]) -> dict[int, int]:
-    """Weighted score of each feasible node: 3 × taints, normalised over these, + 1 × fit."""
-    if conflict(pod):
-        return {}
-    rows = [row for row, host in enumerate(hosts) if not refusals(pod, host)]
-    soft = reversed_by_default([soft_taints(pod, hosts[row]) for row in rows])
-    return {
-        row: 3 * score + least_allocated(pod, hosts[row])
-        for row, score in zip(rows, soft, strict=True)
-    }
+def raw_scores(
+    name: str, pod: Pod, world: World, settings: Settings, rows: Sequence[int]
+) -> Scores | None:
+    """A score plugin's answer for these feasible rows before it is normalised; None = skipped."""
+    spec, hosts, nodes = pod.spec, world.hosts, [host.node for host in world.hosts]
+    match name:
+        case "TaintToleration":
+            return {row: reference_nodes.soft_taints(spec, nodes[row]) for row in rows}
+        case "NodeAffinity":
+            if not spec.preferred_node_affinity and not settings.added_preferred:
+                return None
+            return {
+                row: reference_nodes.preferred_affinity(spec, nodes[row], settings) for row in rows
+            }
+        case "NodeResourcesFit":
+            return {row: reference_resources.fit(spec, hosts[row], settings) for row in rows}
+        case "NodeResourcesBalancedAllocation":
+            if reference_resources.balanced_skips(spec, settings):
+                return None
+            return {row: reference_resources.balanced(spec, hosts[row], settings) for row in rows}
+        case "PodTopologySpread":
+            return reference_spread.scores(pod, world, settings, rows)
+        case "InterPodAffinity":
+            return reference_affinity.scores(pod, world, settings, rows)
+        case "ImageLocality":
+            return {row: reference_nodes.images(spec, nodes[row], nodes) for row in rows}
+        case _:
+            raise KeyError(name)
+
+
+def final_scores(
+    name: str, pod: Pod, world: World, settings: Settings, rows: Sequence[int]
+) -> Scores:
+    """A score plugin's share of the total before its weight, from 0 to 100."""
+    raw = raw_scores(name, pod, world, settings, rows)
+    if raw is None:
+        return dict.fromkeys(rows, 0)
+    match name:
+        case "TaintToleration":
+            top = max(raw.values(), default=0)
+            return {row: 100 - 100 * score // top if top else 100 for row, score in raw.items()}
+        case "NodeAffinity":
+            top = max(raw.values(), default=0)
+            return {row: 100 * score // top if top else 0 for row, score in raw.items()}
+        case "PodTopologySpread":
+            return reference_spread.normalised(raw)
+        case "InterPodAffinity":
+            return reference_affinity.normalised(raw)
+        case _:
+            return raw
+
+
+def totals(pod: Pod, world: World, settings: Settings) -> Scores:
+    """The weighted total of every feasible row."""
+    rows = feasible(pod, world, settings)
+    total = dict.fromkeys(rows, 0)
+    for name, weight in WEIGHTS.items():
+        for row, score in final_scores(name, pod, world, settings, rows).items():
+            total[row] += weight * score
+    return total

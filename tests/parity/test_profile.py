@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The whole profile takes the reference's nodes, scores them alike, and refuses in its words."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+
+from enbloc.engine.assign import Tentative
+from tests.parity import asking, reference
+from tests.parity.cases import INCOMING, Case, cases
+from tests.parity.settings import Settings
+
+WORLDS = 2200
+checked = settings(max_examples=WORLDS, deadline=None, derandomize=True, database=None)
+
+
+def test_the_profile_finds_the_reference_s_nodes_totals_and_sentences() -> None:
+    seen = Counter[str]()
+    standard = asking.profile_of(Settings())
+
+    @checked
+    @given(cases())
+    def holds(case: Case) -> None:
+        usual = case.settings == Settings()
+        profile = standard if usual else asking.profile_of(case.settings)
+        snapshot = case.world.snapshot()
+        for pod in case.incoming:
+            totals = reference.totals(pod, case.world, case.settings)
+            tentative = Tentative(profile, snapshot)
+            ranking = tentative.ranking(pod)
+            seen["cases"] += 1
+            seen["placed"] += bool(totals)
+            seen["chosen among several"] += len(set(totals.values())) > 1
+            feasible = [row for row in range(len(case.world.hosts)) if ranking.feasible(row)]
+            assert feasible == sorted(totals), pod
+            if totals:
+                found = {row: int(ranking.totals[row]) for row in feasible}
+                assert found == totals, pod
+                best = max(totals.values())
+                assert ranking.best() == min(row for row, at in totals.items() if at == best), pod
+                continue
+            sentence = reference.fit_error(pod, case.world, case.settings)
+            seen["several reasons"] += "," in sentence
+            seen["node sets"] += "didn't satisfy plugin(s)" in sentence
+            assert ranking.best() is None, pod
+            assert tentative.diagnosis(pod).text() == sentence, pod
+
+    holds()
+    assert seen["cases"] == WORLDS * INCOMING
+    assert 0.4 * seen["cases"] < seen["placed"] < 0.8 * seen["cases"]
+    assert seen["chosen among several"] > 0.2 * seen["cases"]
+    assert seen["several reasons"] > 0.05 * seen["cases"]
+    assert seen["node sets"] > 0.003 * seen["cases"]
