@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.events import BindRefused, Bound, Cause, PreBindFailed, PreBound
+from enbloc.engine.events import BindRefused, Bound, Cause, Event, PreBindFailed, PreBound
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status, refuse
@@ -15,6 +15,7 @@ from enbloc.kube import binding as kube
 from enbloc.kube.errors import Fenced, Unreachable
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
+from enbloc.live.extending import Extenders
 from enbloc.model.pods import PodKey, PodUID
 from tests.kube.memory import MemoryClient, Store
 
@@ -59,6 +60,12 @@ def api(client: MemoryClient | None = None, unknown: list[str] | None = None) ->
     return MemberApi(client or MemoryClient(Store()), lambda: seen.append("unknown"))
 
 
+async def bind(given: Profile, target: Target, api: MemberApi) -> Event:
+    """Bind where no extender does."""
+    none = Extenders(MemoryClient(Store()), {given.name: given})
+    return await binding.bind(given, target, api, none)
+
+
 class Answering(MemberApi):
     """Settles at once, as it is told."""
 
@@ -96,15 +103,13 @@ async def test_a_pre_bind_that_does_not_ends_the_plan(
 
 async def test_the_first_bind_plugin_that_does_not_skip_decides() -> None:
     skips, binds, never = Acting(Status(Code.SKIP)), Acting(), Acting()
-    assert await binding.bind(profile(skips, binds, never), TARGET, api()) == Bound(
-        "plan-1", PodUID("u1")
-    )
+    assert await bind(profile(skips, binds, never), TARGET, api()) == Bound("plan-1", PodUID("u1"))
     assert (skips.told, binds.told, never.told) == (["Bind"], ["Bind"], [])
 
 
 async def test_the_default_binder_sends_the_binding() -> None:
     answering = Answering(kube.Bound())
-    event = await binding.bind(profile(default_binder=True), TARGET, answering)
+    event = await bind(profile(default_binder=True), TARGET, answering)
     assert event == Bound("plan-1", PodUID("u1"))
 
 
@@ -118,7 +123,7 @@ async def test_the_default_binder_sends_the_binding() -> None:
 )
 async def test_a_refusal_keeps_its_cause(cause: kube.Cause, blame: Cause) -> None:
     answering = Answering(kube.Refused(cause, "why"))
-    event = await binding.bind(profile(default_binder=True), TARGET, answering)
+    event = await bind(profile(default_binder=True), TARGET, answering)
     assert event == BindRefused("plan-1", PodUID("u1"), blame, "why")
 
 
@@ -137,15 +142,15 @@ async def test_a_refusal_keeps_its_cause(cause: kube.Cause, blame: Cause) -> Non
 async def test_a_member_that_was_not_sent_is_refused_as_our_error(
     plugins: tuple[Acting, ...], message: str
 ) -> None:
-    event = await binding.bind(profile(*plugins), TARGET, api())
+    event = await bind(profile(*plugins), TARGET, api())
     assert event == BindRefused("plan-1", PodUID("u1"), Cause.SCHEDULER_ERROR, message)
 
 
 async def test_what_the_server_answered_wins_over_what_a_plugin_makes_of_it() -> None:
     breaks = profile(Acting(ValueError("late"), call_api=True))
-    assert isinstance(await binding.bind(breaks, TARGET, Answering(kube.Bound())), Bound)
+    assert isinstance(await bind(breaks, TARGET, Answering(kube.Bound())), Bound)
     glosses = profile(Acting(SUCCESS, call_api=True))
-    event = await binding.bind(glosses, TARGET, Answering(REFUSED))
+    event = await bind(glosses, TARGET, Answering(REFUSED))
     assert isinstance(event, BindRefused)
 
 
@@ -157,7 +162,7 @@ async def test_who_is_no_longer_the_leader_says_nothing_of_the_outcome() -> None
 
     client.before = fence
     with pytest.raises(Fenced):
-        await binding.bind(profile(default_binder=True), TARGET, api(client))
+        await bind(profile(default_binder=True), TARGET, api(client))
 
 
 async def test_an_unknown_outcome_is_told_at_once_and_settled_by_sending_again() -> None:
@@ -170,7 +175,7 @@ async def test_an_unknown_outcome_is_told_at_once_and_settled_by_sending_again()
             return b"{}"
 
     client, unknown = Bindings(Store()), list[str]()
-    event = await binding.bind(profile(default_binder=True), TARGET, api(client, unknown))
+    event = await bind(profile(default_binder=True), TARGET, api(client, unknown))
     assert event == Bound("plan-1", PodUID("u1"))
     assert unknown == ["unknown"]
     first, second = client.sent

@@ -8,18 +8,20 @@ from typing import ClassVar
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.effects import Bind, CancelPlan, Decided, Emit, EventType, PreBind
-from enbloc.engine.events import Bound, Event, PreBound, SlotsFree
+from enbloc.engine.effects import Ask, Bind, CancelPlan, Decided, Emit, EventType, PreBind
+from enbloc.engine.events import Answer, Bound, Event, PreBound, SlotsFree
 from enbloc.framework.act import Api, Target
+from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Status
 from enbloc.live.executor import SLOTS, Executor
+from enbloc.live.extending import Extenders
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
-from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Troubles
 from tests.kube.memory import MemoryClient, Store
 
@@ -56,15 +58,19 @@ class World:
         self.client = MemoryClient(Store())
         troubles = Troubles()
         [given] = default_profiles().values()
-        profile = Profile("enbloc", (self.gate, *given.plugins))
+        nobody = Extender("http://127.0.0.1:9", filter_verb="filter")
+        profile = Profile("enbloc", (self.gate, *given.plugins), extenders=(nobody,))
         self.notes = Notes(self.client)
+        profiles = {"enbloc": profile}
+        self.extenders = Extenders(self.client, profiles)
         self.executor = Executor(
             self.client,
-            {"enbloc": profile},
+            profiles,
             self.inbox,
             GroupStatuses(self.client, lambda: 0.0, troubles),
             PodConditions(self.client, lambda: 0.0, troubles),
             self.notes,
+            self.extenders,
         )
 
     async def events(self) -> list[Event]:
@@ -174,6 +180,16 @@ async def test_an_event_goes_to_its_pod_or_its_group(world: World) -> None:
     regarding = [body["regarding"] for _, _, body in world.client.sent]
     assert [about["kind"] for about in regarding] == ["Pod", "PodGroup"]
     assert [about["name"] for about in regarding] == ["p", "g"]
+
+
+async def test_a_question_to_an_extender_is_answered(world: World) -> None:
+    pod = Pod(PodKey("ns", "a"), PodUID("uid-a"), PodSpec())
+    async with world.extenders:
+        world.executor.start([Ask("q", "enbloc", 0, pod, ("n1",), True, False)], 0.0)
+        assert await world.events() == [
+            SlotsFree(SLOTS),
+            Answer("q", problem="pod ns/a is gone"),
+        ]
 
 
 async def test_a_bind_that_breaks_by_a_bug_of_ours_is_raised_to_end_the_process() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from enbloc.kube.errors import APIError
     from enbloc.kube.events import About, Notice, Recorder
     from enbloc.kube.eviction import Blocked, Evicted, evict
+    from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Filtered, Question
     from enbloc.kube.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, Timing
     from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming
     from enbloc.kube.options import Options
@@ -32,6 +33,7 @@ _HOMES: Final = {
     "errors": ("APIError",),
     "events": ("About", "Notice", "Recorder"),
     "eviction": ("Blocked", "Evicted", "evict"),
+    "extender": ("ExtenderClient", "ExtenderFailed", "Filtered", "Question"),
     "items": ("Added", "Deleted", "Item", "Malformed", "Meta", "Modified", "Synced", "Timing"),
     "lease": ("Elector", "LeaseLost", "LeaseTiming"),
     "options": ("Options",),
@@ -59,6 +61,9 @@ __all__ = [
     "Deleted",
     "Elector",
     "Evicted",
+    "ExtenderClient",
+    "ExtenderFailed",
+    "Filtered",
     "Item",
     "LeaseLost",
     "LeaseTiming",
@@ -68,6 +73,7 @@ __all__ = [
     "Notice",
     "Options",
     "PatchType",
+    "Question",
     "Recorder",
     "Reflector",
     "Refused",

@@ -108,7 +108,7 @@ async def settle(client: Client, binding: Binding) -> Bound | Refused:
             return Bound()
         if not _is_unknown(error):
             # An earlier send may have bound the pod, which this answer does not tell.
-            settled = await _look(client, binding, error)
+            settled = await look(client, binding, Refused(cause(error), str(error)))
             if settled is not None:
                 return settled
         await asyncio.sleep(backoff.next())
@@ -145,8 +145,8 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
             return None
 
 
-async def _look(client: Client, binding: Binding, error: APIError) -> Bound | Refused | None:
-    """Settle by what the pod is now; None if it cannot be read."""
+async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Refused | None:
+    """Settle by what the pod is now; None if it cannot be read, `refused` if it has no node."""
     try:
         pod = await client.get(PODS, binding.name, binding.namespace)
     except NotFound as missing:
@@ -160,7 +160,7 @@ async def _look(client: Client, binding: Binding, error: APIError) -> Bound | Re
         return Bound()
     if node:
         return Refused(Cause.MEMBER_CHANGED, f"the pod is bound to {node}")
-    return Refused(cause(error), str(error))
+    return refused
 
 
 def _is_unknown(error: APIError) -> bool:

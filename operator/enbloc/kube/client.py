@@ -247,8 +247,8 @@ class Client:
             WRITE_TIMEOUT if writes else READ_TIMEOUT,
         )
         while True:
-            if writes and not self._may_write():
-                raise Fenced(verb, call.resource, "not sent: the Lease is no longer surely ours")
+            if writes:
+                self.check_fence(verb, call.resource)
             try:
                 return await self._transport.exchange(call)
             except TooManyRequests as error:
@@ -256,6 +256,15 @@ class Client:
                 if tries <= 0:
                     raise
                 await asyncio.sleep(min(error.retry_after, LONGEST_WAIT))
+
+    def check_fence(self, verb: str, resource: str) -> None:
+        """Refuse a write now if none may be sent; for what is written by other ways than this.
+
+        Raises:
+            Fenced: this process may no longer be the leader.
+        """
+        if not self._may_write():
+            raise Fenced(verb, resource, "not sent: the Lease is no longer surely ours")
 
     def _check(self, verb: str, resource: Resource, subresource: str, name: str) -> None:
         if self._rules is not None:

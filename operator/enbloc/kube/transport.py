@@ -54,6 +54,7 @@ class Call:
         body: the encoded body.
         content_type: of the body.
         timeout: limits on this exchange.
+        limit: the longest answer to read, bytes; None = as long as it is.
     """
 
     verb: str
@@ -62,6 +63,7 @@ class Call:
     body: bytes | None = None
     content_type: str = "application/json"
     timeout: aiohttp.ClientTimeout = READ_TIMEOUT
+    limit: int | None = None
 
 
 class Stream:
@@ -152,7 +154,7 @@ class Transport:
         """
         try:
             async with await self._respond(call) as response:
-                body = await response.read()
+                body = await _body(response, call.limit)
         except _BROKEN as error:
             raise _unreachable(call, error) from error
         if response.status >= 300:
@@ -223,6 +225,18 @@ def _socket(address: tuple[Any, ...]) -> socket.socket:
         if hasattr(socket, option):  # not on every system
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     return made
+
+
+async def _body(response: aiohttp.ClientResponse, limit: int | None) -> bytes:
+    if limit is None:
+        return await response.read()
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            response.close()
+            raise aiohttp.ClientPayloadError(f"the answer is longer than {limit} bytes")
+    return bytes(body)
 
 
 def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIError:

@@ -21,9 +21,21 @@ from enbloc.framework.status import SUCCESS, Code, Status, refuse
 from enbloc.kube import binding as kube
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
+from enbloc.live.extending import Extenders
 from enbloc.telemetry import metrics
 
 logger = logging.getLogger(__name__)
+
+
+def binding_of(target: Target) -> kube.Binding:
+    """The Binding of one member."""
+    return kube.Binding(
+        namespace=target.pod.namespace,
+        name=target.pod.name,
+        uid=target.uid,
+        node=target.node,
+        annotations=dict(target.annotations),
+    )
 
 
 class MemberApi:
@@ -42,29 +54,36 @@ class MemberApi:
 
     async def bind(self, target: Target) -> Status:
         """Send the Binding until it is settled."""
-        binding = kube.Binding(
-            namespace=target.pod.namespace,
-            name=target.pod.name,
-            uid=target.uid,
-            node=target.node,
-            annotations=dict(target.annotations),
-        )
+        binding = binding_of(target)
         began = time.monotonic()
         outcome = await kube.bind(self._client, binding)
         if isinstance(outcome, kube.Unknown):
-            metrics.BIND_DURATION.labels("unknown").observe(time.monotonic() - began)
+            _observe("unknown", began)
             logger.warning(
                 "Outcome of a Binding unknown, sending it again",
                 extra={"pod": str(target.pod), "node": target.node, "err": outcome.message},
             )
             self._unknown()
             outcome = await kube.settle(self._client, binding)
+        return self._settle(outcome, began)
+
+    async def bind_by(self, extenders: Extenders, profile: str, target: Target) -> Status:
+        """Let an extender send the Binding; SKIP if none wants to."""
+        began = time.monotonic()
+        outcome = await extenders.bind(profile, binding_of(target), self._unknown)
+        return Status(Code.SKIP) if outcome is None else self._settle(outcome, began)
+
+    def _settle(self, outcome: kube.Bound | kube.Refused, began: float) -> Status:
         self.outcome = outcome
-        bound = isinstance(outcome, kube.Bound)
-        metrics.BIND_DURATION.labels("bound" if bound else "refused").observe(
-            time.monotonic() - began
-        )
-        return SUCCESS if isinstance(outcome, kube.Bound) else refuse(outcome.message)
+        if isinstance(outcome, kube.Bound):
+            _observe("bound", began)
+            return SUCCESS
+        _observe("refused", began)
+        return refuse(outcome.message)
+
+
+def _observe(outcome: str, began: float) -> None:
+    metrics.BIND_DURATION.labels(outcome).observe(time.monotonic() - began)
 
 
 async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
@@ -80,26 +99,17 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
     return PreBound(target.plan, target.uid)
 
 
-async def bind(profile: Profile, target: Target, api: MemberApi) -> Event:
-    """Run the Bind plugins of one member; the first that does not skip decides.
+async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Extenders) -> Event:
+    """Bind one member: by an extender that does so, else by the first plugin that does not skip.
 
     What the API server answered wins over what a plugin makes of it.
 
     Raises:
         Fenced: nothing was sent, because this process is no longer surely the leader.
     """
-    status = Status(Code.ERROR, "every Bind plugin skipped the pod; enable DefaultBinder")
-    for plugin in profile.bind:
-        try:
-            answer = await plugin.bind(target, api)
-        except Fenced:
-            raise
-        except Exception as error:
-            logger.exception("Plugin %s failed at Bind", plugin.name)
-            answer = Status(Code.ERROR, f"{plugin.name}: {error}")
-        if answer.code is not Code.SKIP:
-            status = answer
-            break
+    status = await api.bind_by(extenders, profile.name, target)
+    if status.code is Code.SKIP:
+        status = await _by_plugins(profile, target, api)
     match api.outcome:
         case kube.Bound():
             return Bound(target.plan, target.uid)
@@ -116,6 +126,20 @@ async def bind(profile: Profile, target: Target, api: MemberApi) -> Event:
             return BindRefused(target.plan, target.uid, Cause.SCHEDULER_ERROR, status.message)
         case _:
             assert_never(api.outcome)
+
+
+async def _by_plugins(profile: Profile, target: Target, api: MemberApi) -> Status:
+    for plugin in profile.bind:
+        try:
+            answer = await plugin.bind(target, api)
+        except Fenced:
+            raise
+        except Exception as error:
+            logger.exception("Plugin %s failed at Bind", plugin.name)
+            answer = Status(Code.ERROR, f"{plugin.name}: {error}")
+        if answer.code is not Code.SKIP:
+            return answer
+    return Status(Code.ERROR, "every Bind plugin skipped the pod; enable DefaultBinder")
 
 
 async def after(profile: Profile, target: Target, api: MemberApi) -> None:

@@ -19,11 +19,12 @@ from enbloc.engine.effects import (
     SetGroupStatus,
     SetPodCondition,
 )
-from enbloc.engine.events import Answer, BindUnknown, Bound, SlotsFree
+from enbloc.engine.events import BindUnknown, Bound, SlotsFree
 from enbloc.framework.profile import Profile
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live import binding
+from enbloc.live.extending import Extenders
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.report import DecisionLog
@@ -46,6 +47,7 @@ class Executor:
         groups: writes the status of PodGroups.
         pods: writes the condition of pods.
         notes: writes events.
+        extenders: asked, and told to bind.
         slots: the most Bindings in flight.
     """
 
@@ -57,6 +59,7 @@ class Executor:
         groups: GroupStatuses,
         pods: PodConditions,
         notes: Notes,
+        extenders: Extenders,
         slots: int = SLOTS,
     ) -> None:
         self._client = client
@@ -65,9 +68,11 @@ class Executor:
         self._groups = groups
         self._pods = pods
         self._notes = notes
+        self._extenders = extenders
         self._decisions = DecisionLog()
         self._binds: set[asyncio.Task[None]] = set()
         self._preparing: dict[asyncio.Task[None], str] = {}
+        self._asking: set[asyncio.Task[None]] = set()
         self._broken = asyncio.Event()
         self._fault: BaseException | None = None
         inbox.put(SlotsFree(slots))
@@ -95,13 +100,13 @@ class Executor:
                     self._notes.emit(effect)
                 case Decided():
                     self._decisions.decided(effect, seconds)
-                case Ask(question):
-                    self._inbox.put(Answer(question, problem="extenders are not called yet"))
+                case Ask():
+                    self._ask(effect)
                 case _:
                     assert_never(effect)
 
     async def run(self) -> None:
-        """Raise the exception of a Bind that broke, by a bug of ours; until cancelled.
+        """Raise the exception of a task that broke, by a bug of ours; until cancelled.
 
         Its outcome cannot be known, so only a new start from what the API server shows is safe.
         """
@@ -127,7 +132,7 @@ class Executor:
 
     def close(self) -> None:
         """Give up everything under way."""
-        for task in (*self._binds, *self._preparing):
+        for task in (*self._binds, *self._preparing, *self._asking):
             task.cancel()
         self._groups.writer.close()
         self._pods.writer.close()
@@ -140,6 +145,15 @@ class Executor:
         else:
             self._preparing[task] = effect.target.plan
             task.add_done_callback(self._preparing.pop)
+        task.add_done_callback(self._settled)
+
+    def _ask(self, effect: Ask) -> None:
+        async def answer() -> None:
+            self._inbox.put(await self._extenders.answer(effect))
+
+        task = asyncio.create_task(answer(), name=f"ask {effect.question}")
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
         task.add_done_callback(self._settled)
 
     def _settled(self, task: asyncio.Task[None]) -> None:
@@ -162,7 +176,7 @@ class Executor:
     async def _bind(self, effect: Bind) -> None:
         profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
         try:
-            event = await binding.bind(profile, target, api)
+            event = await binding.bind(profile, target, api, self._extenders)
         except Fenced:
             logger.debug("Did not bind pod %s: no longer the leader", target.pod)
             return

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, assert_never
 
 import msgspec
+from msgspec import Raw
 
 from enbloc.engine.events import (
     Event,
@@ -51,6 +52,7 @@ from enbloc.live.group_status import GroupObject
 from enbloc.live.inbox import Inbox
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.whole import WholeNode
 from enbloc.model import codec
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
@@ -185,9 +187,11 @@ class Feeds:
 
         return self._feed(Stream.PODS, PODS, PodObject, seen, gone)
 
-    def nodes(self) -> Feed[NodeObject]:
-        """All nodes."""
+    def nodes(self, whole: dict[str, Raw] | None = None) -> Feed[Any]:
+        """All nodes; `whole`, if given, is kept as a map of all of them as JSON, by name."""
         keep = self._declared()
+        if whole is not None:
+            return self._whole_nodes(whole, keep)
         return self._feed(
             Stream.NODES,
             NODES,
@@ -195,6 +199,17 @@ class Feeds:
             lambda shown: NodeSeen(codec.node(shown, keep)),
             lambda meta: NodeGone(meta.name),
         )
+
+    def _whole_nodes(self, whole: dict[str, Raw], keep: tuple[str, ...]) -> Feed[WholeNode]:
+        def seen(shown: WholeNode) -> Event:
+            whole[shown.metadata.name] = shown.json
+            return NodeSeen(codec.node(shown.plain, keep))
+
+        def gone(meta: Meta) -> Event:
+            whole.pop(meta.name, None)
+            return NodeGone(meta.name)
+
+        return self._feed(Stream.NODES, NODES, WholeNode, seen, gone)
 
     def groups(self, statuses: GroupStatuses) -> Feed[GroupObject]:
         """All PodGroups; `statuses` learns what they show."""

@@ -21,6 +21,7 @@ from enbloc.kube.options import Options, served_health
 from enbloc.live.checks import step_ends
 from enbloc.live.clock import ServerClock
 from enbloc.live.executor import Executor
+from enbloc.live.extending import Extenders
 from enbloc.live.inbox import Inbox
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
@@ -47,7 +48,8 @@ async def run_scheduler(options: Options) -> int:
         0 after a stop that was asked for; 1 when the Lease was lost or something broke.
 
     Raises:
-        ConfigError: the kubeconfig or the Lease's namespace is wrong.
+        ConfigError: the kubeconfig, the Lease's namespace or a certificate for an extender is
+            wrong.
     """
     cluster = await config.load(options.kubeconfig, options.context)
     logger.info("Starting the scheduler", extra={"server": cluster.server, "by": cluster.source})
@@ -94,12 +96,15 @@ class Scheduler:
         self._notes = Notes(fenced)
         statuses = GroupStatuses(fenced, clock.now, self._troubles)
         conditions = PodConditions(fenced, clock.now, self._troubles)
-        self._executor = Executor(fenced, profiles, self._inbox, statuses, conditions, self._notes)
+        self._extenders = Extenders(fenced, profiles)
+        self._executor = Executor(
+            fenced, profiles, self._inbox, statuses, conditions, self._notes, self._extenders
+        )
         self._malformed = MalformedObjects(self._notes.malformed)
         feeds = Feeds(client, self._inbox, self._malformed, profiles, self._troubles, timing)
         self._feeds: tuple[Feed[Any], ...] = (
             feeds.pods(conditions),
-            feeds.nodes(),
+            feeds.nodes(self._extenders.nodes),
             feeds.groups(statuses),
             feeds.priority_classes(),
             feeds.namespaces(),
@@ -116,7 +121,7 @@ class Scheduler:
             return await self._run()
 
     async def _run(self) -> int:
-        async with self._notes:
+        async with self._notes, self._extenders:
             working = [asyncio.create_task(feed.run()) for feed in self._feeds]
             for each in (self._beat, self._loop, self._executor):
                 working.append(asyncio.create_task(each.run()))
