@@ -32,6 +32,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.servers:run",
         "Run both in one process, for development and small clusters.",
     ),
+    "config": (
+        "enbloc.cli.config:config",
+        "Check, show and convert configuration files.",
+    ),
     "sandbox": (
         "enbloc.cli.sandbox:sandbox",
         "Run a local API server with fake nodes.",

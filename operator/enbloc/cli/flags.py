@@ -29,6 +29,20 @@ def cluster_flags(command: F) -> F:
     return _all(flags, command)
 
 
+def config_flag(command: F) -> F:
+    """`--config`, of the commands that run a scheduler."""
+    flag = click.option(
+        "--config",
+        "configs",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A KubeSchedulerConfiguration, EnblocConfiguration or legacy Policy, YAML or JSON. "
+        "May be repeated. Flags win over it.",
+    )
+    return _all((flag,), command)
+
+
 def server_flags(*, leader_elect: bool) -> Callable[[F], F]:
     """The flags of the server commands.
 

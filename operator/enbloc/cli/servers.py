@@ -5,7 +5,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from enbloc.cli.entry import INTERRUPTED
-from enbloc.cli.flags import cluster_flags, server_flags
+from enbloc.cli.files import sources
+from enbloc.cli.flags import cluster_flags, config_flag, server_flags
 
 if TYPE_CHECKING:
     from enbloc.kube.options import Options
@@ -22,6 +23,7 @@ Server = Callable[["Options"], Awaitable[int]]
 
 
 @click.command(short_help="Run the scheduler.")
+@config_flag
 @cluster_flags
 @server_flags(leader_elect=True)
 def scheduler(**flags: Any) -> int:
@@ -42,6 +44,7 @@ def controller(**flags: Any) -> int:
 
 
 @click.command(short_help="Run both in one process.")
+@config_flag
 @cluster_flags
 @server_flags(leader_elect=False)
 def run(**flags: Any) -> int:
@@ -60,6 +63,7 @@ def serve(
     log_format: Literal["text", "json"],
     verbose: int,
     kubeconfig: Path | None,
+    configs: Sequence[Path] = (),
     **flags: Any,
 ) -> int:
     """Run a server until SIGTERM or SIGINT asks it to stop.
@@ -69,6 +73,7 @@ def serve(
         log_format: how log lines look.
         verbose: above 0 shows debug lines.
         kubeconfig: the file to use.
+        configs: configuration files, whose settings hold where no flag was given.
         flags: the remaining fields of Options, under their own names.
 
     Returns:
@@ -79,14 +84,39 @@ def serve(
     from enbloc.telemetry import configure_logging  # noqa: PLC0415
 
     configure_logging(log_format, "DEBUG" if verbose else "INFO")
-    port = click.get_current_context().get_parameter_source("health_port")
-    options = Options(
-        kubeconfig=kubeconfig,
-        strict_port=port is not click.core.ParameterSource.DEFAULT,
-        **flags,
-    )
+    options = Options(kubeconfig=kubeconfig, strict_port=_is_given("health_port"), **flags)
+    if configs:
+        options = _configured(options, configs)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_until_signalled(server, options))
+
+
+def _is_given(flag: str) -> bool:
+    """Whether a flag was given, and has not just its default."""
+    source = click.get_current_context().get_parameter_source(flag)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
+def _configured(options: "Options", configs: Sequence[Path]) -> "Options":
+    """The options with what configuration files say; flags that were given win.
+
+    Raises:
+        ConfigError: a file cannot be read, or naming everything that is wrong with them.
+    """
+    from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
+
+    found = configure(sources(configs))
+    election = found.leader_election
+    elect = options.leader_elect
+    if election.leader_elect is not None and not _is_given("leader_elect"):
+        elect = election.leader_elect
+    return replace(
+        options,
+        configuration=found,
+        kubeconfig=options.kubeconfig or (Path(found.kubeconfig) if found.kubeconfig else None),
+        leader_elect=elect,
+        lease_namespace=options.lease_namespace or election.resource_namespace or None,
+    )
 
 
 async def _until_signalled(server: Server, options: "Options") -> int:

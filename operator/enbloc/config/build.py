@@ -103,7 +103,8 @@ class _Build:
         points = {point: self._at(point, multi_point) for point in Point}
         self._check_arguments()
         self._check_points(points)
-        plugins = tuple(plugin for plugin in self._plugins.values() if plugin is not None)
+        order = dict.fromkeys((*(entry.name for entry in multi_point), *self._plugins))
+        plugins = tuple(plugin for name in order if (plugin := self._plugins[name]) is not None)
         if self._findings.problems:
             return None
         names = {point: tuple(entry.name for entry in found) for point, found in points.items()}

@@ -35,6 +35,8 @@ from enbloc.telemetry import metrics
 
 #: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
 SLACK: Final = 20.0
+#: How often the Lease is given back, when renewals that were under way get in between.
+RELEASE_TRIES: Final = 3
 
 
 class LeaseLost(EnblocError):  # noqa: N818  # what happened, not a fault
@@ -75,7 +77,11 @@ def identity(pod_name: str) -> str:
 
 
 def candidate(
-    client: Client, options: Options, name: str, report: Callable[[str | None], None]
+    client: Client,
+    options: Options,
+    name: str,
+    report: Callable[[str | None], None],
+    timing: LeaseTiming | None = None,
 ) -> "Elector | None":
     """The candidate that this process is by its options; None = it takes no Lease.
 
@@ -84,6 +90,7 @@ def candidate(
         options: what the flags say.
         name: of the Lease.
         report: see Elector.
+        timing: see Elector.
     """
     if not options.leader_elect:
         return None
@@ -92,6 +99,7 @@ def candidate(
         namespace=options.lease_namespace or client.cluster.namespace,
         name=name,
         identity=identity(socket.gethostname()),
+        timing=timing,
         report=report,
     )
 
@@ -265,27 +273,38 @@ class Elector:
         }
 
     async def _release(self) -> None:
-        """Give the Lease back, so that a standby need not wait for its end."""
+        """Give the Lease back, so that a standby need not wait for its end.
+
+        A renewal may have been cut off just now, and have landed: then the Lease is read again.
+        """
         self.valid_until = float("-inf")
         lease, self._lease = self._lease, None
-        if lease is None:
-            return
-        spec = {
-            **lease["spec"],
-            "holderIdentity": "",
-            "leaseDurationSeconds": 1,
-            "renewTime": _micro_time(),
-        }
-        try:
-            await self._write(lease, spec)
-        except APIError as error:
-            self._note(error)  # it ends by itself
+        with suppress(TimeoutError):  # it ends by itself
+            async with asyncio.timeout(WRITE_SECONDS):
+                for _ in range(RELEASE_TRIES):
+                    try:
+                        lease = lease or await self._read()
+                        held = lease.get("spec") or {}
+                        if held.get("holderIdentity") == self._identity:
+                            await self._write(lease, _given_back(held))
+                    except Conflict:
+                        lease = None
+                    except APIError as error:
+                        self._note(error)
+                        return
+                    else:
+                        return
 
     def _note(self, error: APIError | None) -> None:
         # Losing a race for the Lease is no problem to tell of.
         before, self.last_error = self.last_error, error
         if str(error) != str(before) and not isinstance(error, Conflict):
             self._report(None if error is None else error.advice)
+
+
+def _given_back(spec: dict[str, Any]) -> dict[str, Any]:
+    freed = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
+    return {**spec, **freed}
 
 
 def _micro_time() -> str:

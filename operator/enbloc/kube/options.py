@@ -8,10 +8,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from enbloc.errors import ConfigError
 from enbloc.model import names
 from enbloc.telemetry import Health, HealthServer
+
+if TYPE_CHECKING:
+    from enbloc.config import Configuration
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +32,7 @@ class Options:
         bind_address: which address the health server listens on.
         health_port: its port; 0 = no health server.
         strict_port: a port already in use is an error; else a warning, and no health server.
+        configuration: what configuration files say about the scheduler; None = the defaults.
         health: where the shell registers its checks, when whoever runs it serves them; None = it
             serves its own (`served_health`).
         stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
@@ -41,6 +46,7 @@ class Options:
     bind_address: str = "127.0.0.1"
     health_port: int = names.HEALTH_PORT
     strict_port: bool = True
+    configuration: "Configuration | None" = None
     health: Health | None = None
     stop: asyncio.Event | None = None
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
-from enbloc.config import default_profiles
+from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
 from enbloc.kube import config
 from enbloc.kube.client import Client
 from enbloc.kube.items import Timing
-from enbloc.kube.lease import LeaseLost, candidate
+from enbloc.kube.lease import LeaseLost, LeaseTiming, candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.live.checks import step_ends
 from enbloc.live.clock import ServerClock
@@ -29,7 +29,6 @@ from enbloc.live.notes import FLUSH_SECONDS, Notes
 from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.report import count_groups
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.model import names
 from enbloc.telemetry import Beat, Health, Troubles
 
 #: How long a stop waits for Bindings under way (seconds).
@@ -51,6 +50,8 @@ async def run_scheduler(options: Options) -> int:
         ConfigError: the kubeconfig, the Lease's namespace or a certificate for an extender is
             wrong.
     """
+    for warning in options.configuration.warnings if options.configuration else ():
+        logger.warning("Configuration: %s", warning)
     cluster = await config.load(options.kubeconfig, options.context)
     logger.info("Starting the scheduler", extra={"server": cluster.server, "by": cluster.source})
     async with Client(cluster, component="scheduler") as client:
@@ -63,7 +64,8 @@ class Scheduler:
     Args:
         client: the API.
         options: what the flags say.
-        settings: of the engine; its identity is made unique here.
+        settings: of the engine, in place of the configuration's; its identity is made unique
+            here.
         timing: how long the reflectors wait.
     """
 
@@ -78,17 +80,23 @@ class Scheduler:
         self._options = options
         self._client = client
         self._troubles = Troubles()
+        configuration = options.configuration or default_configuration()
+        election = configuration.leader_election
         self._elector = candidate(
-            client, options, names.SCHEDULER_LEASE, partial(self._troubles.say, "leader election")
+            client,
+            options,
+            election.resource_name,
+            partial(self._troubles.say, "leader election"),
+            _timing(election) if options.leader_elect else None,
         )
         self._stop = options.stop or asyncio.Event()
         self._leading = False
         self._stopping = False
         fenced = client.fenced(self._elector.holds) if self._elector else client
-        profiles = default_profiles()
+        profiles = configuration.profiles
+        settings = settings or configuration.settings
         self._engine = Engine(
-            profiles,
-            dataclasses.replace(settings or Settings(), identity=uuid.uuid4().hex[:12]),
+            profiles, dataclasses.replace(settings, identity=uuid.uuid4().hex[:12])
         )
         self._inbox = Inbox()
         self._beat = Beat()
@@ -191,6 +199,10 @@ class Scheduler:
             health.register(f"{feed.stream}-synced", feed.synced.is_set, "readyz")
         health.register("scheduler-api", lambda: not self._troubles.standing, "readyz")
         health.register("scheduler-running", lambda: not self._stopping, "readyz")
+
+
+def _timing(election: LeaderElection) -> LeaseTiming:
+    return LeaseTiming(election.lease_duration, election.renew_deadline, election.retry_period)
 
 
 def _why_ended(working: Iterable[asyncio.Task[None]], leading: asyncio.Task[None]) -> int:
