@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hinting import classes
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Amounts, Mask, Nodes
@@ -77,15 +78,11 @@ class NodePorts:
         return _FreePorts(wanted, taken)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE for a node, and for a pod that leaves its node and held a wanted port."""
-        if event.resource is Resource.NODE:
+        """QUEUE for a node, and for a pod that held a wanted port and left."""
+        if event.resource is Resource.NODE or event.pod is None:
             return Hint.QUEUE
-        gone = event.pod
-        if gone is None:
-            return Hint.QUEUE
-        helps = gone.node and any(
-            _clash(pod.spec.host_ports, gone.spec.host_ports) for pod in facts.pending
-        )
+        freed = event.pod.spec.host_ports
+        helps = any(_clash(pod.spec.host_ports, freed) for pod in classes(facts))
         return Hint.QUEUE if helps else Hint.SKIP
 
 

@@ -91,10 +91,8 @@ class NodeResourcesFit:
         """
         if event.resource is Resource.NODE:
             helps = Action.UPDATE_TAINT in event.action or self._grew(event, facts)
-        elif event.pod is None or is_own(event, facts):
+        elif Action.DELETE in event.action or event.pod is None or is_own(event, facts):
             helps = True
-        elif Action.DELETE in event.action:
-            helps = event.pod.node != ""
         else:
             helps = self._shrank(event.pod, event.old_pod, facts)
         return Hint.QUEUE if helps else Hint.SKIP
