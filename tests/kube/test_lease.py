@@ -22,8 +22,8 @@ pytestmark = pytest.mark.looptime(start=1000.0)
 class Candidate:
     """One process: an elector, and work that runs until it is told to stop."""
 
-    def __init__(self, store: Store, name: str) -> None:
-        self.client = MemoryClient(store)
+    def __init__(self, store: Store, name: str, client: MemoryClient | None = None) -> None:
+        self.client = client or MemoryClient(store)
         self.offset = 0.0
         self.problems: list[str | None] = []
         loop = asyncio.get_running_loop()
@@ -272,6 +272,35 @@ async def test_work_that_does_not_stop_is_not_waited_for_when_the_lease_is_lost(
     assert now() - began <= 15.1
     await one.finish.wait()
     await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize("lands", [False, True])
+async def test_a_leader_stopped_in_the_middle_of_a_renewal_gives_its_lease_back(
+    lands: bool,
+) -> None:
+    class Slow(MemoryClient):
+        """The answer to an update takes long, whether it is applied before or never is."""
+
+        async def request(self, verb: str, *args: Any, **more: Any) -> bytes:
+            if verb == "update" and not stopping:
+                renewing.set()
+                if lands:
+                    await super().request(verb, *args, **more)
+                await asyncio.sleep(3)
+            return await super().request(verb, *args, **more)
+
+    store, renewing, stopping = Store(), asyncio.Event(), list[bool]()
+    one = Candidate(store, "one", Slow(store)).start()
+    await renewing.wait()
+    two = Candidate(store, "two").start()
+    await asyncio.sleep(0.5)
+    stopping.append(True)
+    stopped = now()
+    await one.stop()
+    assert lease(store)["holderIdentity"] == ""
+    await two.leading.wait()
+    assert now() - stopped <= 1.2 * LeaseTiming().retry
+    await two.stop()
 
 
 async def test_a_lease_that_cannot_be_released_ends_by_itself() -> None:
