@@ -6,20 +6,26 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from enbloc.framework.decide import Scores
+from enbloc.framework.decide import NodeSet, Scores
 from enbloc.framework.status import Code, Status
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
+from enbloc.plugins.dynamic_resources import DynamicResources
 from enbloc.plugins.node_affinity import NodeAffinity
+from enbloc.plugins.node_declared_features import NodeDeclaredFeatures
 from enbloc.plugins.node_name import NodeName
+from enbloc.plugins.node_ports import NodePorts
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
 from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.taint_toleration import TaintToleration
-from tests.worlds import node, nodes, pod, snapshot, spec
+from enbloc.plugins.volume_binding import VolumeBinding
+from tests.worlds import node, nodes, pod, seated, snapshot, spec
 
 GiB = 2**30
 
@@ -193,3 +199,194 @@ def test_terms_that_exclude_each_other_s_names_refuse_the_pod_as_a_whole() -> No
 
 def test_a_pod_without_constraints_is_not_asked_about() -> None:
     assert NodeAffinity().pre_filter(pod(), snapshot(nodes(node("a")))) is None
+
+
+def test_terms_that_all_name_nodes_leave_only_those_in_question() -> None:
+    a, b = (
+        NodeSelectorTerm(fields=(Requirement("metadata.name", Operator.IN, (name,)),))
+        for name in "ab"
+    )
+    zone = NodeSelectorTerm((Requirement("zone", Operator.IN, ("1",)),))
+    facts, affinity = snapshot(nodes(node("a"), node("b"))), NodeAffinity()
+
+    def answer(*terms: NodeSelectorTerm) -> object:
+        return affinity.pre_filter(pod(PodSpec(node_affinity=terms)), facts)
+
+    assert answer(a, b) == NodeSet(frozenset("ab"), affinity)
+    assert answer(a, zone) is affinity
+    assert answer() is affinity
+
+
+def test_the_profile_s_affinity_holds_for_every_pod_and_is_blamed_first() -> None:
+    table = nodes(
+        Node("a", labels=(("disk", "ssd"), ("zone", "1"))),
+        Node("b", labels=(("disk", "ssd"),)),
+        Node("c", labels=(("zone", "1"),)),
+        Node("d"),
+    )
+    enforced = NodeAffinity((NodeSelectorTerm((Requirement("zone", Operator.IN, ("1",)),)),))
+    member = pod(PodSpec(node_selector=(("disk", "ssd"),)))
+
+    mask = enforced.filter(member, table)
+
+    assert enforced.pre_filter(pod(), snapshot(table)) is enforced
+    assert mask.tolist() == [True, False, False, False]
+    assert enforced.explain(member, table, ~mask) == {
+        "node(s) didn't match scheduler-enforced node affinity": 2,
+        "node(s) didn't match Pod's node affinity/selector": 1,
+    }
+    assert NodeAffinity(()).filter(pod(), table).tolist() == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("fit", "feasible"),
+    [
+        pytest.param(NodeResourcesFit(), False, id="nothing is ignored"),
+        pytest.param(
+            NodeResourcesFit(ignored_resources=frozenset({"example.com/foo"})), True, id="the name"
+        ),
+        pytest.param(
+            NodeResourcesFit(ignored_resource_groups=frozenset({"example.com"})),
+            True,
+            id="its group",
+        ),
+        pytest.param(
+            NodeResourcesFit(ignored_resource_groups=frozenset({"example"})),
+            False,
+            id="a part of it",
+        ),
+        pytest.param(
+            NodeResourcesFit(ignored_resources=frozenset({"cpu"})), False, id="another name"
+        ),
+    ],
+)
+def test_an_ignored_extended_resource_is_not_looked_at(
+    fit: NodeResourcesFit, *, feasible: bool
+) -> None:
+    table, member = nodes(node("a", cpu=1)), pod(spec(example_com__foo=1))
+
+    mask = fit.filter(member, table)
+
+    assert mask.tolist() == [feasible]
+    assert sum(fit.explain(member, table, ~mask).values()) == (not feasible)
+
+
+@pytest.mark.parametrize("name", ["cpu", "kubernetes.io/batch-cpu", "requests.example.com/x"])
+def test_only_extended_resources_can_be_ignored(name: str) -> None:
+    group = name.partition("/")[0]
+    fit = NodeResourcesFit(frozenset({name}), frozenset({group}))
+
+    assert not fit.filter(pod(PodSpec(((name, 1), ("pods", 1)))), nodes(node("a")))[0]
+
+
+def test_a_pod_goes_where_the_features_that_it_needs_are_declared() -> None:
+    table = nodes(Node("a", features=("X", "Y")), Node("b", features=("X",)), Node("c"))
+    features, member = NodeDeclaredFeatures(), pod(PodSpec(features=("X", "Y")))
+
+    assert features.pre_filter(pod(), snapshot(table)) is None
+    assert features.pre_filter(member, snapshot(table)) is features
+    assert features.filter(member, table).tolist() == [True, False, False]
+
+
+# ── NodePorts ────────────────────────────────────────────────────────────────────────────────
+
+ANY = "0.0.0.0"
+HTTP = HostPort(ANY, "TCP", 80)
+
+
+def on(*ports: HostPort) -> Pod:
+    return pod(PodSpec(host_ports=ports))
+
+
+@pytest.mark.parametrize(
+    ("held", "free"),
+    [
+        pytest.param(HTTP, False, id="the same port"),
+        pytest.param(HostPort("10.0.0.1", "TCP", 80), False, id="the port of one address"),
+        pytest.param(HostPort("::", "TCP", 80), False, id="the port of a literal ::"),
+        pytest.param(HostPort(ANY, "UDP", 80), True, id="another protocol"),
+        pytest.param(HostPort(ANY, "TCP", 81), True, id="another port"),
+    ],
+)
+def test_a_port_of_every_address_conflicts_with_that_of_any(held: HostPort, *, free: bool) -> None:
+    table = nodes(node("a"), node("b"))
+    evaluator = NodePorts().pre_filter(on(HTTP), seated(table, (on(held), "a")))
+
+    assert evaluator is not None
+    assert evaluator.filter(on(HTTP), table).tolist() == [free, True]
+
+
+@pytest.mark.parametrize(
+    ("held", "free"),
+    [
+        pytest.param(HTTP, False, id="every address"),
+        pytest.param(HostPort("10.0.0.1", "TCP", 80), False, id="the same address"),
+        pytest.param(HostPort("10.0.0.2", "TCP", 80), True, id="another address"),
+        pytest.param(HostPort("::", "TCP", 80), True, id=":: is an address like any other"),
+    ],
+)
+def test_a_port_of_one_address_conflicts_with_its_own(held: HostPort, *, free: bool) -> None:
+    table, member = nodes(node("a")), on(HostPort("10.0.0.1", "TCP", 80))
+    evaluator = NodePorts().pre_filter(member, seated(table, (on(held), "a")))
+
+    assert evaluator is not None
+    assert evaluator.filter(member, table).tolist() == [free]
+
+
+def test_a_pod_that_wants_no_port_is_not_asked_about() -> None:
+    assert NodePorts().pre_filter(pod(), snapshot(nodes(node("a")))) is None
+
+
+_ports = st.builds(
+    HostPort, st.sampled_from((ANY, "10.0.0.1", "::")), st.sampled_from(("TCP", "UDP")),
+    st.sampled_from((80, 81)),
+)  # fmt: skip
+_holders = st.lists(_ports, max_size=2).map(lambda ports: on(*ports))
+
+
+@given(
+    wanted=st.lists(_ports, min_size=1, max_size=2),
+    first=st.lists(st.tuples(_holders, st.sampled_from("ab")), max_size=4),
+    second=st.lists(st.tuples(_holders, st.sampled_from("ab")), max_size=4),
+    gone=st.integers(0, 4),
+)
+def test_pods_that_come_and_go_leave_ports_as_if_they_were_seen_at_once(
+    wanted: list[HostPort],
+    first: list[tuple[Pod, str]],
+    second: list[tuple[Pod, str]],
+    gone: int,
+) -> None:
+    table, member = nodes(node("a"), node("b")), on(*wanted)
+    told = NodePorts().pre_filter(member, seated(table, *first))
+    fresh = NodePorts().pre_filter(member, seated(table, *first[gone:], *second))
+    assert told is not None
+    assert fresh is not None
+
+    for other, name in second:
+        before = told.filter(member, table)
+        mattered = told.placed(other, "ab".index(name))
+        assert mattered or (told.filter(member, table) == before).all()
+    for other, name in first[:gone]:
+        told.removed(other, "ab".index(name))
+
+    assert told.filter(member, table).tolist() == fresh.filter(member, table).tolist()
+
+
+# ── what enbloc cannot do yet ────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_with_a_claim_is_refused_by_name() -> None:
+    facts = snapshot(nodes(node("a")))
+    volume = pod(PodSpec(claims=("spec.volumes[0].persistentVolumeClaim",)))
+    device = pod(PodSpec(resource_claims=("gpu", "nic")))
+
+    assert VolumeBinding().pre_filter(pod(), facts) is None
+    assert VolumeBinding().pre_filter(volume, facts) == Status(
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "enbloc does not support PersistentVolumeClaims yet: spec.volumes[0].persistentVolumeClaim",
+    )
+    assert DynamicResources().pre_filter(pod(), facts) is None
+    assert DynamicResources().pre_filter(device, facts) == Status(
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "enbloc does not support ResourceClaims yet: spec.resourceClaims gpu, nic",
+    )

@@ -4,6 +4,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from enbloc.framework.act import Target
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.framework.status import SUCCESS, Code, Status
@@ -12,6 +14,7 @@ from enbloc.model.pods import PodKey, PodUID
 from enbloc.plugins.default_binder import DefaultBinder
 from enbloc.plugins.gang_scheduling import GangScheduling
 from enbloc.plugins.priority_sort import PrioritySort
+from enbloc.plugins.scheduling_gates import SchedulingGates
 
 
 def facts(name: str, *, minimum: int = 2, pending: int = 2, bound: int = 0) -> GroupFacts:
@@ -58,6 +61,24 @@ def test_a_group_that_does_not_exist_is_told_so() -> None:
     group = replace(facts("g"), group=None)
 
     assert GangScheduling().pre_enqueue(None, group).message == "PodGroup n/g not found"
+
+
+@pytest.mark.parametrize(
+    ("group", "answer"),
+    [
+        pytest.param(
+            replace(facts("g", minimum=1, pending=0), solo=True, gated=1, gates=("a", "b")),
+            Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "waiting for scheduling gates: [a b]"),
+            id="a pod with gates",
+        ),
+        pytest.param(replace(facts("g", minimum=1), solo=True), SUCCESS, id="a pod without"),
+        pytest.param(
+            replace(facts("g"), gated=1, gates=("a",)), SUCCESS, id="a gang with enough others"
+        ),
+    ],
+)
+def test_a_pod_waits_until_its_gates_are_gone(group: GroupFacts, answer: Status) -> None:
+    assert SchedulingGates().pre_enqueue(group.group, group) == answer
 
 
 class RecordingApi:
