@@ -5,7 +5,7 @@
 A problem names the field and the fix. The part that it concerns counts as absent.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias
@@ -326,13 +326,10 @@ def _kept(annotations: Texts, keep: Prefixes) -> Labels:
     return tuple(sorted(pair for pair in annotations.items() if pair[0].startswith(keep)))
 
 
-def _images(given: Iterable[ImageObject]) -> tuple[tuple[str, int], ...]:
+def _images(given: Sequence[ImageObject]) -> tuple[tuple[str, int], ...]:
     """The size of each image by each of its names; the first to have a name counts."""
-    sizes: dict[str, int] = {}
-    for image in given:
-        for name in image.names or ():
-            sizes.setdefault(name, max(image.size_bytes or 0, 0))
-    return tuple(starmap(_shared_image, sorted(sizes.items())))
+    sizes = {name: image.size_bytes or 0 for image in reversed(given) for name in image.names or ()}
+    return tuple(sorted(starmap(_shared_image, sizes.items())))
 
 
 def _size(annotations: Texts) -> int:
