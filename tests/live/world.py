@@ -3,6 +3,7 @@
 """A sandbox with nodes, gangs and schedulers in this process; nothing waits without a bound."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +12,8 @@ from typing import Any, Self
 
 import yaml
 
+from enbloc.config import Configuration, default_profiles
+from enbloc.framework.extenders import Extender
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import Unreachable
@@ -168,17 +171,27 @@ class World:
 
     @asynccontextmanager
     async def scheduler(
-        self, *, leader_elect: bool = False, ends_with: int | None = 0
+        self,
+        *extenders: Extender,
+        leader_elect: bool = False,
+        ends_with: int | None = 0,
     ) -> AsyncGenerator[Running]:
         """A scheduler with the permissions of its role and no more.
 
         Args:
+            extenders: of its profile.
             leader_elect: it decides only while it holds the Lease.
             ends_with: its exit code when it is stopped; None if the test ends it.
         """
         stop, health = asyncio.Event(), Health()
+        [given] = default_profiles().values()
+        profile = dataclasses.replace(given, extenders=extenders)
         options = Options(
-            leader_elect=leader_elect, lease_namespace=NAMESPACE, health=health, stop=stop
+            leader_elect=leader_elect,
+            lease_namespace=NAMESPACE,
+            health=health,
+            stop=stop,
+            configuration=Configuration({profile.name: profile}),
         )
         rules = ROLES["scheduler"]
         async with Client(self.cluster, component="scheduler", rules=rules) as client:
