@@ -211,7 +211,7 @@ def controller_selector(
     return None if problems else selector
 
 
-def node_affinity(obj: NodeAffinityObject, path: str = "") -> NodeAffinityTerms:
+def node_affinity(obj: NodeAffinityObject, path: str = "addedAffinity") -> NodeAffinityTerms:
     """What node affinity says; `path` is the field that holds it, for the problems."""
     problems = Problems()
     return NodeAffinityTerms(
