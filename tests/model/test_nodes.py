@@ -137,6 +137,16 @@ class Kept:
     model: Model
     ours: bool = False
 
+    @property
+    def whole(self) -> bool:
+        """It has every node, so that nodes may be changed in it as well."""
+        return (
+            self.ours
+            and isinstance(self.table._rows, slice)
+            and len(self.table) > 1
+            and (len(self.table) == len(self.table._columns.objects))
+        )
+
 
 class TableMachine(RuleBasedStateMachine):
     """A live table, and what is derived from it, from that in turn, and let go at any time."""
@@ -250,6 +260,26 @@ class TableMachine(RuleBasedStateMachine):
         elif pods:
             fork.table.place(row, pods.pop(), -1)
 
+    def some_fork(self, which: int) -> Kept:
+        forks = [kept for kept in self.kept if kept.whole]
+        return forks[which % len(forks)]
+
+    @precondition(lambda self: any(kept.whole for kept in self.kept))
+    @rule(which=picks, images=images)
+    def put_images_in_a_fork(self, which: int, images: tuple[tuple[str, int], ...]) -> None:
+        fork = self.some_fork(which)
+        name = fork.table.names[which % len(fork.table)]
+        fork.model.nodes[name] = replace(fork.model.nodes[name], images=images)
+        fork.table.put(fork.model.nodes[name])
+
+    @precondition(lambda self: any(kept.whole for kept in self.kept))
+    @rule(which=picks)
+    def drop_from_a_fork(self, which: int) -> None:
+        fork = self.some_fork(which)
+        name = fork.table.names[which % len(fork.table)]
+        fork.table.drop(name)
+        del fork.model.nodes[name], fork.model.pods[name]
+
     @precondition(lambda self: self.kept)
     @rule(which=picks)
     def let_go(self, which: int) -> None:
@@ -281,7 +311,7 @@ class TableMachine(RuleBasedStateMachine):
 
 
 TestTable = TableMachine.TestCase
-TestTable.settings = settings(max_examples=50, stateful_step_count=30)
+TestTable.settings = settings(max_examples=50, stateful_step_count=40)
 
 
 @given(worlds(), st.data(), requirements)
@@ -360,6 +390,9 @@ def test_a_snapshot_refuses_every_write() -> None:
         frozen.put(node("c", cpu=1))
     with pytest.raises(TypeError, match="only ClusterState changes nodes"):
         frozen.drop("a")
+    for rows in (slice(0, 1), np.array([1, 0])):
+        with pytest.raises(TypeError, match="only ClusterState changes nodes"):
+            frozen.take(rows).fork().drop("a")
 
 
 def test_a_plugin_cannot_write_into_a_fork_either() -> None:
@@ -484,6 +517,16 @@ def test_images_that_come_and_go_cost_no_version() -> None:
     assert table.images_version > images_version
     assert table.image_bytes("x:1").tolist() == [0]
     assert table.image_bytes("y:1").tolist() == [9]
+
+
+def test_a_fork_with_nodes_of_its_own_sees_no_images_that_came_later() -> None:
+    table = nodes(Node("a", images=(("x:1", 7),)), Node("b"))
+    fork = table.fork()
+    fork.put(Node("c"))
+    table.put(Node("b", images=(("x:1", 9),)))
+
+    assert fork.image_bytes("x:1").tolist() == [7, 0, 0]
+    assert table.image_bytes("x:1").tolist() == [7, 9]
 
 
 def test_nothing_is_copied_when_nobody_looks_any_more() -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of interned values, and label requirements answered for all rows at once."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -54,6 +54,14 @@ class Interned(Generic[T]):
             code = self._codes[value] = len(self._values)
             self._values.append(value)
         self.cells[row] = code
+
+    def fill(self, values: Iterable[T]) -> None:
+        """Give the first rows of a new column their values: as `set`, and faster."""
+        codes = self._codes
+        cells = [codes.setdefault(value, len(codes)) for value in values]
+        self._values += list(codes)[1:]
+        self._limit = 2 * len(codes) + _SLACK
+        self.cells[: len(cells)] = cells
 
     def move(self, row: int, last: int) -> None:
         """Give `row` the value of `last`, and `last` none."""
@@ -198,9 +206,14 @@ class LabelColumns:
 
     def _made(self, key: str) -> Interned[str | None]:
         column: Interned[str | None] = Interned(None, self._capacity)
-        for row, labels in enumerate(self._rows):
+        column.fill(self._values(key))
+        return column
+
+    def _values(self, key: str) -> Iterator[str | None]:
+        for labels in self._rows:
             for name, value in labels:
                 if name == key:
-                    column.set(row, value)
+                    yield value
                     break
-        return column
+            else:
+                yield None

@@ -335,7 +335,8 @@ class Nodes:
 
     def _own(self, rows: int) -> tuple[NodeColumns, Amounts]:
         """Columns and cells that may be written, with room for `rows` and every resource."""
-        if self._cells is None or len(self) != len(self._columns.objects):
+        whole = isinstance(self._rows, slice) and len(self) == len(self._columns.objects)
+        if self._cells is None or not whole:
             raise TypeError("this node table is read-only; only ClusterState changes nodes")
         columns = self._columns
         fits = rows <= columns.capacity and len(columns.allocatable) == len(self.space)
