@@ -2,17 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine alone: planning gangs on clusters in memory."""
 
+import gc
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
 from enbloc.engine.effects import Bind
-from enbloc.engine.events import GroupSeen, NodeSeen, PodGone, PodSeen, SlotsFree, Stream, Synced
+from enbloc.engine.events import (
+    Bound,
+    GroupSeen,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    SlotsFree,
+    Stream,
+    Synced,
+)
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import (
+    PodAffinity,
+    PodAffinityTerm,
+    Selector,
+    SpreadConstraint,
+)
 from enbloc.model.taints import Effect, Taint
 
 GiB = 1024**3
@@ -85,3 +103,89 @@ def plan_gang(nodes: int = 5000, size: int = 512, rounds: int = 7) -> Iterator[F
     median = statistics.median(times)
     yield f"engine/gang-{size}-on-{nodes}-nodes", median * 1e3
     yield f"engine/further-pod-on-{nodes}-nodes", median / size * 1e6
+
+
+# ── one pod after the other, through the whole default profile ───────────────────────────────────
+
+_WEB = Selector((Requirement("app", Operator.IN, ("web",)),))
+_ZONE, _HOST = "zone", "kubernetes.io/hostname"
+_PLAIN = PodSpec(
+    requests=(("cpu", 500), ("memory", GiB), ("pods", 1)), nonzero_cpu=500, nonzero_memory=GiB
+)
+KINDS: dict[str, PodSpec] = {
+    "plain": _PLAIN,
+    "spread": replace(
+        _PLAIN,
+        spread=(
+            SpreadConstraint(_ZONE, max_skew=1, selector=_WEB),
+            SpreadConstraint(_HOST, max_skew=5, hard=False, selector=_WEB),
+        ),
+    ),
+    "affinity": replace(
+        _PLAIN,
+        pod_affinity=PodAffinity(preferred=((10, PodAffinityTerm(_ZONE, _WEB)),)),
+        pod_anti_affinity=PodAffinity(required=(PodAffinityTerm(_HOST, _WEB),)),
+    ),
+}
+
+
+def populated(nodes: int, pods_per_node: int = 8) -> Engine:
+    """A cluster on which pods of others run, a few of them with the label that is looked for."""
+    engine = cluster(nodes)
+    for index in range(nodes * pods_per_node):
+        app = "web" if index % 200 == 0 else f"app-{index % 50}"
+        engine.apply(
+            PodSeen(
+                Pod(
+                    PodKey("b", f"other-{index}"),
+                    PodUID(f"other-{index}"),
+                    _PLAIN,
+                    node=f"n{index % nodes}",
+                    labels=(("app", app), ("index", str(index))),
+                )
+            )
+        )
+    engine.step(999.0)
+    gc.collect()
+    gc.freeze()  # as the scheduler does once it has synced
+    return engine
+
+
+def stream(kind: str, nodes: int, pods: int = 200) -> Iterator[Figure]:
+    """Pods of one class, each a group of its own: arrival, decision, binding, confirmation."""
+    engine = populated(nodes)
+    times = []
+    for index in range(pods):
+        pod = Pod(
+            PodKey("b", f"{kind}-{index}"),
+            PodUID(f"{kind}-{index}"),
+            KINDS[kind],
+            "enbloc",
+            created=float(index),
+            labels=(("app", "web"), ("index", f"{kind}-{index}")),
+        )
+        times.append(_once(lambda pod=pod: _schedule(engine, pod)))
+    yield f"engine/first-{kind}-pod-on-{nodes}-nodes", times[0] * 1e3
+    yield f"engine/further-{kind}-pod-on-{nodes}-nodes", statistics.median(times[1:]) * 1e6
+
+
+def _once(action: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def _schedule(engine: Engine, pod: Pod) -> None:
+    """From the event that shows the pod to the one that shows it bound."""
+    engine.apply(PodSeen(pod))
+    (bind,) = (effect for effect in engine.step(1000.0) if isinstance(effect, Bind))
+    engine.apply(Bound(bind.target.plan, bind.target.uid))
+    engine.apply(SlotsFree(1))
+    engine.apply(PodSeen(replace(pod, node=bind.target.node)))
+
+
+def streams() -> Iterator[Figure]:
+    """Every kind of pod on a middling and on a large cluster."""
+    for nodes in (1000, 5000):
+        for kind in KINDS:
+            yield from stream(kind, nodes)

@@ -384,7 +384,8 @@ class Engine:
                 plan=plan.id,
             )
         )
-        self._tell(members, self._groups.facts(members))
+        if not members.solo:
+            self._tell(members, self._groups.facts(members))
 
     def _make_plan(self, members: Members, facts: GroupFacts, profile: Profile) -> Plan | None:
         """Decide about a group on the present state; None = extenders must be asked first."""

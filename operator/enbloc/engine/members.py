@@ -142,6 +142,8 @@ class Members:
 
         Never goes back within an incarnation, whichever saw more: status, or this process.
         """
+        if not self._done:
+            return self.succeeded_before
         seen = Counter(
             pod.role
             for pod in self._done.values()
@@ -171,26 +173,14 @@ class Members:
             (pod for pod in unbound if pod.scheduler in ours and not pod.gated),
             key=lambda pod: pod.seniority,
         )
-        bound = Counter(pod.role for pod in live if pod.node)
+        bound = [pod for pod in live if pod.node]
         succeeded = self.succeeded
-        waiting = Counter(pod.role for pod in pending)
         total = Floor(
             role="",
             minimum=group.min_member if group else 1,
             pending=len(pending),
-            bound=bound.total(),
+            bound=len(bound),
             succeeded=succeeded.total(),
-        )
-        roles = tuple(
-            Floor(
-                role.name,
-                role.min_member,
-                waiting[role.name],
-                bound[role.name],
-                succeeded[role.name],
-            )
-            for role in (group.roles if group else ())
-            if role.min_member > 0
         )
         facts = GroupFacts(
             key=self.key,
@@ -198,7 +188,7 @@ class Members:
             solo=self.solo,
             pending=tuple(pending),
             total=total,
-            roles=roles,
+            roles=_floors(group, pending, bound, succeeded) if group and group.roles else (),
             members=len(live),
             gated=sum(pod.gated for pod in live),
             foreign=sum(pod.scheduler not in ours for pod in unbound),
@@ -206,11 +196,13 @@ class Members:
             started=self.started is not None,
             incarnation=self.incarnation,
             priority=self._priority(live, classes),
-            queue_time=0.0,
+            queue_time=self.queue_time or 0.0,
             problem=self._problem(live, pending, classes, ours),
             gates=_gates(live),
         )
-        return replace(facts, queue_time=self._queue_time(facts, live))
+        if self.queue_time is None:
+            facts = replace(facts, queue_time=self._queue_time(facts, live))
+        return facts
 
     def runs_whole(self, facts: GroupFacts) -> bool:
         """Whether the floor is Running or Succeeded now, of the group and of each role."""
@@ -228,8 +220,6 @@ class Members:
 
     def _queue_time(self, facts: GroupFacts, live: list[Pod]) -> float:
         """Creation time of the k-th oldest live member, k = floor − succeeded (gangs.md §2.7)."""
-        if self.queue_time is not None:
-            return self.queue_time
         created = sorted(pod.created for pod in live)
         if not created:
             return self.group.created if self.group else 0.0
@@ -257,13 +247,30 @@ class Members:
         for pod in pending:
             if pod.problem:
                 return f"pod {pod.key}: {pod.problem}"
-        profiles = sorted({pod.scheduler for pod in live if pod.scheduler in ours})
+        profiles = {pod.scheduler for pod in live if pod.scheduler in ours}
         if len(profiles) > 1:
-            return f"members name different schedulers of ours: {', '.join(profiles)}; choose one"
+            named = ", ".join(sorted(profiles))
+            return f"members name different schedulers of ours: {named}; choose one"
         return ""
+
+
+def _floors(
+    group: Group, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
+) -> tuple[Floor, ...]:
+    """A floor for each role that has a minimum."""
+    waiting = Counter(pod.role for pod in pending)
+    sitting = Counter(pod.role for pod in bound)
+    return tuple(
+        Floor(
+            role.name, role.min_member, waiting[role.name], sitting[role.name], succeeded[role.name]
+        )
+        for role in group.roles
+        if role.min_member > 0
+    )
 
 
 def _gates(live: list[Pod]) -> tuple[str, ...]:
     """The names of the scheduling gates of these pods, each once, of the oldest first."""
-    gated = sorted((pod for pod in live if pod.gates), key=lambda pod: pod.seniority)
+    gated = [pod for pod in live if pod.gates]
+    gated.sort(key=lambda pod: pod.seniority)
     return tuple(dict.fromkeys(gate for pod in gated for gate in pod.gates))

@@ -266,8 +266,9 @@ class Ranking:
         moved = self._heard(changes)
         if moved is None:
             return False
-        rows = np.unique(np.fromiter((change.row for change in changes), np.int64, len(changes)))
-        part = nodes.take(slice(int(rows[0]), int(rows[0]) + 1) if rows.size == 1 else rows)
+        touched = sorted({change.row for change in changes})
+        rows = np.array(touched, np.int64)
+        part = nodes.take(slice(touched[0], touched[0] + 1) if len(touched) == 1 else rows)
         whole = False
         for entry in self._filters:
             reads = entry.evaluator.reads

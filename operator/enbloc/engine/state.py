@@ -91,7 +91,7 @@ class ClusterState:
         """Differs whenever what plugins see at PreFilter has changed, other than by pods."""
         nodes = self.nodes
         versions = (self._namespaces_version, self.workloads.version)
-        return (nodes.version, *versions)
+        return (nodes.version, nodes.images_version, *versions)
 
     def snapshot(self, ledgers: Mapping[str, object] | None = None) -> Snapshot:
         """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
