@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc config`: check configuration files, show what they amount to, bring them up to date."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def check(*, files: tuple[Path, ...]) -> int:
             click.echo(str(error), err=True)
             code = BAD_USAGE
         else:
-            _warn(found.warnings)
+            _warn(f"{file}: {warning}" for warning in found.warnings)
             click.echo(f"{file}: valid")
     return code
 
@@ -70,7 +70,7 @@ def convert(*, files: tuple[Path, ...]) -> None:
     _print(documents)
 
 
-def _warn(warnings: Any) -> None:
+def _warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
 

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from enbloc.config.configuration import Configuration, Given
-from enbloc.config.defaults import DEFAULTS, default_entries, removed, upstream_points
+from enbloc.config.defaults import (
+    DEFAULTS,
+    PREPARES,
+    default_entries,
+    is_implied,
+    removed,
+    upstream_points,
+)
 from enbloc.config.findings import Findings
 from enbloc.config.merge import expanded, merged
 from enbloc.config.wanted import (
@@ -20,7 +27,8 @@ from enbloc.config.wanted import (
     WantedProfile,
 )
 from enbloc.errors import ConfigError
-from enbloc.framework.decide import Plugin
+from enbloc.framework import decide
+from enbloc.framework.decide import Plugin, implements
 from enbloc.framework.extenders import Extender
 from enbloc.framework.points import Point, points_of
 from enbloc.framework.profile import Profile
@@ -116,8 +124,13 @@ class _Build:
         return self._wanted.sets.get(name, NOTHING)
 
     def _at(self, point: Point, multi_point: Sequence[Entry]) -> tuple[Entry, ...]:
-        found = expanded(multi_point, self._set(point), lambda name: self._has(name, point))
-        return tuple(entry for entry in found if self._has(entry.name, point))
+        custom = self._set(point)
+        found = expanded(multi_point, custom, lambda name: self._has(name, point))
+        said = [entry for entry in found if not is_implied(entry.name, point)]
+        if point in PREPARES:
+            main = self._at(PREPARES[point], multi_point)
+            said += [entry for entry in main if is_implied(entry.name, point)]
+        return tuple(entry for entry in said if self._has(entry.name, point))
 
     def _has(self, name: str, point: Point) -> bool:
         plugin = self._plugins.get(name)
@@ -204,12 +217,32 @@ class _Build:
         if not binders:
             text = "at least one plugin is needed; enable DefaultBinder"
             self._findings.problem(f"{where}.{Point.BIND}", text)
+        for before, point in PREPARES.items():
+            self._check_prepared(before, point, points)
         if all(entry.name != GANGS for entry in points[Point.PRE_ENQUEUE]):
             text = (
                 f'"{GANGS}" is off at {Point.PRE_ENQUEUE}: groups are still placed whole or not '
                 "at all, but are not told what they wait for"
             )
             self._findings.warning(where, text)
+
+    def _check_prepared(
+        self, before: Point, point: Point, points: Mapping[Point, Sequence[Entry]]
+    ) -> None:
+        """Note who answers at a point only through what it makes at the one before."""
+        prepared = {entry.name for entry in points[before]}
+        for entry in points[point]:
+            plugin = self._plugins[entry.name]
+            if entry.name not in prepared and not _answers(plugin, point):
+                text = f'"{entry.name}" needs {before} for its {point}: enable both or neither'
+                self._findings.problem(f"{self._wanted.where}.plugins.{before}", text)
+
+
+def _answers(plugin: object, point: Point) -> bool:
+    """Whether a plugin filters or scores by itself."""
+    if point is Point.FILTER:
+        return implements(plugin, decide.Filter)
+    return implements(plugin, decide.Score) or implements(plugin, decide.ScoreAmong)
 
 
 def _check_names(profiles: Sequence[WantedProfile], findings: Findings) -> None:

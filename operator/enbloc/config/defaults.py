@@ -84,6 +84,21 @@ def default_entries() -> tuple[Entry, ...]:
     return tuple(Entry(name, default.weight) for name, default in DEFAULTS.items())
 
 
+#: Where a plugin may prepare what it is asked at another point.
+PREPARES: Final[Mapping[Point, Point]] = {
+    Point.PRE_FILTER: Point.FILTER,
+    Point.PRE_SCORE: Point.SCORE,
+}
+
+
+def is_implied(name: str, point: Point) -> bool:
+    """Whether our plugin prepares where kube-scheduler's of that name does not.
+
+    No configuration speaks of it, so it goes with what it prepares.
+    """
+    return point in PREPARES and name in DEFAULTS and point not in DEFAULTS[name].points
+
+
 def upstream_points(name: str) -> frozenset[Point]:
     """Where kube-scheduler's plugin of that name is asked; nowhere if it has none such."""
     return DEFAULTS[name].points if name in DEFAULTS else frozenset()

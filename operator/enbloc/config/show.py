@@ -9,7 +9,7 @@ from typing import Any
 from enbloc.config.argument_models import MODELS, NoArgs
 from enbloc.config.arguments import read
 from enbloc.config.configuration import Configuration, Given, LeaderElection
-from enbloc.config.defaults import DEFAULTS
+from enbloc.config.defaults import DEFAULTS, is_implied
 from enbloc.config.findings import Findings
 from enbloc.config.models import KIND, OUR_KIND, OUR_VERSION, VERSION
 from enbloc.config.outside import outside_values
@@ -71,7 +71,8 @@ def _profile(profile: Profile, given: Given) -> dict[str, Any]:
     plugins: dict[str, Any] = {MULTI_POINT: _set(names, profile.weights)}
     for point in Point:
         weights = profile.weights if point is Point.SCORE else {}
-        plugins[point.value] = _set(profile.points[point], weights)
+        said = [name for name in profile.points[point] if not is_implied(name, point)]
+        plugins[point.value] = _set(said, weights)
     made: dict[str, Any] = {"schedulerName": profile.name, "plugins": plugins}
     configs = ((plugin.name, _arguments(plugin, given)) for plugin in profile.plugins)
     made["pluginConfig"] = [{"name": name, "args": args} for name, args in configs if args]

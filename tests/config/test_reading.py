@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+import yaml
+
+from enbloc.config import LeaderElection
+from enbloc.config.strict import duration, seconds
+from enbloc.engine.queue import Backoff
+from tests.config.files import HEAD, configured, one, problems, sample, v1
+
+OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(v1("paralelism: 2"), 'paralelism: Unknown field "paralelism" (did', id="top"),
+        pytest.param(one("plugins: {fliter: {}}"), "profiles[0].plugins.fliter: Unk", id="point"),
+        pytest.param(one("plugins: {filter: {on: []}}"), "profiles[0].plugins.filter.", id="set"),
+        pytest.param(
+            v1("parallelism: '2'"), 'parallelism: must be a valid integer, is "2"', id="t"
+        ),
+        pytest.param(v1("parallelism: true"), "parallelism: must be a valid integer", id="bool"),
+        pytest.param(v1("parallelism: 0"), "parallelism: must be greater than 0, is 0", id="range"),
+        pytest.param(v1("percentageOfNodesToScore: 101"), "percentageOfNodesToScore: must", id="%"),
+        pytest.param(v1("podInitialBackoffSeconds: 0"), "podInitialBackoffSeconds: must", id="0 s"),
+        pytest.param(
+            v1("podInitialBackoffSeconds: 9\npodMaxBackoffSeconds: 8"),
+            "podMaxBackoffSeconds: must be at least podInitialBackoffSeconds, which is 9; is 8",
+            id="the longest pause is below the first",
+        ),
+        pytest.param(v1("profiles: {a: b}"), "profiles: must be a valid list", id="no list"),
+        pytest.param(v1("profiles: [5]"), "profiles[0]: must be a mapping", id="no mapping"),
+        pytest.param(
+            v1("clientConnection: {burst: -1}"),
+            "clientConnection.burst: must be greater than or equal to 0, is -1",
+            id="burst",
+        ),
+        pytest.param(
+            v1("leaderElection: {leaseDuration: 15}"),
+            'leaderElection.leaseDuration: must be a duration such as "15s" or "1m30s", is 15',
+            id="a duration without a unit",
+        ),
+        pytest.param(
+            v1("leaderElection: {leaseDuration: 5 min}"),
+            'leaderElection.leaseDuration: must be a duration such as "15s"',
+            id="a duration with a foreign unit",
+        ),
+        pytest.param(
+            v1("leaderElection: {leaseDuration: 10s}"),
+            "leaderElection.leaseDuration: must be above renewDeadline (10 s), is 10 s",
+            id="lease not above renewal",
+        ),
+        pytest.param(
+            v1("leaderElection: {renewDeadline: 2s}"),
+            "leaderElection.renewDeadline: must be above 1.2 × retryPeriod (2 s), is 2 s",
+            id="renewal not above retry",
+        ),
+        pytest.param(
+            v1("leaderElection: {retryPeriod: -1s}"),
+            "leaderElection.retryPeriod: must be above 0, is -1 s",
+            id="negative retry",
+        ),
+        pytest.param(
+            v1("leaderElection: {resourceLock: endpoints}"),
+            'leaderElection.resourceLock: must be "leases", is "endpoints"',
+            id="lock",
+        ),
+        pytest.param("kind: Nothing\n", 'kind: Unknown "Nothing" (known: KubeSched', id="kind"),
+        pytest.param(
+            "a: b\n", "kind: Required: KubeSchedulerConfiguration, EnblocCo", id="no kind"
+        ),
+        pytest.param("kind: Policy\n", "apiVersion: Required: v1", id="no version"),
+        pytest.param(
+            HEAD.replace("/v1", "/v1beta1"),
+            'apiVersion: Unknown "kubescheduler.config.k8s.io/v1beta1" (did you mean',
+            id="too old",
+        ),
+        pytest.param(
+            OURS.replace("config.enbloc.dev", "enbloc.dev"),
+            'apiVersion: must be "config.enbloc.dev/v1alpha1", is "enbloc.dev/v1alpha1"',
+            id="the group of our kinds, which are no files",
+        ),
+        pytest.param(OURS + "timeout: 1\n", 'timeout: Unknown field "timeout"', id="our own field"),
+        pytest.param("- a\n", "document 1 must be a mapping, is a list", id="a list"),
+        pytest.param("a: [", "neither YAML nor JSON: ", id="no YAML"),
+        pytest.param('{"a": ', "neither YAML nor JSON: ", id="no JSON"),
+        pytest.param(v1("parallelism: 1\nparallelism: 2"), 'line 4: "parallelism" given', id="2×"),
+        pytest.param('{"kind": "Policy", "kind": "Policy"}', '"kind" given twice', id="2× in JSON"),
+        pytest.param(HEAD + "---\n" + HEAD, "kind: a second KubeSchedulerConfiguration;", id="two"),
+        pytest.param(
+            OURS + "---\n" + OURS, "kind: a second EnblocConfiguration; the", id="ours 2×"
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_path(text: str, said: str) -> None:
+    found = problems(text)
+    assert any(line.startswith(said) for line in found), found
+
+
+def test_five_different_mistakes_are_told_at_once() -> None:
+    found = problems(sample("five-mistakes.yaml"))
+    assert [line.split(": ")[0] for line in found] == [
+        "parallelism",
+        "leaderElection.leaseDuration",
+        "profiles[0].plugins.filter.enabled[0].name",
+        "profiles[0].pluginConfig[0].args.hardPodAffinityWeigth",
+        "profiles[0].plugins.bind",
+    ]
+    assert 'Unknown "NodeAffinty" (did you mean "NodeAffinity"? in-tree: Default' in found[2]
+
+
+def test_one_mistake_hides_no_other_and_paths_stay_those_of_the_file() -> None:
+    text = one(
+        """
+        plugins:
+          filter:
+            enabled: [5, {nmae: x}, {name: NodeAfinity}, {name: NodeName, weight: -1}]
+        """
+    )
+    path = "profiles[0].plugins.filter.enabled"
+    assert [line.split(": ")[0] for line in problems(text)] == [
+        f"{path}[0]",
+        f"{path}[1].name",
+        f"{path}[1].nmae",
+        f"{path}[3].weight",
+        f"{path}[2].name",
+    ]
+
+
+def test_problems_of_several_files_are_told_by_file() -> None:
+    found = problems(v1("parallelism: 0"), OURS + "scheduleTimeoutSeconds: 0\n")
+    assert len(found) == 2
+
+
+def test_json_is_read_like_yaml_and_null_is_as_good_as_absent() -> None:
+    document = yaml.safe_load(sample("v1.yaml").split("---\n")[0])
+    document["parallelism"] = None
+    document["profiles"][1]["plugins"]["filter"] = None
+    from_json = configured(json.dumps(document))
+    from_yaml = configured(sample("v1.yaml").split("---\n")[0])
+    assert from_json.profiles == from_yaml.profiles
+
+
+def test_what_a_file_sets_is_in_the_configuration() -> None:
+    found = configured(sample("v1.yaml"))
+    assert list(found.profiles) == ["default-scheduler", "no-scores"]
+    assert found.settings.backoff == Backoff(2.0, 60.0)
+    assert found.settings.schedule_timeout == 120
+    assert found.settings.missing_grace == 0
+    assert found.settings.longest_wait == 600
+    assert found.kubeconfig == "/etc/kubernetes/scheduler.conf"
+    assert found.leader_election == LeaderElection(
+        leader_elect=True,
+        lease_duration=30,
+        renew_deadline=20,
+        retry_period=3,
+        resource_namespace="scheduling",
+    )
+    assert found.profiles["no-scores"].score == ()
+
+
+def test_documents_may_come_in_several_files() -> None:
+    first, second = sample("v1.yaml").split("---\n")
+    assert configured(second, first).settings == configured(sample("v1.yaml")).settings
+    assert configured(second).settings.schedule_timeout == 120
+
+
+def test_what_is_accepted_and_not_honoured_is_named() -> None:
+    text = v1(
+        """
+        parallelism: 4
+        percentageOfNodesToScore: 10
+        percentageOfPlacementsToScore: 10
+        enableProfiling: false
+        enableContentionProfiling: false
+        delayCacheUntilActive: true
+        clientConnection: {qps: 1, burst: 2, contentType: application/json, acceptContentTypes: a}
+        profiles:
+        - percentageOfNodesToScore: 5
+          plugins:
+            placementScore: {enabled: [{name: PodGroupPodsCount}]}
+            placementGenerate: {}
+            filter: {disabled: [{name: Foo}], enabled: [{name: NodeName, weight: 3}]}
+            postFilter: {enabled: [{name: DefaultPreemption}]}
+          pluginConfig:
+          - {name: DefaultPreemption, args: {minCandidateNodesAbsolute: 5}}
+          - {name: VolumeBinding, args: {bindTimeoutSeconds: 600}}
+        extenders:
+        - {urlPrefix: "https://x.example", preemptVerb: p, enableHTTPS: true}
+        """
+    )
+    assert [warning.split(": ")[0] for warning in configured(text).warnings] == [
+        "parallelism",
+        "enableProfiling",
+        "enableContentionProfiling",
+        "percentageOfNodesToScore",
+        "percentageOfPlacementsToScore",
+        "delayCacheUntilActive",
+        "clientConnection.acceptContentTypes",
+        "clientConnection.qps",
+        "clientConnection.burst",
+        "profiles[0].percentageOfNodesToScore",
+        "profiles[0].plugins.placementScore",
+        "extenders[0].preemptVerb",
+        "extenders[0].enableHTTPS",
+        "profiles[0].plugins.filter.enabled[0].weight",
+        "profiles[0].plugins.filter.disabled[0].name",
+        "profiles[0].pluginConfig[0].args",
+        "profiles[0].plugins.postFilter.enabled[0].name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("15s", 15), ("1m30s", 90), ("1.5h", 5400), ("250ms", 0.25), ("0", 0), ("-2s", -2)],
+)
+def test_durations_are_read_as_go_writes_them(text: str, value: float) -> None:
+    assert seconds(text) == value
+    assert seconds(duration(value)) == value
