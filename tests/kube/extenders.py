@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An HTTP extender on a real socket, which answers as a test tells it."""
 
+import inspect
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,8 +13,6 @@ from aiohttp import web
 
 from enbloc.framework.extenders import Extender
 from tests.kube.fake import serving
-
-Reply = Callable[[Any], Awaitable[web.StreamResponse]]
 
 
 class FakeExtender:
@@ -39,7 +38,7 @@ class FakeExtender:
         if verb not in self.answers:
             return web.Response(status=404, text="no such verb")
         answer = self.answers[verb]
-        if callable(answer):
+        if inspect.iscoroutinefunction(answer):
             answer = await answer(arguments)
         return answer if isinstance(answer, web.StreamResponse) else web.json_response(answer)
 
