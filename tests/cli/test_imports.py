@@ -75,11 +75,18 @@ def test_the_package_alone_imports_no_library() -> None:
         pytest.param(["scheduler", "--help"], id="help of the scheduler"),
         pytest.param(["controller", "--help"], id="help of the controller"),
         pytest.param(["run", "--help"], id="help of both"),
+        pytest.param(["config", "--help"], id="help of the configuration"),
+        pytest.param(["config", "show", "--help"], id="help of showing it"),
         pytest.param(["version", "--client"], id="version"),
     ],
 )
 def test_what_needs_no_server_imports_no_heavy_library(arguments: list[str]) -> None:
     assert imported(f"import enbloc.cli\nenbloc.cli.main({arguments})", HEAVY) == []
+
+
+def test_showing_the_configuration_imports_nothing_that_speaks_to_a_cluster() -> None:
+    code = "import enbloc.cli\nenbloc.cli.main(['config', 'show'])"
+    assert imported(code, HEAVY) == ["numpy", "pydantic"]
 
 
 def test_the_scheduler_in_a_cluster_imports_neither_kopf_nor_the_client_library(

@@ -78,9 +78,8 @@ def test_certificates_come_as_base64_and_a_ca_is_checked() -> None:
             "extenders[0].managedResources[0].name: must be a name such as",
         ),
         (
-            "[{urlPrefix: 'http://a', managedResources: [{name: a.b/c}]},"
-            " {urlPrefix: 'http://b', managedResources: [{name: a.b/c}]}]",
-            'extenders[1].managedResources[0].name: Duplicate "a.b/c": it is managed at extenders[0]',
+            "[{urlPrefix: 'http://a', managedResources: [{name: a.b/c}, {name: a.b/c}]}]",
+            'extenders[0].managedResources[1].name: Duplicate "a.b/c": it is managed at extend',
         ),
         (
             "[{urlPrefix: 'http://a', tlsConfig: {caData: '%'}}]",

@@ -35,7 +35,7 @@ FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}
     [
         pytest.param(
             one("plugins: {queueSort: {enabled: [{name: Fifo}]}}"),
-            'profiles[0].plugins.queueSort: exactly one plugin is needed, and enabled are "PriorityS',
+            'profiles[0].plugins.queueSort: exactly one plugin is needed, and enabled are "Prior',
             id="two queueSorts",
         ),
         pytest.param(
@@ -155,5 +155,5 @@ def test_what_prepares_only_here_goes_with_what_it_prepares() -> None:
 
 
 def test_a_plugin_must_be_called_as_it_is_configured() -> None:
-    with pytest.raises(ConfigError, match='"Other" gives a plugin whose .name. is .Fifo.; make'):
+    with pytest.raises(ConfigError, match=r'"Other" gives a plugin whose .name. is .Fifo.; make'):
         Registry({"Other": Fifo}).create("Other")

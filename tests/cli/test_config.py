@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
+import pytest
+import yaml
+
+from enbloc.cli import main
+from enbloc.config.defaults import DEFAULTS
+from tests.config.files import DATA, HEAD, sample
+
+
+def test_a_file_with_five_mistakes_is_refused_with_all_five(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = DATA / "five-mistakes.yaml"
+    assert main(["config", "check", str(file)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    head, *lines = captured.err.splitlines()
+    assert head == f"{file}: 5 problems"
+    assert [line.split(": ")[0] for line in lines] == [
+        "  parallelism",
+        "  leaderElection.leaseDuration",
+        "  profiles[0].plugins.filter.enabled[0].name",
+        "  profiles[0].pluginConfig[0].args.hardPodAffinityWeigth",
+        "  profiles[0].plugins.bind",
+    ]
+
+
+def test_each_file_is_checked_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = DATA / "v1.yaml", DATA / "five-mistakes.yaml"
+    assert main(["config", "check", str(good), str(bad), str(DATA / "policy.json")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == f"{good}: valid\n{DATA / 'policy.json'}: valid\n"
+    assert f"warning: {good}: clientConnection.qps: accepted and not honoured" in captured.err
+    assert f"{bad}: 5 problems" in captured.err
+
+
+def test_without_a_file_the_default_plugins_are_shown_in_order_with_weights(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["config", "show"]) == 0
+    captured = capsys.readouterr()
+    scheduler, ours = yaml.safe_load_all(captured.out)
+    [profile] = scheduler["profiles"]
+    assert profile["schedulerName"] == "enbloc"
+    shown = profile["plugins"]["multiPoint"]["enabled"]
+    assert [(each["name"], each.get("weight")) for each in shown] == [
+        (name, default.weight) for name, default in DEFAULTS.items()
+    ]
+    assert ours["kind"] == "EnblocConfiguration"
+    assert captured.err == ""
+
+
+def test_an_empty_configuration_is_shown_like_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("")
+    bare = tmp_path / "bare.yaml"
+    bare.write_text(HEAD)
+    outputs: list[str] = []
+    for files in ([], [empty], [bare]):
+        assert main(["config", "show", *map(str, files)]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert len(set(outputs)) == 1
+
+
+def test_files_are_shown_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs, ours = tmp_path / "theirs.yaml", tmp_path / "ours.yaml"
+    first, second = sample("v1.yaml").split("---\n")
+    theirs.write_text(first)
+    ours.write_text(second)
+    assert main(["config", "show", str(ours), str(theirs)]) == 0
+    shown = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert shown[0]["podMaxBackoffSeconds"] == 60
+    assert shown[1]["scheduleTimeoutSeconds"] == 120
+
+
+def test_a_policy_is_converted_and_what_is_lost_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["config", "convert", str(DATA / "policy.json")]) == 0
+    captured = capsys.readouterr()
+    document = yaml.safe_load(captured.out)
+    assert document["apiVersion"] == "kubescheduler.config.k8s.io/v1"
+    assert "warning: priorities[3]: " in captured.err
+
+
+@pytest.mark.parametrize("command", ["check", "show", "convert"])
+def test_files_that_cannot_be_read_are_all_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe")
+    assert main(["config", command, str(binary), "/does/not/exist"]) == 2
+    said = capsys.readouterr().err
+    assert f"{binary}: cannot be read: it is not UTF-8" in said
+    assert "/does/not/exist: cannot be read: No such file or directory" in said
+
+
+@pytest.mark.parametrize("command", ["scheduler", "run"])
+def test_a_server_does_not_start_with_a_wrong_file(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--config", str(DATA / "five-mistakes.yaml")]) == 2
+    assert "five-mistakes.yaml: 5 problems\n  parallelism: must be" in capsys.readouterr().err
+
+
+def test_the_controller_has_no_such_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["controller", "--config", str(DATA / "v1.yaml")]) == 2
+    assert "No such option '--config'" in capsys.readouterr().err
+
+
+def test_two_files_may_not_both_configure_the_scheduler(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = [str(DATA / "v1.yaml"), str(DATA / "policy.json")]
+    assert main(["scheduler", "--config", files[0], "--config", files[1]]) == 2
+    text = f"{files[1]}: 1 problem\n  kind: a second Policy; the first one is in {files[0]}"
+    assert text in capsys.readouterr().err
+
+
+def test_the_files_kubeconfig_counts_and_the_flag_wins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + "clientConnection: {kubeconfig: /from/the/file}\n")
+    command = ["scheduler", "--config", str(file), "--log-format", "text", "--health-port", "0"]
+    assert main(command) == 2
+    assert "/from/the/file: no such file" in capsys.readouterr().err
+    assert main([*command, "--kubeconfig", "/from/the/flag"]) == 2
+    assert "/from/the/flag: no such file" in capsys.readouterr().err

@@ -1,0 +1,382 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import textwrap
+from typing import Any
+
+import pytest
+import yaml
+
+from enbloc.config import Findings, Source, convert, default_configuration, effective
+from enbloc.errors import ConfigError
+from enbloc.framework.points import Point
+from tests.config.files import configured, problems, sample
+
+FILTERS = ("NodeUnschedulable", "TaintToleration")
+
+
+def converted(text: str) -> tuple[dict[str, Any], list[str]]:
+    """A file in today's form, and what was said about it."""
+    findings = Findings()
+    [document] = convert([Source("f", text)], findings)
+    return document, [str(warning) for warning in findings.warnings]
+
+
+def policy(**fields: Any) -> str:
+    """A Policy with these fields."""
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "Policy", **fields})
+
+
+def predicates(*names: str) -> str:
+    return policy(predicates=[{"name": name} for name in names], priorities=[])
+
+
+def priorities(**weights: int) -> str:
+    listed = [{"name": name, "weight": weight} for name, weight in weights.items()]
+    return policy(predicates=[], priorities=listed)
+
+
+def at(text: str, point: Point) -> tuple[str, ...]:
+    """Who is asked at a point."""
+    [profile] = configured(text).profiles.values()
+    return tuple(profile.points[point])
+
+
+# ── older versions ───────────────────────────────────────────────────────────────────────────
+def test_v1beta3_is_v1_but_for_plugins_that_others_took_in() -> None:
+    document, said = converted(sample("v1beta3.yaml"))
+    assert document["apiVersion"] == "kubescheduler.config.k8s.io/v1"
+    [profile] = document["profiles"]
+    assert profile["plugins"] == {
+        "multiPoint": {"enabled": [{"name": "PodTopologySpread"}], "disabled": []},
+        "filter": {"enabled": [{"name": "NodeVolumeLimits"}]},
+    }
+    assert [line.split(": ")[0] for line in said] == [
+        "profiles[0].plugins.multiPoint.enabled[0].name",
+        "profiles[0].plugins.filter.enabled[0].name",
+        "profiles[0].plugins.filter.enabled[1].name",
+    ]
+    assert said[0].endswith('"SelectorSpread" was removed: PodTopologySpread does what it did')
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "profiles: []", "profiles: [{}]", "profiles: [{plugins: {multiPoint: {}}}]"],
+)
+def test_v1beta2_keeps_its_default_weights(body: str) -> None:
+    head = "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+    [profile] = configured(head + body).profiles.values()
+    weights = {name: profile.weights[name] for name in profile.points[Point.SCORE]}
+    assert weights == {
+        "TaintToleration": 1,
+        "NodeAffinity": 1,
+        "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 1,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+    }
+
+
+def test_v1beta2s_own_weights_and_switches_hold() -> None:
+    [profile] = configured(sample("v1beta2.yaml")).profiles.values()
+    assert profile.weights["InterPodAffinity"] == 9
+    head = "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+    off = "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}}]"
+    [profile] = configured(head + off).profiles.values()
+    assert "NodeAffinity" not in profile.points[Point.SCORE]
+    assert "NodeAffinity" not in profile.points[Point.FILTER]
+
+
+def test_addresses_that_v1_lacks_are_named() -> None:
+    document, [said] = converted(sample("v1beta2.yaml"))
+    assert "healthzBindAddress" not in document
+    assert said.startswith("healthzBindAddress: not honoured: --bind-address and --health-port")
+
+
+def test_what_has_no_successor_is_a_problem_where_it_runs_and_none_where_it_is_off() -> None:
+    text = textwrap.dedent(
+        """
+        apiVersion: kubescheduler.config.k8s.io/v1beta2
+        kind: KubeSchedulerConfiguration
+        profiles:
+        - plugins:
+            filter: {enabled: [{name: NodeName}, {name: NodeLabel}], disabled: [{name: NodeLabel}]}
+          pluginConfig:
+          - {name: NodeLabel, args: {presentLabels: [a]}}
+        """
+    )
+    [said] = problems(text)
+    assert said.startswith('profiles[0].plugins.filter.enabled[1].name: "NodeLabel" was removed: N')
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("profiles: 5", "profiles: must be a valid list, is 5"),
+        ("profiles: [5]", "profiles[0]: must be a mapping"),
+        ("profiles: [{plugins: 5}]", "profiles[0].plugins: must be a mapping"),
+        ("profiles: [{plugins: {filter: 5}}]", "profiles[0].plugins.filter: must be a mapping"),
+        ("profiles: [{plugins: {multiPoint: 5}}]", "profiles[0].plugins.multiPoint: must be a m"),
+        (
+            "profiles: [{plugins: {filter: {enabled: [{nmae: a}, {name: 5}]}}}]",
+            "profiles[0].plugins.filter.enabled[0].name: Required",
+        ),
+    ],
+)
+def test_mistakes_in_older_files_are_named_as_in_new_ones(body: str, said: str) -> None:
+    head = "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+    found = problems(head + body)
+    assert any(line.startswith(said) for line in found), found
+
+
+# ── Policy ───────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("names", "filters"),
+    [
+        ([], ()),
+        (["PodFitsHostPorts"], ("NodePorts",)),
+        (["PodFitsPorts"], ("NodePorts",)),
+        (["PodFitsResources"], ("NodeResourcesFit",)),
+        (["HostName"], ("NodeName",)),
+        (["MatchNodeSelector"], ("NodeAffinity",)),
+        (["GeneralPredicates"], ("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity")),
+        (["PodFitsResources", "HostName"], ("NodeName", "NodeResourcesFit")),
+        (["CheckVolumeBinding"], ("VolumeBinding",)),
+        (["EvenPodsSpread"], ("PodTopologySpread",)),
+        (["MatchInterPodAffinity"], ("InterPodAffinity",)),
+        (["CheckNodeUnschedulable", "PodToleratesNodeTaints"], ()),
+        (["NoDiskConflict", "NoVolumeZoneConflict", "MaxCSIVolumeCountPred"], ()),
+        (["MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount"], ()),
+        (["MaxCinderVolumeCount", "CheckNodeLabelPresence"], ()),
+    ],
+)
+def test_predicates_are_the_filters_beside_those_that_always_held(
+    names: list[str], filters: tuple[str, ...]
+) -> None:
+    found = at(predicates(*names), Point.FILTER)
+    newer = ("DynamicResources", "NodeDeclaredFeatures")
+    assert set(found) == {*filters, *FILTERS, *newer}
+    order = [name for name in found if name in filters]
+    assert order == [name for name in filters if name in order]
+
+
+def test_without_a_list_the_old_defaults_hold() -> None:
+    [profile] = configured(policy()).profiles.values()
+    default = default_configuration().profiles["enbloc"]
+    assert set(profile.points[Point.FILTER]) == set(default.points[Point.FILTER])
+    weights = {name: profile.weights[name] for name in profile.points[Point.SCORE]}
+    assert weights == {
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 1,
+        "NodeResourcesFit": 1,
+        "NodeResourcesBalancedAllocation": 1,
+        "NodeAffinity": 1,
+        "TaintToleration": 1,
+        "ImageLocality": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "weights"),
+    [
+        ({}, {}),
+        ({"LeastRequestedPriority": 2}, {"NodeResourcesFit": 2}),
+        ({"MostRequestedPriority": 2}, {"NodeResourcesFit": 2}),
+        ({"BalancedResourceAllocation": 3}, {"NodeResourcesBalancedAllocation": 3}),
+        ({"ServiceSpreadingPriority": 3}, {"PodTopologySpread": 3}),
+        ({"SelectorSpreadPriority": 3, "EvenPodsSpreadPriority": 5}, {"PodTopologySpread": 5}),
+        ({"ImageLocalityPriority": 1}, {"ImageLocality": 1}),
+        ({"NodeAffinityPriority": 4}, {"NodeAffinity": 4}),
+        ({"TaintTolerationPriority": 1}, {"TaintToleration": 1}),
+        ({"InterPodAffinityPriority": 1}, {"InterPodAffinity": 1}),
+        ({"EqualPriority": 1}, {}),
+        ({"NodePreferAvoidPodsPriority": 10000}, {}),
+    ],
+)
+def test_priorities_are_the_scores_with_their_weights(
+    given: dict[str, int], weights: dict[str, int]
+) -> None:
+    [profile] = configured(priorities(**given)).profiles.values()
+    found = {name: profile.weights[name] for name in profile.points[Point.SCORE]}
+    assert found == weights
+
+
+def argument(plugin: str, text: str) -> Any:
+    """What a converted file gives a plugin."""
+    [profile] = converted(text)[0]["profiles"]
+    return {each["name"]: each["args"] for each in profile.get("pluginConfig", [])}.get(plugin)
+
+
+def test_the_arguments_of_priorities_are_those_of_plugins() -> None:
+    most = argument("NodeResourcesFit", priorities(MostRequestedPriority=1))
+    assert most == {"scoringStrategy": {"type": "MostAllocated"}}
+    shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+    ratio = {"shape": shape, "resources": [{"name": "nvidia.com/gpu", "weight": 2}]}
+    custom = {"requestedToCapacityRatioArguments": ratio}
+    text = policy(priorities=[{"name": "Mine", "weight": 1, "argument": custom}])
+    assert argument("NodeResourcesFit", text) == {
+        "scoringStrategy": {
+            "type": "RequestedToCapacityRatio",
+            "requestedToCapacityRatio": {"shape": shape},
+            "resources": [{"name": "nvidia.com/gpu", "weight": 2}],
+        }
+    }
+    assert problems(text) == []
+    even = argument("PodTopologySpread", priorities(EvenPodsSpreadPriority=1))
+    assert even == {"defaultingType": "List"}
+    assert argument("PodTopologySpread", priorities(ServiceSpreadingPriority=1)) is None
+
+
+def test_labels_that_nodes_must_have_or_lack_are_added_affinity() -> None:
+    listed = [
+        {"name": "a", "argument": {"labelsPresence": {"labels": ["fast"], "presence": True}}},
+        {"name": "b", "argument": {"labelsPresence": {"labels": ["old"]}}},
+    ]
+    text = policy(predicates=listed)
+    terms = argument("NodeAffinity", text)["addedAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert terms == [
+        {
+            "matchExpressions": [
+                {"key": "fast", "operator": "Exists"},
+                {"key": "old", "operator": "DoesNotExist"},
+            ]
+        }
+    ]
+    assert "NodeAffinity" in at(text, Point.FILTER)
+
+
+def test_the_sample_of_a_policy_runs_as_it_is_converted() -> None:
+    text = sample("policy.json")
+    document, said = converted(text)
+    direct, written = configured(text), configured(yaml.safe_dump(document))
+    assert direct.profiles == written.profiles
+    [profile] = direct.profiles.values()
+    [extender] = profile.extenders
+    assert (extender.weight, extender.timeout, extender.tls) == (5, 2.5, None)
+    assert [line.split(":")[0] for line in said] == ["priorities[3]", "alwaysCheckAllPredicates"]
+    assert argument("InterPodAffinity", text) == {"hardPodAffinityWeight": 10}
+
+
+def test_keys_of_a_policy_are_read_whatever_their_case() -> None:
+    text = policy(
+        EXTENDERCONFIGS=[
+            {"urlprefix": "https://a", "enableHttps": True, "TLSConfig": {"Insecure": True}}
+        ]
+    )
+    [profile] = configured(text).profiles.values()
+    [extender] = profile.extenders
+    assert extender.tls is not None
+    assert extender.tls.insecure
+
+
+ANTI = {"serviceAntiAffinity": {"label": "rack"}}
+PREFER = {"labelPreference": {"label": "fast", "presence": True}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            policy(predicates=[{"name": "a", "argument": {"serviceAffinity": {"labels": ["x"]}}}]),
+            'predicates[0]: "a" has no equivalent: no plugin keeps the pods of a Service on',
+        ),
+        (predicates("CheckServiceAffinity"), 'predicates[0]: "CheckServiceAffinity" has no equiv'),
+        (
+            predicates("PodFitsResource"),
+            'predicates[0].name: Unknown predicate "PodFitsResource" (did you mean "PodFitsResour',
+        ),
+        (
+            policy(predicates=[{"name": "a", "argument": {}}]),
+            "predicates[0].argument: must hold exactly one of serviceAffinity and labelsPresence",
+        ),
+        (policy(predicates=[{"nam": "a"}]), 'predicates[0].nam: Unknown field "nam" (did you mean'),
+        (
+            priorities(LeastRequested=1),
+            'priorities[0].name: Unknown priority "LeastRequested" (did you mean "LeastRequestedPr',
+        ),
+        (
+            priorities(LeastRequestedPriority=0),
+            "priorities[0].weight: must be greater than 0, is 0",
+        ),
+        (
+            priorities(LeastRequestedPriority=1, MostRequestedPriority=1),
+            'priorities[1].name: "MostRequestedPriority" and "LeastRequestedPriority" cannot both',
+        ),
+        (
+            priorities(SelectorSpreadPriority=1, ServiceSpreadingPriority=1),
+            'priorities[1].name: Duplicate "ServiceSpreadingPriority"',
+        ),
+        (
+            priorities(RequestedToCapacityRatioPriority=1),
+            "priorities[0].argument: Required: requestedToCapacityRatioArguments with a shape",
+        ),
+        (
+            policy(priorities=[{"name": "a", "weight": 1, "argument": {**ANTI, **PREFER}}]),
+            "priorities[0].argument: must hold exactly one of serviceAntiAffinity, labelPref",
+        ),
+        (
+            policy(hardPodAffinitySymmetricWeight=101),
+            "hardPodAffinitySymmetricWeight: must be less than or equal to 100, is 101",
+        ),
+        (policy(apiVersion="v2"), 'apiVersion: Unknown "v2" (known: v1)'),
+    ],
+)
+def test_what_cannot_be_converted_is_a_problem_with_its_path(text: str, said: str) -> None:
+    found = problems(text)
+    assert any(line.startswith(said) for line in found), found
+    with pytest.raises(ConfigError):
+        convert([Source("f", text)], Findings())
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ({"name": "EqualPriority", "weight": 1}, '"EqualPriority" has no equivalent: it gave'),
+        (
+            {"name": "NodePreferAvoidPodsPriority", "weight": 1},
+            '"NodePreferAvoidPodsPriority" has no equivalent: taint such nodes',
+        ),
+        (
+            {"name": "a", "weight": 1, "argument": ANTI},
+            '"a" has no equivalent, and scores nothing: it scores by Service and node label',
+        ),
+        (
+            {"name": "a", "weight": 1, "argument": PREFER},
+            '"a" has no equivalent, and scores nothing: it prefers nodes by a label',
+        ),
+    ],
+)
+def test_a_score_that_is_lost_is_told(listed: dict[str, Any], said: str) -> None:
+    _, [warning] = converted(policy(priorities=[listed]))
+    assert warning.startswith(f"priorities[0]: {said}")
+
+
+def test_our_own_documents_and_v1_are_converted_to_themselves() -> None:
+    text = sample("v1.yaml")
+    findings = Findings()
+    documents = convert([Source("f", text)], findings)
+    assert documents == list(yaml.safe_load_all(text))
+    assert findings.warnings == []
+
+
+def test_what_is_no_configuration_cannot_be_converted() -> None:
+    with pytest.raises(ConfigError, match='kind: Unknown "ConfigMap"'):
+        convert([Source("f", "kind: ConfigMap\n")], Findings())
+
+
+# ── showing ──────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", ["v1.yaml", "v1beta3.yaml", "v1beta2.yaml", "policy.json"])
+def test_what_is_shown_reads_back_to_the_same(name: str) -> None:
+    found = configured(sample(name))
+    shown = yaml.safe_dump_all(effective(found))
+    again = configured(shown)
+    assert again.profiles == found.profiles
+    assert (again.settings, again.leader_election) == (found.settings, found.leader_election)
+    assert yaml.safe_dump_all(effective(again)) == shown
+
+
+def test_the_defaults_are_shown_without_a_warning() -> None:
+    shown = yaml.safe_dump_all(effective(default_configuration()))
+    assert configured(shown).warnings == ()
