@@ -142,16 +142,17 @@ async def test_an_api_server_that_goes_away_in_mid_burst_costs_nothing(
     sandbox.faults.add(verb="create", resource="pods/binding", delay=0.1)
     async with world.scheduler() as running:
         await world.gang("g", 40)
-        sandbox.faults.refuse(seconds)
-        await asyncio.sleep(seconds / 2)
-        assert running.health.failed("readyz")
-        await asyncio.sleep(seconds / 2)
-        await world.until_bound("g-", 40)
-        assert len(await world.plans("g-")) == 1
 
         async def ready() -> bool:
             return not running.health.failed("readyz")
 
+        async def unready() -> bool:
+            return not await ready()
+
+        sandbox.faults.refuse(seconds)
+        await world.until(unready)
+        await world.until_bound("g-", 40)
+        assert len(await world.plans("g-")) == 1
         await world.until(ready)
 
 
