@@ -20,7 +20,12 @@ CHART = "helm/enbloc"
 INSTALL = Path("manifests/install.yaml")
 
 # What helm adds, and plain manifests cannot have.
-HELM_LABELS = {"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version"}
+HELM_KEYS = {
+    "helm.sh/chart",
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+    "checksum/config",
+}
 
 
 def helm(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -41,14 +46,18 @@ def render(*arguments: str) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A document without the labels that only helm sets."""
+    """A document without what only helm sets."""
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items() if key not in HELM_LABELS}
+        # A mapping that helm alone has filled goes with it.
+        kept = {key: plain(inner) for key, inner in value.items() if key not in HELM_KEYS}
+        return {key: inner for key, inner in kept.items() if inner or value[key] == inner}
     return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
-def by_key(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    return {f"{d['kind']}/{d['metadata']['name']}": plain(d) for d in documents}
+def by_key(documents: list[dict[str, Any]], *, everything: bool = False) -> dict[str, Any]:
+    return {
+        f"{d['kind']}/{d['metadata']['name']}": d if everything else plain(d) for d in documents
+    }
 
 
 def test_defaults_render_what_the_manifests_hold() -> None:
@@ -107,6 +116,8 @@ SENTINELS = {
     "image.pullPolicy": "Always",
     "logging.format": "text",
     "logging.level": "debug",
+    "config": {"scheduleTimeoutSeconds": 5},
+    "scheduler.config": {"podMaxBackoffSeconds": 99},
     "crds.enabled": False,
     "crds.keep": False,
     "crds.annotations": {"example.com/a": "b"},
@@ -179,6 +190,23 @@ def test_a_disruption_budget_is_there_when_it_helps(
     settings = f"controller.replicas={replicas},controller.podDisruptionBudget.enabled={enabled}"
 
     assert ("PodDisruptionBudget/enbloc-controller" in by_key(render("--set", settings))) is there
+
+
+def test_the_configuration_is_mounted_and_a_change_of_it_replaces_the_pods(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    profile = {"schedulerName": "enbloc", "plugins": {"score": {"disabled": [{"name": "*"}]}}}
+    values.write_text(yaml.safe_dump({"scheduler": {"config": {"profiles": [profile]}}}))
+
+    before = by_key(render(), everything=True)
+    after = by_key(render("-f", str(values)), everything=True)
+
+    data = after["ConfigMap/enbloc-scheduler"]["data"]["config.yaml"]
+    theirs, ours = yaml.safe_load_all(data)
+    assert theirs["kind"] == "KubeSchedulerConfiguration"
+    assert theirs["profiles"] == [profile]
+    assert ours == {"apiVersion": "config.enbloc.dev/v1alpha1", "kind": "EnblocConfiguration"}
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"ConfigMap/enbloc-scheduler", "Deployment/enbloc-scheduler"}
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ import yaml
 
 from enbloc import __version__
 from enbloc.cli.entry import COMMANDS
-from enbloc.cli.flags import server_flags
+from enbloc.cli.flags import config_flag, server_flags
+from enbloc.config import Source, configure, default_configuration
 from enbloc.kube.permissions import ROLES
 from enbloc.model import names
 from enbloc.sandbox.shapes import GPU, default_shapes
@@ -129,7 +130,7 @@ def test_probes_ask_the_health_port_that_the_process_is_told(deployment: dict[st
 @each_deployment
 def test_the_arguments_are_those_of_a_command(deployment: dict[str, Any]) -> None:
     name, *flags = container(deployment)["args"]
-    command = click.command()(server_flags(leader_elect=False)(lambda **_: None))
+    command = click.command()(config_flag(server_flags(leader_elect=False)(lambda **_: None)))
 
     told = command.make_context("enbloc", flags).params
 
@@ -137,6 +138,19 @@ def test_the_arguments_are_those_of_a_command(deployment: dict[str, Any]) -> Non
     assert told["leader_elect"] is True
     assert told["lease_namespace"] == "$(POD_NAMESPACE)"
     assert [variable["name"] for variable in container(deployment)["env"]] == ["POD_NAMESPACE"]
+
+
+def test_the_scheduler_reads_a_configuration_that_is_the_defaults() -> None:
+    files = one("ConfigMap", "enbloc-scheduler")["data"]
+    [deployment] = [d for d in DEPLOYMENTS if d["metadata"]["name"] == "enbloc-scheduler"]
+    pod = deployment["spec"]["template"]["spec"]
+    [volume] = [v for v in pod["volumes"] if "configMap" in v]
+    [mount] = [m for m in container(deployment)["volumeMounts"] if m["name"] == volume["name"]]
+
+    assert volume["configMap"]["name"] == "enbloc-scheduler"
+    for name, text in files.items():
+        assert f"--config={mount['mountPath']}/{name}" in container(deployment)["args"]
+        assert configure([Source(name, text)]) == default_configuration()
 
 
 def test_the_image_runs_as_the_user_of_the_pods() -> None:

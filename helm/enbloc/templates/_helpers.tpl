@@ -69,3 +69,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $enabled := $values.podDisruptionBudget.enabled | toString }}
 {{- if or (eq $enabled "true") (and (eq $enabled "auto") (gt (int $values.replicas) 1)) }}true{{ end }}
 {{- end }}
+
+{{/* What the scheduler reads: both documents. */}}
+{{- define "enbloc.configuration" -}}
+{{ toYaml .Values.scheduler.config }}
+---
+{{ toYaml .Values.config }}
+{{- end }}
