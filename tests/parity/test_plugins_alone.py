@@ -3,6 +3,7 @@
 """Each plugin of ours says of every node what a plain reading of kube-scheduler's rules says."""
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,39 +14,59 @@ from tests.parity import asking, reference, reference_nodes
 from tests.parity.cases import INCOMING, Case, cases
 from tests.parity.chance import Aspect
 
-#: Worlds per plugin; each is asked about `INCOMING` pods.
-WORLDS = 350
+#: Worlds per question; each is asked about `INCOMING` pods.
+WORLDS = 300
 checked = settings(max_examples=WORLDS, deadline=None, derandomize=True, database=None)
 
-#: What has to be in play for a plugin to have something to say.
-FILTER_ASPECTS = {
-    "NodeUnschedulable": (Aspect.TAINTS,),
-    "NodeName": (Aspect.NODE_NAME,),
-    "TaintToleration": (Aspect.TAINTS,),
-    "NodeAffinity": (Aspect.NODE_AFFINITY,),
-    "NodePorts": (Aspect.PORTS,),
-    "NodeResourcesFit": (Aspect.RESOURCES,),
-    "PodTopologySpread": (Aspect.HARD_SPREAD,),
-    "InterPodAffinity": (Aspect.HARD_AFFINITY,),
-    "NodeDeclaredFeatures": (Aspect.FEATURES,),
-}
-SCORE_ASPECTS = {
-    "TaintToleration": (Aspect.TAINTS,),
-    "NodeAffinity": (Aspect.NODE_AFFINITY,),
-    "NodeResourcesFit": (Aspect.RESOURCES,),
-    "NodeResourcesBalancedAllocation": (Aspect.RESOURCES,),
-    "PodTopologySpread": (Aspect.SOFT_SPREAD,),
-    "InterPodAffinity": (Aspect.SOFT_AFFINITY,),
-    "ImageLocality": (Aspect.IMAGES,),
-}
+
+class Asked(NamedTuple):
+    """A plugin, and what has to be in play in a world for it to have something to say."""
+
+    name: str
+    aspects: tuple[Aspect, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} with {' '.join(aspect.name for aspect in self.aspects)}"
 
 
-@pytest.mark.parametrize("name", FILTER_ASPECTS)
-def test_a_filter_refuses_the_nodes_that_the_reference_refuses_and_says_why(name: str) -> None:
+FILTERS = (
+    Asked("NodeUnschedulable", (Aspect.TAINTS,)),
+    Asked("NodeName", (Aspect.NODE_NAME,)),
+    Asked("TaintToleration", (Aspect.TAINTS,)),
+    Asked("NodeAffinity", (Aspect.NODE_AFFINITY,)),
+    Asked("NodeAffinity", (Aspect.NODE_AFFINITY, Aspect.SETTINGS)),
+    Asked("NodePorts", (Aspect.PORTS,)),
+    Asked("NodeResourcesFit", (Aspect.RESOURCES,)),
+    Asked("NodeResourcesFit", (Aspect.RESOURCES, Aspect.SETTINGS)),
+    Asked("PodTopologySpread", (Aspect.HARD_SPREAD,)),
+    Asked("PodTopologySpread", (Aspect.HARD_SPREAD, Aspect.NODE_AFFINITY, Aspect.TAINTS)),
+    Asked("PodTopologySpread", (Aspect.WORKLOADS, Aspect.SETTINGS)),
+    Asked("InterPodAffinity", (Aspect.HARD_AFFINITY,)),
+    Asked("NodeDeclaredFeatures", (Aspect.FEATURES,)),
+)
+SCORES = (
+    Asked("TaintToleration", (Aspect.TAINTS,)),
+    Asked("NodeAffinity", (Aspect.NODE_AFFINITY,)),
+    Asked("NodeResourcesFit", (Aspect.RESOURCES,)),
+    Asked("NodeResourcesFit", (Aspect.RESOURCES, Aspect.SETTINGS)),
+    Asked("NodeResourcesBalancedAllocation", (Aspect.RESOURCES,)),
+    Asked("NodeResourcesBalancedAllocation", (Aspect.RESOURCES, Aspect.SETTINGS)),
+    Asked("PodTopologySpread", (Aspect.SOFT_SPREAD,)),
+    Asked("PodTopologySpread", (Aspect.SOFT_SPREAD, Aspect.NODE_AFFINITY, Aspect.TAINTS)),
+    Asked("PodTopologySpread", (Aspect.WORKLOADS,)),
+    Asked("InterPodAffinity", (Aspect.SOFT_AFFINITY,)),
+    Asked("InterPodAffinity", (Aspect.HARD_AFFINITY, Aspect.SETTINGS)),
+    Asked("ImageLocality", (Aspect.IMAGES,)),
+)
+
+
+@pytest.mark.parametrize("asked", FILTERS, ids=str)
+def test_a_filter_refuses_the_nodes_that_the_reference_refuses_and_says_why(asked: Asked) -> None:
+    name = asked.name
     seen = Counter[str]()
 
     @checked
-    @given(cases(*FILTER_ASPECTS[name]))
+    @given(cases(*asked.aspects))
     def holds(case: Case) -> None:
         plugin, snapshot = asking.plugin_of(name, case.settings), case.world.snapshot()
         for pod in case.incoming:
@@ -70,8 +91,8 @@ def test_a_filter_refuses_the_nodes_that_the_reference_refuses_and_says_why(name
 
     holds()
     assert seen["cases"] == WORLDS * INCOMING
-    assert seen["refused somewhere"] > 0.15 * seen["cases"]
-    assert seen["refused here and not there"] > 0.1 * seen["cases"]
+    assert seen["refused somewhere"] > 0.07 * seen["cases"]
+    assert seen["refused here and not there"] > 0.06 * seen["cases"]
 
 
 def test_node_affinity_names_the_only_nodes_that_come_into_question() -> None:
@@ -96,12 +117,13 @@ def test_node_affinity_names_the_only_nodes_that_come_into_question() -> None:
     assert seen["in conflict"] > 0.003 * seen["cases"]
 
 
-@pytest.mark.parametrize("name", SCORE_ASPECTS)
-def test_a_score_is_the_reference_s_before_and_after_it_is_normalised(name: str) -> None:
+@pytest.mark.parametrize("asked", SCORES, ids=str)
+def test_a_score_is_the_reference_s_before_and_after_it_is_normalised(asked: Asked) -> None:
+    name = asked.name
     seen = Counter[str]()
 
     @checked
-    @given(cases(*SCORE_ASPECTS[name]))
+    @given(cases(*asked.aspects))
     def holds(case: Case) -> None:
         plugin, snapshot = asking.plugin_of(name, case.settings), case.world.snapshot()
         for number, pod in enumerate(case.incoming):
@@ -124,4 +146,4 @@ def test_a_score_is_the_reference_s_before_and_after_it_is_normalised(name: str)
 
     holds()
     assert seen["cases"] > 0.6 * WORLDS * INCOMING
-    assert seen["varied"] > 0.25 * seen["cases"]
+    assert seen["varied"] > 0.18 * seen["cases"]

@@ -11,7 +11,7 @@ from tests.parity import asking, reference
 from tests.parity.cases import INCOMING, Case, cases
 from tests.parity.settings import Settings
 
-WORLDS = 2200
+WORLDS = 1500
 checked = settings(max_examples=WORLDS, deadline=None, derandomize=True, database=None)
 
 

@@ -140,12 +140,8 @@ class _Walk:
         for evaluator in {id(each): each for each in (self.evaluator, self.scorer)}.values():
             if evaluator is None or isinstance(evaluator, Status):
                 continue
-            if leaves:
-                assert decide.implements(evaluator, decide.Removed)
-                evaluator.removed(changed, row)
-            else:
-                assert decide.implements(evaluator, decide.Placed)
-                evaluator.placed(changed, row)
+            assert decide.implements(evaluator, decide.Placed)
+            (evaluator.removed if leaves else evaluator.placed)(changed, row)
 
     def check(self) -> bool:
         """Compare; True = the reference's answer has changed."""
