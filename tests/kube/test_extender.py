@@ -110,6 +110,10 @@ async def _breaks(_: Any) -> web.StreamResponse:
     return web.Response(status=503, text="later")
 
 
+async def _denies(_: Any) -> web.StreamResponse:
+    return web.Response(status=401, text="who are you")
+
+
 async def _page(_: Any) -> web.StreamResponse:
     return web.Response(text="<html>")
 
@@ -123,6 +127,7 @@ async def _page(_: Any) -> web.StreamResponse:
         (["n1"], "cannot read the answer", True),
         (_page, "cannot read the answer", True),
         (_breaks, "answered 503 later", True),
+        (_denies, "answered 401 who are you", False),
         (_hangs, "timed out", True),
     ],
 )

@@ -37,8 +37,12 @@ class Auth(Protocol):
         """
         ...
 
-    def rejected(self, header: str | None) -> None:
-        """The server answered 401 to this header: get new credentials before the next request."""
+    def rejected(self, header: str | None) -> bool:
+        """The server answered 401 to this header: get new credentials before the next request.
+
+        Returns:
+            Whether there may be others now, so that the request is worth sending again.
+        """
         ...
 
 
@@ -52,8 +56,9 @@ class FixedAuth:
         """The header that was given."""
         return self._header
 
-    def rejected(self, header: str | None) -> None:
+    def rejected(self, header: str | None) -> bool:  # noqa: ARG002  # protocol
         """There is nothing to read again."""
+        return False
 
 
 class TokenFile:
@@ -79,10 +84,11 @@ class TokenFile:
                 self._read_at = now
         return self._header
 
-    def rejected(self, header: str | None) -> None:
+    def rejected(self, header: str | None) -> bool:
         """Read the file again before the next request."""
         if header == self._header:
             self._read_at = float("-inf")
+        return True
 
 
 @dataclass(frozen=True, slots=True)

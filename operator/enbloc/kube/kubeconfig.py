@@ -120,10 +120,11 @@ class KubeconfigAuth:
         if tls is not None and self._loaded.cluster.client_cert is not None:
             tls.load_cert_chain(*self._loaded.cluster.client_cert)
 
-    def rejected(self, header: str | None) -> None:
+    def rejected(self, header: str | None) -> bool:
         """Read the files, or run the plugin, again before the next request."""
         if self._loaded is not None and self._loaded.header == header:
             self._loaded = None
+        return True
 
 
 async def read(paths: Sequence[Path], context: str | None) -> Cluster:

@@ -184,8 +184,8 @@ class Transport:
     async def _respond(self, call: Call) -> aiohttp.ClientResponse:
         header = await self._credentials(call)
         response = await self._send(call, header)
-        if response.status == 401:  # refused before it was processed: safe to send again
-            self._cluster.auth.rejected(header)
+        # Refused before it was processed: safe to send again.
+        if response.status == 401 and self._cluster.auth.rejected(header):
             response.release()
             response = await self._send(call, await self._credentials(call))
         date = response.headers.get("Date")
