@@ -1,12 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 import yaml
 
 from enbloc.cli import main
+from enbloc.cli.flags import cluster_flags, config_flag, server_flags
+from enbloc.cli.servers import serve
 from enbloc.config.defaults import DEFAULTS
+from enbloc.kube.options import Options
 from tests.config.files import DATA, HEAD, sample
 
 
@@ -132,3 +137,57 @@ def test_the_files_kubeconfig_counts_and_the_flag_wins(
     assert "/from/the/file: no such file" in capsys.readouterr().err
     assert main([*command, "--kubeconfig", "/from/the/flag"]) == 2
     assert "/from/the/flag: no such file" in capsys.readouterr().err
+
+
+def told(*arguments: str, leader_elect: bool = True) -> Options:
+    """The options that a server gets from these flags."""
+    seen: list[Options] = []
+
+    async def server(options: Options) -> int:
+        seen.append(options)
+        return 0
+
+    @click.command()
+    @config_flag
+    @cluster_flags
+    @server_flags(leader_elect=leader_elect)
+    def command(**flags: Any) -> int:
+        return serve(server, **flags)
+
+    command.main(list(arguments), standalone_mode=False)
+    [options] = seen
+    return options
+
+
+ELECTION = "leaderElection: {leaderElect: %s, resourceNamespace: theirs}\n"
+
+
+@pytest.mark.parametrize(
+    ("in_file", "default", "flags", "elects", "namespace"),
+    [
+        pytest.param("true", False, (), True, "theirs", id="the file, where no flag was given"),
+        pytest.param("false", True, (), False, "theirs", id="the file, when it says no"),
+        pytest.param("null", False, (), False, "theirs", id="the default, where no one says"),
+        pytest.param("false", True, ("--leader-elect",), True, "theirs", id="the flag wins"),
+        pytest.param("true", True, ("--lease-namespace", "n"), True, "n", id="its namespace too"),
+    ],
+)
+def test_a_flag_that_was_given_wins_over_the_file(
+    in_file: str,
+    flags: tuple[str, ...],
+    namespace: str,
+    tmp_path: Path,
+    *,
+    default: bool,
+    elects: bool,
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + ELECTION % in_file)
+    options = told("--config", str(file), *flags, leader_elect=default)
+    assert options.leader_elect is elects
+    assert options.lease_namespace == namespace
+    assert options.configuration is not None
+
+
+def test_without_a_file_there_is_no_configuration() -> None:
+    assert told().configuration is None

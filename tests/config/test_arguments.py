@@ -6,8 +6,10 @@ from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
+from enbloc.config import effective
 from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS
 from enbloc.framework.decide import Plugin
@@ -307,6 +309,16 @@ class Made:
     value: Callable[[], int]
 
 
+class Thing:
+    """What no configuration can spell."""
+
+
+@dataclass(frozen=True)
+class Odd:
+    name: ClassVar[str] = "Odd"
+    thing: Thing | None = None
+
+
 def made(value: int = 0) -> Made:
     if value < 0:
         raise ValueError("below zero")
@@ -360,6 +372,35 @@ def test_a_wrong_argument_of_a_plugin_from_elsewhere_is_named(
     assert any(
         line.startswith("profiles[0].pluginConfig[0].args") and said in line for line in found
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "shown"),
+    [
+        (
+            "Maintenance",
+            {"hours": [3]},
+            {"nodeLabel": "maintenance", "hours": [3], "limits": {}},
+        ),
+        ("Model", {}, {"maxAge": 3}),
+        ("Made", {"value": 4}, {"value": 4}),
+    ],
+)
+def test_arguments_of_plugins_from_elsewhere_are_shown(
+    name: str, given: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    found = configured(outside(name, given), registry=OUTSIDE)
+    [document, _] = effective(found)
+    arguments = {each["name"]: each["args"] for each in document["profiles"][0]["pluginConfig"]}
+    assert arguments[name] == shown
+    again = configured(yaml.safe_dump(document), registry=OUTSIDE)
+    assert again.profiles.keys() == found.profiles.keys()
+
+
+def test_types_that_only_the_plugin_knows_are_left_to_it() -> None:
+    registry = Registry({**IN_TREE, "Odd": Odd})
+    [profile] = configured(outside("Odd", {"thing": 1}), registry=registry).profiles.values()
+    assert profile.plugin("Odd") == Odd(1)  # type: ignore[arg-type]
 
 
 def test_a_function_that_takes_anything_gets_it() -> None:

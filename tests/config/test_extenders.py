@@ -3,7 +3,9 @@
 import base64
 
 import pytest
+import yaml
 
+from enbloc.config import effective
 from enbloc.framework.extenders import TLS, Extender
 from tests.config.files import configured, problems, sample, v1
 
@@ -40,8 +42,10 @@ def test_certificates_come_as_base64_and_a_ca_is_checked() -> None:
           tlsConfig: {{serverName: b, caData: {pem}, certData: {pem}, keyFile: k}}
         """
     )
-    [profile] = configured(text).profiles.values()
+    found = configured(text)
+    [profile] = found.profiles.values()
     [extender] = profile.extenders
+    assert configured(yaml.safe_dump_all(effective(found))).profiles == found.profiles
     assert extender.tls == TLS(
         server_name="b", ca_data="PEM", cert_data="PEM", key_file="k", insecure=False
     )

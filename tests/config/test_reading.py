@@ -213,6 +213,16 @@ def test_what_is_accepted_and_not_honoured_is_named() -> None:
     ]
 
 
+def test_timing_does_not_count_where_nobody_is_elected() -> None:
+    text = v1("leaderElection: {leaderElect: false, leaseDuration: 1s, resourceLock: endpoints}")
+    assert configured(text).leader_election.leader_elect is False
+
+
+def test_keys_that_are_no_text_are_unknown_fields() -> None:
+    found = problems(v1("5: a\ntrue: b"))
+    assert [line.split(": ")[0] for line in found] == ["5", "true"]
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [("15s", 15), ("1m30s", 90), ("1.5h", 5400), ("250ms", 0.25), ("0", 0), ("-2s", -2)],

@@ -115,8 +115,8 @@ class TLSConfig(Strict):
     ca_data: str = ""
 
 
-class ExtenderConfiguration(Strict):
-    """One HTTP extender."""
+class ExtenderFields(Strict):
+    """One HTTP extender, but for its timeout."""
 
     url_prefix: str
     filter_verb: str = ""
@@ -126,10 +126,15 @@ class ExtenderConfiguration(Strict):
     bind_verb: str = ""
     enable_https: bool = Field(default=False, alias="enableHTTPS")
     tls_config: TLSConfig | None = None
-    http_timeout: Duration = 0.0
     node_cache_capable: bool = False
     managed_resources: list[ManagedResource] = Field(default_factory=list[ManagedResource])
     ignorable: bool = False
+
+
+class ExtenderConfiguration(ExtenderFields):
+    """One HTTP extender."""
+
+    http_timeout: Duration = 0.0
 
 
 class KubeSchedulerConfiguration(Strict):

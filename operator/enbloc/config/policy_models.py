@@ -9,7 +9,7 @@ from pydantic import Field
 
 from enbloc.config.argument_models import ResourceSpec, ShapePoint
 from enbloc.config.documents import WHERE
-from enbloc.config.models import ExtenderConfiguration
+from enbloc.config.models import ExtenderFields
 from enbloc.config.strict import Int64, Strict, models_in
 
 
@@ -76,7 +76,7 @@ class Priority(Strict):
     argument: PriorityArgument | None = None
 
 
-class LegacyExtender(ExtenderConfiguration):
+class LegacyExtender(ExtenderFields):
     """One HTTP extender; its timeout is in nanoseconds."""
 
     http_timeout: Annotated[Int64, Field(ge=0)] = 0

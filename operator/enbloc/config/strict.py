@@ -32,8 +32,16 @@ Loc = tuple[int | str, ...]
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
-_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0}
-_UNITS_ABOVE: Final = {"m": 60.0, "h": 3600.0}
+_UNITS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
 _PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 #: No model nests deeper than this.
 _ROUNDS: Final = 100
@@ -62,18 +70,18 @@ class Strict(BaseModel):
         return f"{self.where}.{field}" if self.where else field
 
 
-def seconds(value: Any) -> Any:
-    """A duration as Go writes them (`1m30s`, `500ms`, `0`), in seconds."""
-    if not isinstance(value, str):
-        return value
-    sign, text = (-1.0, value[1:]) if value.startswith("-") else (1.0, value.removeprefix("+"))
-    if text == "0":
-        return 0.0
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+def seconds(text: Any) -> float:
+    """A duration as Go writes them (`1m30s`, `500ms`, `0`), in seconds.
+
+    Raises:
+        PydanticCustomError: it is none.
+    """
+    size = text.lstrip("+-") if isinstance(text, str) else ""
+    parts = [("0", "s")] if size == "0" else _PART.findall(size)
+    if not parts or (size != "0" and "".join(map("".join, parts)) != size):
         raise PydanticCustomError("duration", 'must be a duration such as "15s" or "1m30s"')
-    units = {**_UNITS, **_UNITS_ABOVE}
-    return sign * sum(float(number) * units[unit] for number, unit in parts)
+    total: float = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    return -total if text.startswith("-") else total
 
 
 def duration(value: float) -> str:
@@ -81,13 +89,7 @@ def duration(value: float) -> str:
     return f"{value:.9f}".rstrip("0").rstrip(".") + "s"
 
 
-def _text(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise PydanticCustomError("duration", 'must be a duration such as "15s" or "1m30s"')
-    return seconds(value)
-
-
-Duration = Annotated[float, BeforeValidator(_text), PlainSerializer(duration, when_used="json")]
+Duration = Annotated[float, BeforeValidator(seconds), PlainSerializer(duration, when_used="json")]
 
 
 def decode(model: type[M], data: Mapping[str, Any], findings: Findings) -> M:
