@@ -126,6 +126,10 @@ class _Spread:
         del pod
         self.counts[row] += 1
 
+    def removed(self, pod: Pod, row: int) -> None:
+        del pod
+        self.counts[row] -= 1
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -135,7 +139,8 @@ class Spread:
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Any:
         del pod
-        return _Spread([0] * len(snapshot.nodes))
+        counts = np.bincount(snapshot.placed.row, minlength=len(snapshot.nodes))
+        return _Spread(counts.tolist())
 
 
 def test_a_plugin_that_reads_the_cluster_hears_of_every_placement() -> None:

@@ -3,7 +3,7 @@
 """Asking a plugin: what it raises, and what breaks its contract, becomes one PluginError."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from enbloc.framework import decide
 from enbloc.model.nodes import Mask
 
 T = TypeVar("T")
+
+_BOOL: Final = np.dtype(np.bool_)
+_NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 
 
 def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
@@ -26,7 +29,7 @@ def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) 
 
 def checked_mask(plugin: str, mask: object, count: int) -> Mask:
     """A Filter's answer, if it is one bool for each of `count` nodes."""
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (count,):
+    if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
         raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
     return mask
 
@@ -35,13 +38,13 @@ def checked_scores(plugin: str, scores: object, count: int) -> decide.Scores:
     """A Score's or NormalizeScore's answer, if it is one finite number for each node."""
     if (
         not isinstance(scores, np.ndarray)
-        or scores.dtype not in (np.int64, np.float64)
+        or scores.dtype not in _NUMBERS
         or scores.shape != (count,)
     ):
         raise PluginError(
             plugin, "Score", f"expected int64[{count}] or float64[{count}], got {shape_of(scores)}"
         )
-    if scores.dtype == np.float64 and not np.isfinite(scores).all():
+    if scores.dtype == _NUMBERS[1] and not np.isfinite(scores).all():
         raise PluginError(plugin, "Score", "the scores contain NaN or infinity")
     return scores
 

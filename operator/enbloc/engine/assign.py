@@ -63,7 +63,7 @@ class Tentative:
         if self._fork is None:
             self._fork = self.snapshot.nodes.fork()
         for change in self._log[self._applied :]:
-            self._fork.place(change.row, change.pod.spec)
+            self._fork.place(change.row, change.pod.spec, -1 if change.left else 1)
         self._applied = len(self._log)
         return self._fork
 
@@ -103,6 +103,10 @@ class Tentative:
     def put(self, pod: Pod, row: int) -> None:
         """Put a pod on a row, whatever its ranking says."""
         self._log.append(Change(pod, row))
+
+    def take_off(self, pod: Pod, row: int) -> None:
+        """Take a pod off a row on which the snapshot counts it."""
+        self._log.append(Change(pod, row, left=True))
 
     def diagnosis(self, pod: Pod) -> Diagnosis:
         """Why no node is feasible for the pod's class."""

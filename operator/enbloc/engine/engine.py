@@ -62,7 +62,7 @@ class Engine:
         self._happenings: list[Happening] = []
         self._missing: dict[GroupKey, float] = {}
         self._consultations = Consultations()
-        self._answers: dict[GroupKey, None] = {}
+        self._reviewed: dict[GroupKey, GroupFacts] = {}
         self._decided: list[Effect] = []
         self._plan_count = 0
 
@@ -118,8 +118,9 @@ class Engine:
                 pass
             case happened.Answer():
                 ready = self._consultations.answered(event)
-                if ready is not None:
-                    self._answers[ready] = None
+                asking = self._queue.get(ready) if ready is not None else None
+                if asking is not None and asking.place is Place.PARKED:
+                    self._queue.activate(asking)
             case _:
                 assert_never(event)
 
@@ -214,11 +215,6 @@ class Engine:
             return ()
         self._wake(now)
         self._review(now)
-        for key in self._answers:
-            asking = self._queue.get(key)
-            if asking is not None and asking.place is Place.PARKED:
-                self._queue.activate(asking)
-        self._answers.clear()
         for overdue in self._queue.due(now):
             self._queue.activate(overdue)
         self._plans.permits(now, lambda key: self._groups.facts(self._groups[key]))
@@ -227,6 +223,7 @@ class Engine:
         if item is not None:
             self._decide(item, now)
             self._plans.windows()
+        self._reviewed.clear()
         self._end_plans(now)
         self._report_missing(now)
         if self.settings.validate:
@@ -241,7 +238,7 @@ class Engine:
         """
         if self._unsynced:
             return None
-        if self._dirty or self._happenings or self._answers or self._plans.news:
+        if self._dirty or self._happenings or self._plans.news:
             return 0.0
         times = (
             self._queue.wakeup(),
@@ -308,6 +305,7 @@ class Engine:
             if members.started is None and not facts.deficit and members.runs_whole(facts):
                 members.started = now
                 facts = replace(facts, started=True)
+            self._reviewed[key] = facts
             self._place(members, facts, now)
             self._tell(members, facts)
 
@@ -357,7 +355,7 @@ class Engine:
 
     def _decide(self, item: Item, now: float) -> None:
         members = self._groups[item.key]
-        facts = self._groups.facts(members)
+        facts = self._reviewed.get(item.key) or self._groups.facts(members)
         profile = self._groups.profile(facts)
         plan = self._make_plan(members, facts, profile)
         if plan is None:

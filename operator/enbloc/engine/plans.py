@@ -4,7 +4,7 @@
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from enbloc.engine.asking import asked
 from enbloc.engine.assign import Tentative
@@ -210,20 +210,14 @@ class Plans:
         return open_plan.id in self._open
 
     def _misfits(self, open_plan: OpenPlan) -> list[Assignment]:
-        nodes, placed = self._state.nodes.fork(), self._state.placed.fork()
         unsent = open_plan.unsent()
-        rows = [nodes.row(assignment.node) for assignment in unsent]
-        for assignment, row in zip(unsent, rows, strict=True):
-            if row is not None:
-                nodes.place(row, assignment.pod.spec, -1)
-                placed.drop(assignment.pod.uid)
-        snapshot = replace(
-            self._state.snapshot(),
-            nodes=nodes.snapshot(),
-            placed=placed.snapshot(),
-            ledgers=self.ledgers(open_plan.profile),
-        )
+        snapshot = self._state.snapshot(self.ledgers(open_plan.profile))
         tentative = Tentative(open_plan.profile, snapshot)
+        rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
+        for assignment, row in zip(unsent, rows, strict=True):
+            counted = self._state.seated(assignment.pod.uid)
+            if row is not None and counted is not None:
+                tentative.take_off(counted, row)
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
             if row is None or not tentative.ranking(assignment.pod).feasible(row):

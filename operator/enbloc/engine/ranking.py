@@ -16,7 +16,7 @@ from enbloc.framework import decide
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Code, Diagnosis, Status
-from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.nodes import Mask, Nodes, Rows
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 
@@ -146,8 +146,8 @@ class Ranking:
         evaluators = self._pre_filter(profile, snapshot)
         if evaluators is None:
             return
-        self._tell(evaluators, changes)
         for name, evaluator in evaluators:
+            _hears(name, evaluator, changes)
             entry = _Filter(name, evaluator, self._mask)
             entry.mask = _writable(entry.ask(pod, nodes))
             self._filters.append(entry)
@@ -216,7 +216,7 @@ class Ranking:
         told = {id(entry.evaluator) for entry in self._filters}
         for plugin, scorer in _scorers(profile, found):
             if id(scorer) not in told:
-                self._tell([(plugin.name, scorer)], changes)
+                _hears(plugin.name, scorer, changes)
             parts: tuple[object, ...] = (scorer, plugin)
             normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
             normalize = next((part.normalize for part in normalizers), None)
@@ -225,13 +225,6 @@ class Ranking:
             score.raw = score.ask(self.pod, nodes, self._mask)
             score.weigh(self._mask)
             self._scores.append(score)
-
-    def _tell(self, parts: Sequence[tuple[str, object]], changes: Sequence[Change]) -> None:
-        """Tell evaluators that were made from the snapshot what the table holds beyond it."""
-        for name, evaluator in parts:
-            if decide.implements(evaluator, decide.Placed):
-                for pod, row, _ in changes:
-                    asked(name, "Filter", evaluator.placed, pod, row)
 
     def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
         """Add what somebody outside said of this class."""
@@ -264,11 +257,8 @@ class Ranking:
         if self.refused is not None:
             return not changes
         moved = self._heard(changes)
-        if moved is None:
-            return False
-        touched = sorted({change.row for change in changes})
-        rows = np.array(touched, np.int64)
-        part = nodes.take(slice(touched[0], touched[0] + 1) if len(touched) == 1 else rows)
+        rows = _rows(changes)
+        part = nodes.take(rows)
         whole = False
         for entry in self._filters:
             reads = entry.evaluator.reads
@@ -282,16 +272,14 @@ class Ranking:
             self._join()
             changed = bool((before != self._mask).any())
         else:
-            old = before[rows]
-            self._join_rows(rows)
-            changed = bool((old != self._mask[rows]).any())
+            changed = self._join_rows(rows, len(part))
         if not self._scored:
             return not self._mask.any()
         self._rescore(nodes, part, rows, moved, changed=changed)
         return True
 
-    def _heard(self, changes: Sequence[Change]) -> set[int] | None:
-        """The evaluators (by id) whose whole answer may have changed; None = one cannot tell."""
+    def _heard(self, changes: Sequence[Change]) -> set[int]:
+        """The evaluators, by id, whose whole answer may have changed."""
         moved: set[int] = set()
         told: set[int] = set()
         parts: list[_Filter | _Score] = [*self._filters, *self._scores]
@@ -300,26 +288,15 @@ class Ranking:
             if part.evaluator.reads is not Reads.CLUSTER or id(evaluator) in told:
                 continue
             told.add(id(evaluator))
-            if not decide.implements(evaluator, decide.Placed):
+            if _hears(part.name, evaluator, changes):
                 moved.add(id(evaluator))
-                continue
-            placed = evaluator.placed
-            hears = evaluator if decide.implements(evaluator, decide.Removed) else None
-            removed = hears.removed if hears else None
-            for pod, row, left in changes:
-                question = removed if left else placed
-                if question is None:
-                    return None
-                matters = asked(part.name, "Filter", question, pod, row)
-                if matters is not False:
-                    moved.add(id(evaluator))
         return moved
 
     def _rescore(
         self,
         nodes: Nodes,
         part: Nodes,
-        rows: npt.NDArray[np.int64],
+        rows: Rows,
         moved: set[int],
         *,
         changed: bool,
@@ -339,13 +316,13 @@ class Ranking:
         if whole:
             self._sum()
             return
-        total = np.zeros(len(rows), np.int64)
+        total = np.zeros(len(part), np.int64)
         for score in self._scores:
             total += score.part[rows]
         total[~self._mask[rows]] = -1
         self._total[rows] = total
 
-    def _rescore_rows(self, score: _Score, part: Nodes, rows: npt.NDArray[np.int64]) -> bool:
+    def _rescore_rows(self, score: _Score, part: Nodes, rows: Rows) -> bool:
         """Ask for some rows only; True = that makes the other rows' final scores stale."""
         feasible = self._mask[rows]
         values = score.ask(self.pod, part, feasible)
@@ -367,13 +344,16 @@ class Ranking:
             mask &= entry.mask
         self._mask = mask
 
-    def _join_rows(self, rows: npt.NDArray[np.int64]) -> None:
-        mask = np.ones(len(rows), np.bool_)
+    def _join_rows(self, rows: Rows, count: int) -> bool:
+        """Join the masks on some rows; whether any of these is feasible now and was not, or was."""
+        mask = np.ones(count, np.bool_)
         if self._outside is not None:
             mask &= ~self._outside[0][rows]
         for entry in self._filters:
             mask &= entry.mask[rows]
+        changed = bool((self._mask[rows] != mask).any())
         self._mask[rows] = mask
+        return changed
 
     def _sum(self) -> None:
         """Σ weight × score; −1 where not feasible, so that argmax needs no second array."""
@@ -436,6 +416,26 @@ class Ranking:
             reasons=tuple(sorted(reasons.items())),
             plugins=frozenset(plugins),
         )
+
+
+def _hears(plugin: str, evaluator: object, changes: Sequence[Change]) -> bool:
+    """Tell an evaluator who came and left; False = it says that this makes no difference."""
+    if not decide.implements(evaluator, decide.Placed):
+        return True
+    matters = False
+    for pod, row, left in changes:
+        question = evaluator.removed if left else evaluator.placed
+        matters |= asked(plugin, "Filter", question, pod, row) is not False
+    return matters
+
+
+def _rows(changes: Sequence[Change]) -> Rows:
+    """The rows that changed; one alone as a slice, which costs no copy."""
+    touched = {change.row for change in changes}
+    if len(touched) == 1:
+        (row,) = touched
+        return slice(row, row + 1)
+    return np.array(sorted(touched), np.int64)
 
 
 def _evaluators(profile: Profile, found: Mapping[str, object]) -> list[tuple[str, decide.Filter]]:

@@ -239,6 +239,11 @@ class ClusterState:
         pod = self.pods.get(uid)
         return Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group if pod else None)
 
+    def seated(self, uid: PodUID) -> Pod | None:
+        """A pod as it is counted; None if it has no seat."""
+        seat = self._seats.get(uid)
+        return None if seat is None else seat.pod
+
     # ── seats ────────────────────────────────────────────────────────────────────────────────
 
     def _sit(self, seat: Seat) -> None:

@@ -150,22 +150,18 @@ class Explain(Protocol):
 
 @runtime_checkable
 class Placed(Protocol):
-    """An evaluator that reads CLUSTER hears of each pod that is placed, in a plan or for real."""
+    """An evaluator that reads CLUSTER and hears of each pod that comes or goes.
+
+    In a plan, or for real; without this, all that it knows is `nodes`. Either answer is asked anew
+    after that, unless this says False: it made no difference.
+    """
 
     def placed(self, pod: Pod, row: int) -> bool | None:
-        """A pod, of this class or another, was placed on `row`.
-
-        The answer is then asked anew, unless this says False: it made no difference.
-        """
+        """A pod, of this class or another, was placed on `row`."""
         ...
 
-
-@runtime_checkable
-class Removed(Protocol):
-    """An evaluator that also hears of pods that leave; without it, it is made anew then."""
-
     def removed(self, pod: Pod, row: int) -> bool | None:
-        """A pod left `row`, as if it had never been placed; False = it made no difference."""
+        """A pod left `row`, as if it had never been placed."""
         ...
 
 
