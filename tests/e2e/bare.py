@@ -36,8 +36,11 @@ def bare_control_plane() -> ControlPlane:
     return ControlPlane(controller_manager=False, flags=FLAGS)
 
 
-#: Those who look for device claims to free, and for victims, each add something at the end.
-AFTERWARDS: Final = re.compile("( no new claims to deallocate,)? preemption:.*", re.DOTALL)
+#: What kube-scheduler's PostFilter plugins add at the end: whether freeing device claims helped
+#: ("not found": it was not even looked at), and whether victims could make room.
+AFTERWARDS: Final = re.compile(
+    "( no new claims to deallocate,)? preemption:.*$|(?<=[.]) not found$", re.DOTALL
+)
 
 
 def without_afterwards(message: str) -> str:

@@ -1,25 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""One pod given to kube-scheduler and to enbloc in turn, in the same world; how they differ.
+"""One pod given to kube-scheduler and to enbloc in turn, in the same cluster; how they differ."""
 
-Both read pods from one stream in order, so who sees a new pod has seen that the one before it is
-gone. Nodes come by another stream: `settle` waits until both have the newest.
-"""
-
-import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import NODES, PODS
+from enbloc.kube.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e.bare import Bare, Verdict, without_afterwards
-from tests.e2e.differential.objects import Cluster
+from tests.e2e.differential.clusters import Cluster
+from tests.e2e.differential.stage import Stage
 from tests.e2e.differential.vocabulary import OWNERS, STANDING, Json
 from tests.hack.processes import Process
 
@@ -94,10 +88,14 @@ class Contest:
         bare: the API server, with enbloc.
         kube: kube-scheduler, whose log has the scores.
         owners: the UID of the object that owns pods, by namespace.
+
+    Attributes:
+        stage: makes the cluster in which they compete.
     """
 
     def __init__(self, bare: Bare, kube: Process, owners: Mapping[str, str]) -> None:
         self.owners = owners
+        self.stage = Stage(bare, (KUBE, SCHEDULER_NAME))
         self._bare = bare
         self._kube = kube
         self._read = 0
@@ -138,59 +136,6 @@ class Contest:
                 scores.total[node] = int(total)
         return scores
 
-    @asynccontextmanager
-    async def world(self, cluster: Cluster) -> AsyncGenerator[None]:
-        """Have this cluster, as long as the context lasts."""
-        *others, last = cluster.nodes
-        create = self._bare.create
-        try:
-            await asyncio.gather(*(create(NODES, node) for node in others))
-            await create(NODES, last)
-            await self._settle(last["metadata"]["name"])
-            await asyncio.gather(
-                *(create(PODS, pod, pod["metadata"]["namespace"]) for pod in cluster.pods)
-            )
-            await asyncio.gather(*(self._terminate(pod) for pod in cluster.pods))
-            yield
-        finally:
-            await asyncio.gather(*(self._let_go(pod) for pod in cluster.pods))
-            pods = [(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in cluster.pods]
-            await self._bare.clear(cluster.names, pods)
-
-    async def _settle(self, node: str) -> None:
-        """Wait until both schedulers know this node, by a pod that can go nowhere else."""
-        field = {"key": "metadata.name", "operator": "In", "values": [node]}
-        terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-        for scheduler in (KUBE, SCHEDULER_NAME):
-            spec = {
-                "schedulerName": scheduler,
-                "containers": [{"name": "main", "image": "example.com/none"}],
-                "affinity": {"nodeAffinity": required},
-                "tolerations": [{"operator": "Exists"}],
-            }
-            uid = await self._bare.create(
-                PODS, {"metadata": {"name": "probe"}, "spec": spec}, "default"
-            )
-
-            def knows(uid: str = uid) -> bool:
-                pod = self._bare.pods.get(uid)
-                return pod is not None and pod.spec.node_name == node
-
-            await self._bare.until(knows, f"{scheduler} has put the probe on {node}")
-            await self._bare.delete(PODS, "probe", "default")
-
-    async def _terminate(self, pod: Json) -> None:
-        if "finalizers" in pod["metadata"]:
-            await self._bare.delete(PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
-
-    async def _let_go(self, pod: Json) -> None:
-        if "finalizers" in pod["metadata"]:
-            body = {"metadata": {"finalizers": None}}
-            where = pod["metadata"]["name"], body, pod["metadata"]["namespace"]
-            with suppress(NotFound):
-                await self._bare.client.patch(PODS, *where, kind=PatchType.MERGE)
-
 
 @asynccontextmanager
 async def opened(bare: Bare, kube: Process) -> AsyncGenerator[Contest]:
@@ -203,7 +148,9 @@ async def opened(bare: Bare, kube: Process) -> AsyncGenerator[Contest]:
             owners[kinds[resource]] = uid
     kube.start()
     bare.start_enbloc()
+    contest = Contest(bare, kube, owners)
     try:
-        yield Contest(bare, kube, owners)
+        yield contest
+        await contest.stage.become(Cluster())
     finally:
         kube.stop(0)

@@ -33,23 +33,33 @@ def labels(rng: random.Random, vocabulary: Mapping[str, Sequence[str]], share: f
     return {key: rng.choice(values) for key, values in vocabulary.items() if rng.random() < share}
 
 
-def expression(rng: random.Random, vocabulary: Mapping[str, Sequence[str]]) -> Json:
+#: Operators of requirements on labels, as often as each is used.
+OPERATORS = ("In", "In", "NotIn", "Exists", "DoesNotExist")
+
+
+def expression(
+    rng: random.Random,
+    vocabulary: Mapping[str, Sequence[str]],
+    operators: Sequence[str] = OPERATORS,
+) -> Json:
     """One requirement on a label."""
     key = rng.choice(list(vocabulary))
-    operator = rng.choice(["In", "In", "NotIn", "Exists", "DoesNotExist"])
+    operator = rng.choice(operators)
     values = {"values": some(rng, vocabulary[key])} if operator in ("In", "NotIn") else {}
     return {"key": key, "operator": operator, **values}
 
 
 def selector(
-    rng: random.Random, vocabulary: Mapping[str, Sequence[str]] = POD_LABELS
+    rng: random.Random,
+    vocabulary: Mapping[str, Sequence[str]] = POD_LABELS,
+    operators: Sequence[str] = OPERATORS,
 ) -> Json | None:
     """A LabelSelector: by labels, by requirements, of everything, or none at all."""
     kind = rng.random()
     if kind < 0.55:
         return {"matchLabels": labels(rng, vocabulary, 0.4)}
     if kind < 0.9:
-        return {"matchExpressions": [expression(rng, vocabulary)]}
+        return {"matchExpressions": [expression(rng, vocabulary, operators)]}
     return {} if kind < 0.96 else None
 
 
@@ -69,7 +79,7 @@ def node_term(rng: random.Random, nodes: Sequence[str]) -> Json:
     term: Json = {}
     if rng.random() < 0.9:
         term["matchExpressions"] = [node_expression(rng) for _ in range(rng.randint(1, 2))]
-    if rng.random() < 0.25:
+    if rng.random() < 0.3:
         term["matchFields"] = [_node_name(rng, nodes) for _ in range(rng.choice([1, 2]))]
     return term
 
@@ -83,8 +93,10 @@ def _node_name(rng: random.Random, nodes: Sequence[str]) -> Json:
 def node_affinity(rng: random.Random, nodes: Sequence[str]) -> Json:
     """Required terms, preferred ones, or both."""
     affinity: Json = {}
-    if rng.random() < 0.4:
+    if rng.random() < 0.5:
         terms = [node_term(rng, nodes) for _ in range(rng.choice([1, 1, 2, 3]))]
+        if rng.random() < 0.1:  # by names alone, which may contradict each other
+            terms = [{"matchFields": [_node_name(rng, nodes) for _ in range(2)]}]
         required = {"nodeSelectorTerms": terms}
         affinity["requiredDuringSchedulingIgnoredDuringExecution"] = required
     if rng.random() < 0.8:
@@ -127,8 +139,8 @@ def toleration(rng: random.Random) -> Json:
 # ── other pods ───────────────────────────────────────────────────────────────────────────────
 
 
-def pod_term(rng: random.Random) -> Json:
-    """A term of pod (anti-)affinity."""
+def pod_term(rng: random.Random, *, waiting: bool) -> Json:
+    """A term of pod (anti-)affinity, of a pod that waits or of one that has a node."""
     term: Json = {"topologyKey": rng.choice(TOPOLOGY_KEYS)}
     selected = selector(rng)
     if selected is not None:
@@ -136,7 +148,10 @@ def pod_term(rng: random.Random) -> Json:
     if rng.random() < 0.3:
         term["namespaces"] = some(rng, list(NAMESPACE_LABELS))
     if rng.random() < 0.25:
-        by = selector(rng, {"team": ("a", "b"), "env": ("prod", "test")})
+        # kube-scheduler (1.36) asks the selectors of a waiting pod once more, with no labels at
+        # all: those that say NotIn or DoesNotExist then match every namespace. Ours do not.
+        operators = ("In", "Exists") if waiting else OPERATORS
+        by = selector(rng, {"team": ("a", "b"), "env": ("prod", "test")}, operators)
         if by is not None:
             term["namespaceSelector"] = by
     if selected is not None and rng.random() < 0.1:
@@ -148,16 +163,16 @@ def pod_term(rng: random.Random) -> Json:
     return term
 
 
-def pod_affinity(rng: random.Random, *, required: float) -> Json:
-    """Required and preferred terms, the first with this probability."""
+def pod_affinity(rng: random.Random, *, required: float, waiting: bool = False) -> Json:
+    """Required and preferred terms, the first with this probability; `waiting` as above."""
     affinity: Json = {}
     if rng.random() < required:
         affinity["requiredDuringSchedulingIgnoredDuringExecution"] = [
-            pod_term(rng) for _ in range(rng.choice([1, 1, 2]))
+            pod_term(rng, waiting=waiting) for _ in range(rng.choice([1, 1, 2]))
         ]
     if rng.random() < 0.6:
         affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
-            {"weight": rng.randint(1, 100), "podAffinityTerm": pod_term(rng)}
+            {"weight": rng.randint(1, 100), "podAffinityTerm": pod_term(rng, waiting=waiting)}
             for _ in range(rng.randint(1, 2))
         ]
     return affinity
@@ -177,7 +192,8 @@ def _constraint(rng: random.Random) -> Json:
         "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
     }
     selected = selector(rng)
-    if selected is not None:
+    if selected is not None and any(selected.values()):
+        # An empty one matches every pod for us and, up to 1.37, none for kube-scheduler.
         constraint["labelSelector"] = selected
         free = [key for key in POD_LABELS if key not in str(selected)]
         if free and rng.random() < 0.25:
