@@ -47,7 +47,7 @@ class Tentative:
         self.profile = profile
         self.snapshot = snapshot
         self._shared = kept
-        self._classes = kept or Rankings()
+        self._classes = kept or Rankings(every_label=True)
         self._epoch = epoch
         self._fork: Nodes | None = None
         self._log: list[Change] = []

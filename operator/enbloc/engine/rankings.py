@@ -89,12 +89,17 @@ class Rankings:
 
     Attributes:
         journal: told by the owner of the tables what came and left.
-        selector_keys: label keys that some selector in the cluster names; only ever grows.
+        selector_keys: label keys that some selector in the cluster names; only ever grows, and
+            with it pods that were alike may come to differ.
+
+    Args:
+        every_label: tell pods apart by all of their labels, since nobody says what is selected.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, every_label: bool = False) -> None:
         self.journal = Journal()
         self.selector_keys: set[str] = set()
+        self._every_label = every_label
         self._kept: dict[ClassKey, _Kept] = {}
         self._epoch: object = None
         self._numbers: dict[PodSpec, int] = {}
@@ -112,7 +117,9 @@ class Rankings:
 
     def key(self, pod: Pod, profile: Profile) -> ClassKey:
         """The class of a pod in a profile."""
-        labels = tuple(pair for pair in pod.labels if pair[0] in self.selector_keys)
+        labels = pod.labels
+        if not self._every_label:
+            labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)
         signatures = tuple(signer.signature(pod) for signer in profile.signers)
         return ClassKey(
             profile.name,
@@ -144,9 +151,9 @@ class Rankings:
             snapshot: the cluster as it is.
             epoch: differs whenever what plugins see at PreFilter has changed other than by pods.
         """
-        if epoch != self._epoch:
+        if (epoch, len(self.selector_keys)) != self._epoch:
             self._kept.clear()
-            self._epoch = epoch
+            self._epoch = (epoch, len(self.selector_keys))
         kept = self._kept.pop(key, None)
         if kept is None:
             return None
@@ -165,7 +172,7 @@ class Rankings:
         self, key: ClassKey, ranking: Ranking, beyond: Sequence[Change], epoch: object
     ) -> None:
         """Keep a ranking that has seen all of the journal, and then what a plan placed."""
-        if epoch != self._epoch:
+        if (epoch, len(self.selector_keys)) != self._epoch:
             return
         if len(self._kept) >= _MOST_RANKINGS:
             del self._kept[next(iter(self._kept))]
