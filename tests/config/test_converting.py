@@ -118,7 +118,7 @@ def test_what_has_no_successor_is_a_problem_where_it_runs_and_none_where_it_is_o
         ("profiles: [{plugins: {filter: 5}}]", "profiles[0].plugins.filter: must be a mapping"),
         ("profiles: [{plugins: {multiPoint: 5}}]", "profiles[0].plugins.multiPoint: must be a m"),
         (
-            "profiles: [{plugins: {filter: {enabled: [{nmae: a}, {name: 5}]}}}]",
+            "profiles: [{plugins: {filter: {enabled: [{names: a}, {name: 5}]}}}]",
             "profiles[0].plugins.filter.enabled[0].name: Required",
         ),
     ],
@@ -291,7 +291,10 @@ PREFER = {"labelPreference": {"label": "fast", "presence": True}}
             policy(predicates=[{"name": "a", "argument": {}}]),
             "predicates[0].argument: must hold exactly one of serviceAffinity and labelsPresence",
         ),
-        (policy(predicates=[{"nam": "a"}]), 'predicates[0].nam: Unknown field "nam" (did you mean'),
+        (
+            policy(predicates=[{"named": "a"}]),
+            'predicates[0].named: Unknown field "named" (did you mean',
+        ),
         (
             priorities(LeastRequested=1),
             'priorities[0].name: Unknown priority "LeastRequested" (did you mean "LeastRequestedPr',

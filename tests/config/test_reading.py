@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -16,8 +18,10 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param(v1("paralelism: 2"), 'paralelism: Unknown field "paralelism" (did', id="top"),
-        pytest.param(one("plugins: {fliter: {}}"), "profiles[0].plugins.fliter: Unk", id="point"),
+        pytest.param(
+            v1("parallelisms: 2"), 'parallelisms: Unknown field "parallelisms" (did', id="top"
+        ),
+        pytest.param(one("plugins: {filters: {}}"), "profiles[0].plugins.filters: Unk", id="point"),
         pytest.param(one("plugins: {filter: {on: []}}"), "profiles[0].plugins.filter.", id="set"),
         pytest.param(
             v1("parallelism: '2'"), 'parallelism: must be a valid integer, is "2"', id="t"
@@ -117,14 +121,14 @@ def test_one_mistake_hides_no_other_and_paths_stay_those_of_the_file() -> None:
         """
         plugins:
           filter:
-            enabled: [5, {nmae: x}, {name: NodeAfinity}, {name: NodeName, weight: -1}]
+            enabled: [5, {names: x}, {name: NodeAfinity}, {name: NodeName, weight: -1}]
         """
     )
     path = "profiles[0].plugins.filter.enabled"
     assert [line.split(": ")[0] for line in problems(text)] == [
         f"{path}[0]",
         f"{path}[1].name",
-        f"{path}[1].nmae",
+        f"{path}[1].names",
         f"{path}[3].weight",
         f"{path}[2].name",
     ]
@@ -211,6 +215,14 @@ def test_what_is_accepted_and_not_honoured_is_named() -> None:
         "profiles[0].pluginConfig[0].args",
         "profiles[0].plugins.postFilter.enabled[0].name",
     ]
+
+
+def test_the_examples_of_the_documentation_are_valid() -> None:
+    page = Path("docs/reference/configuration.md").read_text("utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert examples
+    for example in examples:
+        assert configured(example).warnings == ()
 
 
 def test_timing_does_not_count_where_nobody_is_elected() -> None:

@@ -27,7 +27,8 @@ POLICY_VERSION: Final = "v1"
 
 _PRESENCE: Final = "CheckNodeLabelPresence"
 _SERVICE: Final = "CheckServiceAffinity"
-_ALIASES: Final = {
+#: Other names of the same.
+ALIASES: Final[Mapping[str, str]] = {
     "PodFitsPorts": "PodFitsHostPorts",
     "ServiceSpreadingPriority": "SelectorSpreadPriority",
     "RequestedToCapacityRatio": "RequestedToCapacityRatioPriority",
@@ -86,7 +87,7 @@ PRIORITIES: Final[Mapping[str, str]] = {
     _EVEN_SPREAD: "PodTopologySpread",
 }
 #: Priorities that no plugin stands for, and why.
-_NO_PRIORITY: Final[Mapping[str, str]] = {
+NO_PRIORITY: Final[Mapping[str, str]] = {
     "EqualPriority": "it gave every node the same score, so nothing is lost",
     "NodePreferAvoidPodsPriority": "taint such nodes with effect PreferNoSchedule instead",
 }
@@ -162,7 +163,7 @@ class _Conversion:
 
     def _predicate(self, predicate: Predicate) -> str:
         """The predicate's name today; "" if nothing stands for it."""
-        name = _ALIASES.get(predicate.name, predicate.name)
+        name = ALIASES.get(predicate.name, predicate.name)
         argument = predicate.argument
         if argument is not None:
             given = [argument.service_affinity, argument.labels_presence]
@@ -212,7 +213,7 @@ class _Conversion:
 
     def _priority(self, priority: Priority) -> str:
         """The priority's name today; "" if nothing stands for it."""
-        name = _ALIASES.get(priority.name, priority.name)
+        name = ALIASES.get(priority.name, priority.name)
         argument = priority.argument
         if argument is not None:
             ratio = argument.requested_to_capacity_ratio_arguments
@@ -231,12 +232,12 @@ class _Conversion:
                 self._findings.warning(priority.where, text)
                 return ""
             name, self._ratio = _RATIO, ratio
-        if name in _NO_PRIORITY:
-            text = f'"{priority.name}" has no equivalent: {_NO_PRIORITY[name]}'
+        if name in NO_PRIORITY:
+            text = f'"{priority.name}" has no equivalent: {NO_PRIORITY[name]}'
             self._findings.warning(priority.where, text)
             return ""
         if name not in PRIORITIES:
-            known = (*PRIORITIES, *_NO_PRIORITY)
+            known = (*PRIORITIES, *NO_PRIORITY)
             self._findings.problem(priority.at("name"), unknown("priority ", name, known))
             return ""
         if name == _RATIO and self._ratio is None:
