@@ -23,7 +23,7 @@ from tests.parity.chance import Aspect
 from tests.parity.settings import Settings
 from tests.parity.world import World
 
-WORLDS = 250
+WORLDS = 200
 #: Pods placed one after the other in one world.
 STEPS = 8
 checked = settings(max_examples=WORLDS, deadline=None, derandomize=True, database=None)
@@ -54,7 +54,10 @@ def _rankings(case: Case) -> Rankings:
 
 
 @pytest.mark.parametrize("kinds", [1, 6], ids=["of one kind", "of several kinds"])
-def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(kinds: int) -> None:
+@pytest.mark.parametrize("leaving", [0.0, 0.3], ids=["", "while others leave"])
+def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(
+    kinds: int, leaving: float
+) -> None:
     seen = Counter[str]()
     standard = asking.profile_of(Settings())
 
@@ -64,8 +67,10 @@ def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(kinds
         usual = case.settings == Settings()
         profile = standard if usual else asking.profile_of(case.settings)
         tentative = Tentative(profile, case.world.snapshot(), _rankings(case))
-        world = case.world
+        world, dice = case.world, Random(str(order))
         for pod in _copies(_classes(case), order):
+            if dice.random() < leaving:
+                world = _one_leaves(tentative, world, dice)
             totals = reference.totals(pod, world, case.settings)
             seen["steps"] += 1
             row = tentative.place(pod)
@@ -81,6 +86,15 @@ def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(kinds
     holds()
     assert seen["steps"] == WORLDS * STEPS
     assert 0.35 * seen["steps"] < seen["placed"] < 0.8 * seen["steps"]
+
+
+def _one_leaves(tentative: Tentative, world: World, dice: Random) -> World:
+    seats = [(pod, row) for row, host in enumerate(world.hosts) for pod in host.pods]
+    if not seats:
+        return world
+    pod, row = dice.choice(seats)
+    tentative.take_off(pod, row)
+    return world.removed(pod, row)
 
 
 CLUSTER_WIDE = {
