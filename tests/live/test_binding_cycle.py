@@ -88,17 +88,18 @@ async def test_every_pre_bind_that_succeeds_or_skips_lets_the_member_go_on() -> 
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "message", "who"),
     [
-        pytest.param(refuse("no volume"), "Acting: no volume", id="refuses"),
-        pytest.param(ValueError("broken"), "Acting: broken", id="breaks"),
+        pytest.param(refuse("no volume"), "Acting: no volume", "Acting", id="refuses"),
+        pytest.param(Status(Code.ERROR, "down"), "Acting: down", "", id="cannot say"),
+        pytest.param(ValueError("broken"), "Acting: broken", "", id="breaks"),
     ],
 )
 async def test_a_pre_bind_that_does_not_ends_the_plan(
-    answer: Status | Exception, message: str
+    answer: Status | Exception, message: str, who: str
 ) -> None:
     event = await binding.prepare(profile(Acting(answer)), TARGET, api())
-    assert event == PreBindFailed("plan-1", PodUID("u1"), message)
+    assert event == PreBindFailed("plan-1", PodUID("u1"), message, who)
 
 
 async def test_the_first_bind_plugin_that_does_not_skip_decides() -> None:

@@ -33,21 +33,21 @@ class Tentative:
         snapshot: the cluster as it is.
 
     Args:
-        kept: rankings of earlier decisions; None = make all anew.
-        epoch: under which they are valid.
+        rankings: says which pods are alike, and keeps rankings of earlier decisions; None = pods
+            are told apart by all of their labels.
+        epoch: under which kept rankings are valid; None = none is taken and none is kept.
     """
 
     def __init__(
         self,
         profile: Profile,
         snapshot: Snapshot,
-        kept: Rankings | None = None,
+        rankings: Rankings | None = None,
         epoch: object = None,
     ) -> None:
         self.profile = profile
         self.snapshot = snapshot
-        self._shared = kept
-        self._classes = kept or Rankings(every_label=True)
+        self._rankings = rankings or Rankings(every_label=True)
         self._epoch = epoch
         self._fork: Nodes | None = None
         self._log: list[Change] = []
@@ -69,7 +69,7 @@ class Tentative:
 
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
-        return self._classes.key(pod, self.profile)
+        return self._rankings.key(pod, self.profile)
 
     def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
         """Let what somebody outside said of a class count from now on."""
@@ -83,7 +83,9 @@ class Tentative:
         key = self.key(pod)
         entry = self._entries.get(key)
         if entry is None:
-            kept = self._shared.take(key, self.snapshot, self._epoch) if self._shared else None
+            kept = None
+            if self._epoch is not None:
+                kept = self._rankings.take(key, self.snapshot, self._epoch)
             entry = _Entry(kept or Ranking(pod, self.profile, self.snapshot))
             self._entries[key] = entry
         news = self._log[entry.seen :]
@@ -114,9 +116,9 @@ class Tentative:
 
     def keep(self) -> None:
         """Hand the rankings back for the next decision; nothing may be asked of this any more."""
-        if self._shared is not None:
+        if self._epoch is not None:
             for key, entry in self._entries.items():
-                self._shared.give(key, entry.ranking, self._log[: entry.seen], self._epoch)
+                self._rankings.give(key, entry.ranking, self._log[: entry.seen], self._epoch)
 
 
 class Outcome:

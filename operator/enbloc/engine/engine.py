@@ -394,8 +394,8 @@ class Engine:
             snapshot = self._state.snapshot(self._plans.ledgers(profile))
             # What a ledger or an extender says may change any answer: such rankings are not kept.
             alone = not profile.reserve and not profile.extenders
-            kept = self._state.rankings if alone else None
-            tentative = Tentative(profile, snapshot, kept, self._state.epoch)
+            epoch = self._state.epoch if alone else None
+            tentative = Tentative(profile, snapshot, self._state.rankings, epoch)
             if profile.extenders:
                 asks = self._consultations.ask(facts.key, tentative, facts.pending)
                 if asks is not None:

@@ -212,7 +212,7 @@ class Plans:
     def _misfits(self, open_plan: OpenPlan) -> list[Assignment]:
         unsent = open_plan.unsent()
         snapshot = self._state.snapshot(self.ledgers(open_plan.profile))
-        tentative = Tentative(open_plan.profile, snapshot)
+        tentative = Tentative(open_plan.profile, snapshot, self._state.rankings)
         rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
         for assignment, row in zip(unsent, rows, strict=True):
             counted = self._state.seated(assignment.pod.uid)

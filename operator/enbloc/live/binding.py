@@ -95,7 +95,9 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
             logger.exception("Plugin %s failed at PreBind", plugin.name)
             return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {error}")
         if status.code not in (Code.SUCCESS, Code.SKIP):
-            return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {status.message}")
+            message = f"{plugin.name}: {status.message}"
+            who = plugin.name if status.rejected else ""
+            return PreBindFailed(target.plan, target.uid, message, who)
     return PreBound(target.plan, target.uid)
 
 
