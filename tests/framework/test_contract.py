@@ -11,12 +11,13 @@ import pytest
 from enbloc.config import default_profiles
 from enbloc.errors import ConfigError
 from enbloc.framework import Diagnosis, PerNode, Profile, Reads, Registry, Status, refuse
-from enbloc.framework.decide import default_normalize, default_normalize_reversed
+from enbloc.framework.decide import Scores, default_normalize, default_normalize_reversed
 from enbloc.framework.status import Code, refuse_for_good, wait
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
+from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
 
@@ -156,5 +157,65 @@ class BadScore:
     ],
 )
 def test_check_plugin_says_which_promise_is_broken(plugin: Any, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        check_plugin(plugin, examples=50)
+
+
+class Crowd:
+    """Refuses rows with pods on them, in the way that the tests ask for."""
+
+    reads: ClassVar[Reads] = Reads.CLUSTER
+    reason: ClassVar[str] = "crowded"
+
+    def __init__(self, facts: Snapshot, *, listens: bool) -> None:
+        self._pods = np.bincount(facts.placed.row, minlength=len(facts.nodes))
+        self._listens = listens
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        del pod, nodes
+        mask: Mask = self._pods == 0
+        return mask
+
+    def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
+        del pod, nodes
+        return np.where(feasible, np.minimum(self._pods, 100), 0).astype(np.int64)
+
+    def placed(self, pod: Pod, row: int) -> None:
+        del pod
+        self._pods[row] += self._listens
+
+    def removed(self, pod: Pod, row: int) -> None:
+        del pod
+        self._pods[row] -= self._listens
+
+
+@dataclass(frozen=True)
+class Crowded:
+    """Gives that evaluator, or none while the cluster is empty."""
+
+    listens: bool = True
+    waits: bool = False
+    name: ClassVar[str] = "Crowded"
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Crowd | None:
+        del pod
+        skips = self.waits and not len(snapshot.placed)
+        return None if skips else Crowd(snapshot, listens=self.listens)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Crowd | None:
+        del pod
+        skips = self.waits and not len(snapshot.placed)
+        return None if skips else Crowd(snapshot, listens=self.listens)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        (Crowded(listens=False), "answers otherwise than one made anew"),
+        (Crowded(waits=True), "pre_filter skipped a pod, and would not after"),
+    ],
+)
+def test_check_plugin_tells_evaluators_of_pods_that_come_and_go(plugin: Any, said: str) -> None:
+    check_plugin(Crowded(), examples=30)
     with pytest.raises(AssertionError, match=said):
         check_plugin(plugin, examples=50)

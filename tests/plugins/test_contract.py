@@ -17,19 +17,29 @@ from enbloc.framework.reads import Reads
 from enbloc.framework.testing import check_plugin
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
-from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
+from enbloc.plugins.node_affinity import NodeAffinity
+from enbloc.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from enbloc.plugins.node_resources_fit import NodeResourcesFit
 from tests.strategies import World, specs, worlds
 from tests.worlds import pod
 
+GPU = "nvidia.com/gpu"
+TERM = NodeSelectorTerm((Requirement("zone", Operator.IN, ("a",)),))
 PLUGINS: list[Plugin] = [factory() for factory in IN_TREE.values()]
 every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 
 
-@every_plugin
+@pytest.mark.parametrize(
+    "plugin",
+    [plugin for plugin in PLUGINS if points_of(plugin) & {Point.FILTER, Point.SCORE}],
+    ids=lambda plugin: plugin.name,
+)
 def test_a_plugin_keeps_what_plugins_promise(plugin: Plugin) -> None:
-    check_plugin(plugin, examples=50)
+    check_plugin(plugin, examples=60)
 
 
 @every_plugin
@@ -91,6 +101,22 @@ def test_each_plugin_is_asked_at_the_extension_points_of_its_namesake() -> None:
         "TaintToleration",
     }  # fmt: skip
     assert at[Point.BIND] == {"DefaultBinder"}
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        NodeAffinity((TERM,), ((3, TERM),)),
+        NodeResourcesFit(strategy="MostAllocated", resources=(("cpu", 2), (GPU, 3))),
+        NodeResourcesFit(
+            frozenset({GPU}), frozenset({"x"}), "RequestedToCapacityRatio", shape=((0, 10), (60, 0))
+        ),
+        NodeResourcesBalancedAllocation(("cpu", "memory", GPU)),
+    ],
+    ids=repr,
+)
+def test_a_plugin_with_arguments_keeps_it_too(plugin: Plugin) -> None:
+    check_plugin(plugin, examples=60)
 
 
 @pytest.mark.parametrize(

@@ -2,120 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_plugin: the plugin contract as properties, for plugin authors' own tests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+import numpy.typing as npt
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Status
-from enbloc.model.node import Node
+from enbloc.framework.strategies import Cluster, clusters, pod_specs, pods, seats, tables
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
-from enbloc.model.pods import NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.resources import ResourceSpace
+from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 
-_KEYS = ("zone", "disk", "example.com/x")
-_VALUES = ("a", "b", "7", "true")
-_RESOURCES: tuple[str, ...] = ("cpu", "memory", "nvidia.com/gpu")
+__all__ = ["check_plugin", "pod_specs", "pods", "tables"]
 
-_pairs = st.dictionaries(st.sampled_from(_KEYS), st.sampled_from(_VALUES), max_size=3).map(
-    lambda found: tuple(sorted(found.items()))
-)
-_amounts = st.dictionaries(st.sampled_from(_RESOURCES), st.integers(0, 9), max_size=3)
-_taints = st.lists(
-    st.builds(
-        Taint, st.sampled_from(_KEYS), st.sampled_from(_VALUES), st.sampled_from(list(Effect))
-    ),
-    max_size=2,
-).map(tuple)
-_tolerations = st.lists(
-    st.builds(
-        Toleration,
-        st.sampled_from(("", *_KEYS)),
-        st.sampled_from(list(TolerationOperator)),
-        st.sampled_from(_VALUES),
-        st.sampled_from((None, *Effect)),
-    ),
-    max_size=2,
-).map(tuple)
-_requirements = st.builds(
-    Requirement,
-    st.sampled_from(_KEYS),
-    st.sampled_from(list(Operator)),
-    st.lists(st.sampled_from(_VALUES), min_size=1, max_size=2).map(tuple),
-)
-_fields = st.builds(
-    Requirement,
-    st.just("metadata.name"),
-    st.sampled_from((Operator.IN, Operator.NOT_IN)),
-    st.sampled_from([(f"node-{index}",) for index in range(8)]),
-)
-_terms = st.builds(
-    NodeSelectorTerm,
-    st.lists(_requirements, max_size=2).map(tuple),
-    st.lists(_fields, max_size=1).map(tuple),
-)
-
-
-def _sorted(amounts: dict[Any, int], **more: int) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((name, value) for name, value in {**amounts, **more}.items() if value))
-
-
-def pod_specs() -> st.SearchStrategy[PodSpec]:
-    """Classes of pods: requests, selectors, affinity, tolerations, a demanded node."""
-    return st.builds(
-        PodSpec,
-        requests=_amounts.map(lambda amounts: _sorted(amounts, pods=1)),
-        nonzero_cpu=st.integers(0, 9),
-        nonzero_memory=st.integers(0, 9),
-        node_selector=_pairs,
-        node_affinity=st.none() | st.lists(_terms, max_size=2).map(tuple),
-        tolerations=_tolerations,
-        node_name=st.sampled_from(("", "", "", "node-1")),
-    )
-
-
-def pods() -> st.SearchStrategy[Pod]:
-    """Pending pods."""
-    return pod_specs().map(
-        lambda spec: Pod(PodKey("default", "pod"), PodUID("pod"), spec, scheduler="enbloc")
-    )
-
-
-@st.composite
-def tables(draw: st.DrawFn, *, max_nodes: int = 6) -> Nodes:
-    """Node tables, with pods placed on some of their rows."""
-    nodes = Nodes(ResourceSpace())
-    for index in range(draw(st.integers(0, max_nodes))):
-        node = Node(
-            name=f"node-{index}",
-            uid=str(index),
-            labels=draw(_pairs),
-            taints=draw(_taints),
-            unschedulable=draw(st.booleans()),
-            allocatable=_sorted(draw(_amounts), pods=draw(st.integers(0, 3))),
-        )
-        nodes.put(node)
-    if len(nodes):
-        rows = st.integers(0, len(nodes) - 1)
-        for row, spec in draw(st.lists(st.tuples(rows, pod_specs()), max_size=6)):
-            nodes.place(row, spec)
-    return nodes
+Rows = npt.NDArray[np.int64]
+Change = tuple[int, Pod]
 
 
 def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     """Assert what every plugin promises, on random pods and clusters.
 
-    Shape and dtype; the same answer to the same question; no writes into what it was given; and,
-    unless it reads CLUSTER, the row-wise law:
-    `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, for `score` as well.
+    Shape and dtype; the same answer to the same question; no writes into what it was given. For
+    one that does not read CLUSTER, the row-wise law:
+    `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, for `score` as well. After pods
+    came and went, of which it was told if it wants to hear, it answers as one that is made anew.
 
     Raises:
         AssertionError: the law that is broken, with the smallest example found.
@@ -127,32 +42,51 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         derandomize=True,
         database=None,
+        phases=(Phase.generate, Phase.shrink),
+        report_multiple_bugs=False,
     )
-    @given(pod=pods(), nodes=tables(), data=st.data())
-    def holds(pod: Pod, nodes: Nodes, data: Any) -> None:
-        frozen = nodes.snapshot()
-        size = len(frozen)
+    @given(pod=pods(), cluster=clusters(), data=st.data())
+    def holds(pod: Pod, cluster: Cluster, data: Any) -> None:
+        size = len(cluster.nodes)
         chosen = data.draw(st.lists(st.integers(0, size - 1), unique=True) if size else st.just([]))
-        _check_filter(plugin, pod, frozen, sorted(chosen))
-        _check_score(plugin, pod, frozen, sorted(chosen))
+        rows = np.array(sorted(chosen), dtype=np.int64)
+        facts = cluster.snapshot()
+        _check_filter(_evaluator(plugin, pod, facts), pod, facts.nodes, rows)
+        scorer = _scorer(plugin, pod, facts)
+        _check_score(plugin, scorer, pod, facts.nodes, rows)
+        _check_changes(plugin, pod, cluster, data.draw(seats(size, "coming")))
 
     holds()
 
 
-def _snapshot(nodes: Nodes) -> Snapshot:
-    return Snapshot(nodes, Placed().snapshot())
-
-
-def _check_filter(plugin: object, pod: Pod, nodes: Nodes, rows: Sequence[int]) -> None:
+def _evaluator(plugin: object, pod: Pod, facts: Snapshot) -> decide.Filter | None:
+    """What filters this pod; None if nothing does."""
     evaluator: object = plugin
     if isinstance(plugin, decide.PreFilter):
-        evaluator = plugin.pre_filter(pod, _snapshot(nodes))
-    if isinstance(evaluator, decide.NodeSet):
-        evaluator = evaluator.then
-    if evaluator is None or isinstance(evaluator, Status):
-        return
-    if not isinstance(evaluator, decide.Filter):
-        assert not isinstance(plugin, decide.PreFilter), "pre_filter gave what cannot filter"
+        evaluator = plugin.pre_filter(pod, facts)
+        if isinstance(evaluator, decide.NodeSet):
+            evaluator = evaluator.then
+        if evaluator is None or isinstance(evaluator, Status):
+            return None
+        assert isinstance(evaluator, decide.Filter), "pre_filter gave what cannot filter"
+    return evaluator if isinstance(evaluator, decide.Filter) else None
+
+
+def _scorer(plugin: object, pod: Pod, facts: Snapshot) -> decide.Score | decide.ScoreAmong | None:
+    """What scores this pod; None if nothing does."""
+    scorer: object = plugin
+    if isinstance(plugin, decide.PreScore):
+        scorer = plugin.pre_score(pod, facts)
+        if scorer is None:
+            return None
+        assert isinstance(scorer, decide.Score | decide.ScoreAmong), (
+            "pre_score gave what cannot score"
+        )
+    return scorer if isinstance(scorer, decide.Score | decide.ScoreAmong) else None
+
+
+def _check_filter(evaluator: decide.Filter | None, pod: Pod, nodes: Nodes, rows: Rows) -> None:
+    if evaluator is None:
         return
     mask = evaluator.filter(pod, nodes)
     assert mask.dtype == np.bool_, f"filter must give bool, gave {mask.dtype}"
@@ -163,36 +97,80 @@ def _check_filter(plugin: object, pod: Pod, nodes: Nodes, rows: Sequence[int]) -
         counts = evaluator.explain(pod, nodes, refused)
         assert sum(counts.values()) >= int(refused.sum()), "explain leaves refused rows out"
     if evaluator.reads is not Reads.CLUSTER:
-        part = nodes.take(np.array(rows, dtype=np.int64))
-        assert (evaluator.filter(pod, part) == mask[list(rows)]).all(), (
+        assert (evaluator.filter(pod, nodes.take(rows)) == mask[rows]).all(), (
             "filter is not row-wise; declare reads = Reads.CLUSTER"
         )
 
 
-def _check_score(plugin: object, pod: Pod, nodes: Nodes, rows: Sequence[int]) -> None:
-    scorer: object = plugin
-    if isinstance(plugin, decide.PreScore):
-        scorer = plugin.pre_score(pod, _snapshot(nodes))
-    if not isinstance(scorer, decide.Score):
-        assert scorer is None or not isinstance(plugin, decide.PreScore), (
-            "pre_score gave what cannot score"
-        )
+def _asked(
+    scorer: decide.Score | decide.ScoreAmong, pod: Pod, nodes: Nodes
+) -> Callable[[], decide.Scores]:
+    """The question for the scores of all nodes, every second of which counts as feasible."""
+    if isinstance(scorer, decide.ScoreAmong):
+        feasible = np.arange(len(nodes)) % 2 == 0
+        return lambda: scorer.score_among(pod, nodes, feasible.copy())
+    return lambda: scorer.score(pod, nodes)
+
+
+def _check_score(
+    plugin: object,
+    scorer: decide.Score | decide.ScoreAmong | None,
+    pod: Pod,
+    nodes: Nodes,
+    rows: Rows,
+) -> None:
+    if scorer is None:
         return
-    scores = scorer.score(pod, nodes)
+    question = _asked(scorer, pod, nodes)
+    scores = question()
     kind = scores.dtype
     assert kind in (np.int64, np.float64), f"score must give int64 or float64, gave {kind}"
     assert scores.shape == (len(nodes),), f"score must give one number a row, gave {scores.shape}"
     assert np.isfinite(scores).all(), "score gave NaN or infinity"
-    assert (scores == scorer.score(pod, nodes)).all(), "score answers differently when repeated"
-    if scorer.reads is not Reads.CLUSTER:
-        part = nodes.take(np.array(rows, dtype=np.int64))
-        assert (scorer.score(pod, part) == scores[list(rows)]).all(), (
+    assert (scores == question()).all(), "score answers differently when repeated"
+    if isinstance(scorer, decide.ScoreAmong):
+        assert scorer.reads is Reads.CLUSTER, "score_among looks at all rows; read CLUSTER"
+        scores = scores[::2]
+    elif scorer.reads is not Reads.CLUSTER:
+        assert (scorer.score(pod, nodes.take(rows)) == scores[rows]).all(), (
             "score is not row-wise; declare reads = Reads.CLUSTER"
         )
     normalizer = scorer if isinstance(scorer, decide.NormalizeScore) else plugin
     final = scores
     if isinstance(normalizer, decide.NormalizeScore):
         final = normalizer.normalize(scores)
-    if len(nodes):
+    if len(final):
         assert final.min() >= 0, f"a final score is {final.min()}, below 0"
         assert final.max() <= decide.MAX_NODE_SCORE, f"a final score is {final.max()}, above 100"
+
+
+def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Change]) -> None:
+    """After pods came and went, whoever was asked before answers as one who is made anew."""
+    before = cluster.snapshot()
+    evaluator, scorer = _evaluator(plugin, pod, before), _scorer(plugin, pod, before)
+    asked: tuple[object, ...] = (evaluator, scorer)
+    told = {id(each): each for each in asked if isinstance(each, decide.Placed)}
+    for row, other in seated:
+        cluster.place(other, row)
+        for each in told.values():
+            each.placed(other, row)
+    for row, other in seated[::2]:
+        cluster.remove(other, row)
+        for each in told.values():
+            each.removed(other, row)
+    now = cluster.snapshot()
+    nodes = now.nodes
+    fresh = _evaluator(plugin, pod, now)
+    if evaluator is None:
+        assert fresh is None, "pre_filter skipped a pod, and would not after pods came and went"
+    elif fresh is not None:
+        assert (evaluator.filter(pod, nodes) == fresh.filter(pod, nodes)).all(), (
+            "after pods that came and went, filter answers otherwise than one made anew"
+        )
+    anew = _scorer(plugin, pod, now)
+    if scorer is None:
+        assert anew is None, "pre_score skipped a pod, and would not after pods came and went"
+    elif anew is not None:
+        assert np.allclose(_asked(scorer, pod, nodes)(), _asked(anew, pod, nodes)()), (
+            "after pods that came and went, score answers otherwise than one made anew"
+        )
