@@ -23,7 +23,7 @@ from tests.parity.chance import (
 from tests.parity.chance_nodes import random_node, random_settings, random_workloads
 from tests.parity.chance_pods import random_pod
 from tests.parity.settings import Settings
-from tests.parity.world import Host, World, short
+from tests.parity.world import Host, World
 
 INCOMING: Final = 4
 
@@ -39,10 +39,6 @@ class Case:
     world: World
     settings: Settings
     incoming: tuple[Pod, ...]
-
-    def __repr__(self) -> str:
-        pods = "".join(f"\n  incoming {short(pod)}" for pod in self.incoming)
-        return f"{self.world!r}\n  {short(self.settings)}{pods}\n"
 
 
 def cases(*always: Aspect) -> st.SearchStrategy[Case]:

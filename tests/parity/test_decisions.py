@@ -7,6 +7,7 @@ Rankings are kept across decisions, caught up, thrown away or made anew; none of
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from hypothesis import given, settings
@@ -90,16 +91,17 @@ class _Life:
         pod = replace(like, key=PodKey(like.key.namespace, name), uid=PodUID(name))
         self.state.pod_seen(pod)
         totals = reference.totals(pod, self.world, self.settings)
+        tell = partial(self.world.about, pod, self.settings)
         tentative = Tentative(
             self.profile, self.state.snapshot(), self.state.rankings, self.state.epoch
         )
         row = tentative.place(pod)
         if row is None:
-            assert not totals, (pod, self.world)
+            assert not totals, tell()
             sentence = reference.fit_error(pod, self.world, self.settings)
-            assert tentative.diagnosis(pod).text() == sentence, (pod, self.world)
+            assert tentative.diagnosis(pod).text() == sentence, tell()
         else:
-            assert totals.get(row, -1) == max(totals.values(), default=0), (pod, self.world)
+            assert totals.get(row, -1) == max(totals.values(), default=0), tell()
         tentative.keep()
         if row is None:
             return "refused"

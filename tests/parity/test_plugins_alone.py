@@ -3,6 +3,7 @@
 """Each plugin of ours says of every node what a plain reading of kube-scheduler's rules says."""
 
 from collections import Counter
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +71,7 @@ def test_a_filter_refuses_the_nodes_that_the_reference_refuses_and_says_why(aske
     def holds(case: Case) -> None:
         plugin, snapshot = asking.plugin_of(name, case.settings), case.world.snapshot()
         for pod in case.incoming:
+            tell = partial(case.world.about, pod, case.settings)
             expected = reference.FILTERS[name](pod, case.world, case.settings)
             refused = sum(map(bool, expected))
             seen["cases"] += 1
@@ -78,16 +80,16 @@ def test_a_filter_refuses_the_nodes_that_the_reference_refuses_and_says_why(aske
             evaluator = asking.filter_of(plugin, pod, snapshot)
             if isinstance(evaluator, Status):
                 assert name == "NodeAffinity"
-                assert reference.conflict(pod), pod
+                assert reference.conflict(pod), tell()
                 assert evaluator.message == "pod affinity terms conflict"
                 continue
             if evaluator is None:
-                assert not refused, pod
+                assert not refused, tell()
                 continue
             mask = evaluator.filter(pod, snapshot.nodes)
-            assert mask.tolist() == [not reasons for reasons in expected], pod
+            assert mask.tolist() == [not reasons for reasons in expected], tell()
             why = Counter(reason for reasons in expected for reason in reasons)
-            assert asking.explained(evaluator, pod, snapshot, mask) == why, pod
+            assert asking.explained(evaluator, pod, snapshot, mask) == why, tell()
 
     holds()
     assert seen["cases"] == WORLDS * INCOMING
@@ -131,6 +133,7 @@ def test_a_score_is_the_reference_s_before_and_after_it_is_normalised(asked: Ask
             rows = [row for row in range(len(case.world.hosts)) if number < 2 or row % 3 != number]
             if not rows:
                 continue
+            tell = partial(case.world.about, pod, case.settings)
             feasible = np.isin(np.arange(len(case.world.hosts)), rows)
             raw = reference.raw_scores(name, pod, case.world, case.settings, rows)
             final = reference.final_scores(name, pod, case.world, case.settings, rows)
@@ -138,11 +141,11 @@ def test_a_score_is_the_reference_s_before_and_after_it_is_normalised(asked: Ask
             seen["varied"] += len(set(final.values())) > 1
             scores = asking.scores_of(plugin, pod, snapshot, feasible)
             if scores is None:
-                assert raw is None or not any(final.values()), pod
+                assert raw is None or not any(final.values()), tell()
                 continue
             if raw is not None:
-                assert scores[0].tolist() == list(raw.values()), pod
-            assert scores[1].astype(int).tolist() == list(final.values()), pod
+                assert scores[0].tolist() == list(raw.values()), tell()
+            assert scores[1].astype(int).tolist() == list(final.values()), tell()
 
     holds()
     assert seen["cases"] > 0.6 * WORLDS * INCOMING

@@ -3,6 +3,7 @@
 """The whole profile takes the reference's nodes, scores them alike, and refuses in its words."""
 
 from collections import Counter
+from functools import partial
 
 from hypothesis import given, settings
 
@@ -26,6 +27,7 @@ def test_the_profile_finds_the_reference_s_nodes_totals_and_sentences() -> None:
         profile = standard if usual else asking.profile_of(case.settings)
         snapshot = case.world.snapshot()
         for pod in case.incoming:
+            tell = partial(case.world.about, pod, case.settings)
             totals = reference.totals(pod, case.world, case.settings)
             tentative = Tentative(profile, snapshot)
             ranking = tentative.ranking(pod)
@@ -33,18 +35,18 @@ def test_the_profile_finds_the_reference_s_nodes_totals_and_sentences() -> None:
             seen["placed"] += bool(totals)
             seen["chosen among several"] += len(set(totals.values())) > 1
             feasible = [row for row in range(len(case.world.hosts)) if ranking.feasible(row)]
-            assert feasible == sorted(totals), pod
+            assert feasible == sorted(totals), tell()
             if totals:
                 found = {row: int(ranking.totals[row]) for row in feasible}
-                assert found == totals, pod
-                best = max(totals.values())
-                assert ranking.best() == min(row for row, at in totals.items() if at == best), pod
+                assert found == totals, tell()
+                best = [row for row, total in totals.items() if total == max(totals.values())]
+                assert ranking.best() == min(best), tell()
                 continue
             sentence = reference.fit_error(pod, case.world, case.settings)
             seen["several reasons"] += "," in sentence
             seen["node sets"] += "didn't satisfy plugin(s)" in sentence
-            assert ranking.best() is None, pod
-            assert tentative.diagnosis(pod).text() == sentence, pod
+            assert ranking.best() is None, tell()
+            assert tentative.diagnosis(pod).text() == sentence, tell()
 
     holds()
     assert seen["cases"] == WORLDS * INCOMING

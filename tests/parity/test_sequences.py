@@ -4,6 +4,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -73,14 +74,15 @@ def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(
                 world = _one_leaves(tentative, world, dice)
             totals = reference.totals(pod, world, case.settings)
             seen["steps"] += 1
+            tell = partial(world.about, pod, case.settings)
             row = tentative.place(pod)
             if row is None:
-                assert not totals, (pod, world)
+                assert not totals, tell()
                 sentence = reference.fit_error(pod, world, case.settings)
-                assert tentative.diagnosis(pod).text() == sentence, (pod, world)
+                assert tentative.diagnosis(pod).text() == sentence, tell()
                 continue
             seen["placed"] += 1
-            assert totals.get(row, -1) == max(totals.values(), default=0), (pod, world)
+            assert totals.get(row, -1) == max(totals.values(), default=0), tell()
             world = world.placed(pod, row)
 
     holds()
@@ -163,11 +165,12 @@ class _Walk:
         changed, self.last = expected != self.last, expected
         refusals, finals = expected
         mask = self._mask()
-        assert mask.tolist() == [not reasons for reasons in refusals], (self.pod, self.world)
+        tell = partial(self.world.about, self.pod, self.settings)
+        assert mask.tolist() == [not reasons for reasons in refusals], tell()
         if self.scorer is not None:
-            assert self._finals() == finals, (self.pod, self.world)
+            assert self._finals() == finals, tell()
         elif self.name in reference.WEIGHTS:
-            assert not any(finals), (self.pod, self.world)
+            assert not any(finals), tell()
         return changed
 
     def _rows(self) -> list[int]:

@@ -69,14 +69,16 @@ class World:
         host = Host(self.hosts[row].node, pods)
         return replace(self, hosts=(*self.hosts[:row], host, *self.hosts[row + 1 :]))
 
-    def __repr__(self) -> str:
+    def about(self, pod: Pod, settings: object = None) -> str:
+        """What a failed assertion says: everything there is, a pod a line."""
         lines = ["", *(f"  namespace {name}: {dict(at)}" for name, at in self.namespaces.items())]
         lines += [f"  {kind} {space}/{name}: {short(selector)}"
                   for (kind, space, name), selector in self.workloads]  # fmt: skip
         for row, host in enumerate(self.hosts):
             lines.append(f"  row {row}: {short(host.node)}")
-            lines += [f"    {short(pod)}" for pod in host.pods]
-        return "\n".join(lines)
+            lines += [f"    {short(each)}" for each in host.pods]
+        lines += [f"  {short(settings)}"] if settings else []
+        return "\n".join((*lines, f"  asked about {short(pod)}"))
 
 
 def short(value: object) -> str:
