@@ -19,7 +19,7 @@ class PerNode:
 
     Override `filter_node` (and set `reason`), `score_node`, or both. Each is given a table with
     exactly one row. At 5 000 nodes a Python call per node costs milliseconds; an array answer
-    costs microseconds.
+    costs microseconds. What is not overridden costs nothing.
     """
 
     reads: ClassVar[Reads] = Reads.NODE
@@ -40,6 +40,8 @@ class PerNode:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """One verdict per row; see `filter_node`."""
+        if type(self).filter_node is PerNode.filter_node:
+            return np.ones(len(nodes), np.bool_)
         verdicts = self._verdicts(pod, nodes)
         return np.array([status is None or status.ok for status in verdicts], dtype=bool)
 
@@ -53,6 +55,8 @@ class PerNode:
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         """One score per row; see `score_node`."""
+        if type(self).score_node is PerNode.score_node:
+            return np.zeros(len(nodes), np.int64)
         rows = range(len(nodes))
         scores = [self.score_node(pod, nodes.take(slice(row, row + 1))) for row in rows]
         return np.array(scores, dtype=np.int64)
