@@ -86,10 +86,12 @@ class Reporter:
             self.effects.append(status)
 
     def unplaced(self, facts: GroupFacts, reporter: str, saying: Saying) -> None:
-        """A decision failed: say so on every pending member, and once on the group."""
+        """A decision failed: say so on every pending member, and once on the group.
+
+        A pod without a group gets an event whenever there is something new to say.
+        """
         for pod in facts.pending:
-            self._pod_condition(pod, saying)
-            if facts.solo and self._said.get(facts.key) is not saying.reason:
+            if self._pod_condition(pod, saying) and facts.solo:
                 self._emit_pod(
                     pod,
                     EventType.WARNING,
@@ -175,11 +177,14 @@ class Reporter:
             )
         )
 
-    def _pod_condition(self, pod: Pod, saying: Saying) -> None:
-        wanted = (saying.reason, _cut(saying.message))
-        if self._pods.get(pod.uid) != wanted:
-            self._pods[pod.uid] = wanted
-            self.effects.append(SetPodCondition(pod.key, pod.uid, *wanted))
+    def _pod_condition(self, pod: Pod, saying: Saying) -> bool:
+        """Write a pod's condition, in full; False where it stands already."""
+        wanted = (saying.reason, saying.message)
+        if self._pods.get(pod.uid) == wanted:
+            return False
+        self._pods[pod.uid] = wanted
+        self.effects.append(SetPodCondition(pod.key, pod.uid, *wanted))
+        return True
 
     def _emit_pod(
         self,
