@@ -139,6 +139,15 @@ def test_the_files_kubeconfig_counts_and_the_flag_wins(
     assert "/from/the/flag: no such file" in capsys.readouterr().err
 
 
+def test_what_is_not_honoured_is_logged_at_the_start(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["scheduler", "--config", str(DATA / "v1.yaml"), "--kubeconfig", "/does/not/exist"]
+    assert main([*command, "--log-format", "text"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "WARNING Configuration: clientConnection.qps: accepted and not honoured: there is" in said
+    )
+
+
 def told(*arguments: str, leader_elect: bool = True) -> Options:
     """The options that a server gets from these flags."""
     seen: list[Options] = []

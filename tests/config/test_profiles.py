@@ -154,6 +154,21 @@ def test_what_prepares_only_here_goes_with_what_it_prepares() -> None:
     assert "ImageLocality" in profile.points[Point.PRE_SCORE]
 
 
+@dataclass(frozen=True)
+class Mute:
+    """Has no extension point."""
+
+    name: ClassVar[str] = "Mute"
+
+
+def test_a_plugin_that_is_never_asked_is_told_of() -> None:
+    registry = Registry({**IN_TREE, "Mute": Mute})
+    text = one("plugins: {multiPoint: {enabled: [{name: Mute}]}}")
+    [warning] = configured(text, registry=registry).warnings
+    path = "profiles[0].plugins.multiPoint.enabled[0].name"
+    assert warning == f'{path}: "Mute" has no extension point, so it is never asked'
+
+
 def test_a_plugin_must_be_called_as_it_is_configured() -> None:
     with pytest.raises(ConfigError, match=r'"Other" gives a plugin whose .name. is .Fifo.; make'):
         Registry({"Other": Fifo}).create("Other")

@@ -91,6 +91,7 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
         pytest.param("- a\n", "document 1 must be a mapping, is a list", id="a list"),
         pytest.param("a: [", "neither YAML nor JSON: ", id="no YAML"),
         pytest.param('{"a": ', "neither YAML nor JSON: ", id="no JSON"),
+        pytest.param("a: &a [*a]\n", "neither YAML nor JSON: Circular", id="one that holds itself"),
         pytest.param(v1("parallelism: 1\nparallelism: 2"), 'line 4: "parallelism" given', id="2×"),
         pytest.param('{"kind": "Policy", "kind": "Policy"}', '"kind" given twice', id="2× in JSON"),
         pytest.param(HEAD + "---\n" + HEAD, "kind: a second KubeSchedulerConfiguration;", id="two"),
@@ -143,9 +144,15 @@ def test_json_is_read_like_yaml_and_null_is_as_good_as_absent() -> None:
     document = yaml.safe_load(sample("v1.yaml").split("---\n")[0])
     document["parallelism"] = None
     document["profiles"][1]["plugins"]["filter"] = None
-    from_json = configured(json.dumps(document))
+    from_json = configured(json.dumps(document, indent="\t"))
     from_yaml = configured(sample("v1.yaml").split("---\n")[0])
     assert from_json.profiles == from_yaml.profiles
+
+
+def test_yaml_may_begin_with_a_brace() -> None:
+    kind = "kind: KubeSchedulerConfiguration"
+    text = f"{{apiVersion: kubescheduler.config.k8s.io/v1, {kind}, podMaxBackoffSeconds: 30}}"
+    assert configured(text).settings.backoff.maximum == 30
 
 
 def test_what_a_file_sets_is_in_the_configuration() -> None:

@@ -173,8 +173,8 @@ class _Build:
                 continue
             seen[entry.name] = entry.where
             plugin = self._plugin(entry)
-            if plugin is not None and name != MULTI_POINT:
-                self._check_point(entry, plugin, Point(name))
+            if plugin is not None:
+                self._check_point(entry, plugin, name)
             if entry.weight is not None and name not in (MULTI_POINT, Point.SCORE):
                 text = f"has no effect at {name}: only scores are weighed"
                 self._findings.warning(f"{entry.where}.weight", text)
@@ -186,12 +186,14 @@ class _Build:
     def _known(self) -> frozenset[str]:
         return frozenset({*self._registry.names, *DEFAULTS})
 
-    def _check_point(self, entry: Entry, plugin: Plugin, point: Point) -> None:
-        has = points_of(plugin)
-        upstream = upstream_points(entry.name) if self._registry.is_in_tree(entry.name) else ()
-        if point in has:
+    def _check_point(self, entry: Entry, plugin: Plugin, point: str) -> None:
+        has, upstream = points_of(plugin), upstream_points(entry.name)
+        if point in has or (point == MULTI_POINT and (has or upstream)):
             return
-        if point not in upstream:
+        if point == MULTI_POINT:
+            text = f'"{entry.name}" has no extension point, so it is never asked'
+            self._findings.warning(f"{entry.where}.name", text)
+        elif point not in upstream:
             points = ", ".join(sorted({*has, *upstream})) or "none"
             text = f'"{entry.name}" does not implement {point} (its extension points: {points})'
             self._findings.problem(f"{entry.where}.name", text)

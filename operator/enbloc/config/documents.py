@@ -52,27 +52,39 @@ def parse(source: Source, findings: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _loaded(source: Source, findings: Findings) -> list[Any]:
+    if source.text.lstrip().startswith("{"):
+        twice: list[str] = []
+        try:
+            found = json.loads(source.text, object_pairs_hook=lambda pairs: _once(pairs, twice))
+        except ValueError:
+            pass  # YAML may begin with a brace too
+        else:
+            _note(twice, findings)
+            return [found]
     try:
-        if source.text.lstrip().startswith("{"):
-            return [json.loads(source.text, object_pairs_hook=lambda p: _once(p, findings))]
         loader = _Loader(source.text)
         documents: list[Any] = []
         while loader.check_node():
             documents.append(loader.construct_document(loader.get_node()))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        json.dumps(documents, default=str)  # nothing that holds itself
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         findings.problem("", f"neither YAML nor JSON: {' '.join(str(error).split())}")
         return []
-    for text in loader.twice:
-        findings.problem("", text)
+    _note(loader.twice, findings)
     return documents
 
 
-def _once(pairs: list[tuple[str, Any]], findings: Findings) -> dict[str, Any]:
-    """A JSON object; a key that is given twice is a problem."""
+def _note(twice: list[str], findings: Findings) -> None:
+    for text in twice:
+        findings.problem("", text)
+
+
+def _once(pairs: list[tuple[str, Any]], twice: list[str]) -> dict[str, Any]:
+    """A JSON object; a key that is given twice is noted."""
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
-            findings.problem("", f'"{key}" given twice')
+            twice.append(f'"{key}" given twice')
         made[key] = value
     return made
 

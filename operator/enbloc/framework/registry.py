@@ -34,10 +34,6 @@ class Registry:
         """Every name that can be configured, sorted."""
         return tuple(sorted({*self._in_tree, *self._outside}))
 
-    def is_in_tree(self, name: str) -> bool:
-        """Whether a plugin of that name comes with enbloc."""
-        return name in self._in_tree
-
     def factory(self, name: str) -> Factory:
         """What makes the plugin of that name.
 
