@@ -44,7 +44,8 @@ class _Balance:
         for resource, added in self.added:
             offered = nodes.allocatable(resource)
             used = offered - nodes.free(resource) + added
-            fractions.append(np.minimum(used / np.maximum(offered, 1), 1.0))
+            fraction = used / np.maximum(offered, 1)
+            fractions.append(np.minimum(fraction, 1.0, out=fraction))
             offers.append(offered > 0)
         balance = ((1 - _deviation(fractions, offers)) * MAX_NODE_SCORE).astype(np.int64)
         return _HALF + (_HALF + balance[1] - balance[0]) // 2
@@ -82,15 +83,18 @@ def _deviation(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
         offers: for each resource, bool[N].
     """
     if len(fractions) == _PAIR:
-        first, second = fractions
-        return np.abs(first - second) / 2 * (offers[0] & offers[1])
+        deviation = fractions[0] - fractions[1]
+        np.abs(deviation, out=deviation)
+        deviation /= 2
+        deviation *= offers[0] & offers[1]
+        return deviation
     counted = np.sum(offers, axis=0)
     divisor = np.maximum(counted, 1)
     # Added up one by one, as upstream does: another order could round to another score.
     mean = sum(part * offer for part, offer in zip(fractions, offers, strict=True)) / divisor
     squares = sum((part - mean) ** 2 * offer for part, offer in zip(fractions, offers, strict=True))
-    deviation = np.sqrt(squares / divisor)
-    return np.where(counted == _PAIR, _of_pair(fractions, offers), deviation) * (counted > 1)
+    of_all = np.sqrt(squares / divisor)
+    return np.where(counted == _PAIR, _of_pair(fractions, offers), of_all) * (counted > 1)
 
 
 def _of_pair(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
