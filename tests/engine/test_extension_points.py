@@ -91,6 +91,48 @@ def test_a_refusal_at_permit_gives_the_room_back_and_waits_for_the_plugins_event
     assert len(cluster.where()) == 4
 
 
+@dataclass(frozen=True)
+class Signed:
+    """Holds a gang until its PodGroup's annotation says yes, and refuses it when that says no."""
+
+    name: ClassVar[str] = "Signed"
+    annotations: ClassVar[tuple[str, ...]] = ("example.com/",)
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.POD_GROUP, Action.UPDATE_ANNOTATION),
+    )
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        del plan
+        assert facts.group is not None
+        signed = dict(facts.group.annotations).get("example.com/signed")
+        return {"yes": SUCCESS, "no": refuse("not signed")}.get(signed or "", wait(30))
+
+
+def test_an_annotation_of_the_podgroup_lets_it_pass_permit_and_another_minimum_does_not() -> None:
+    cluster = cluster_with(Signed())
+    cluster.gang("g", 4)
+    cluster.settle()
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    cluster.group("g", 3)
+    cluster.settle()
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    assert cluster.where() == {}
+    cluster.group("g", 3, annotations=(("example.com/signed", "yes"),))
+    cluster.settle()
+    assert len(cluster.where("g")) == 4
+
+
+def test_a_group_that_its_annotation_refused_is_tried_again_when_that_changes() -> None:
+    cluster = cluster_with(Signed())
+    cluster.gang("g", 4)
+    cluster.group("g", 4, annotations=(("example.com/signed", "no"),))
+    cluster.settle(seconds=100)
+    assert cluster.condition("g")[1:] == ("Unschedulable", "not signed")
+    cluster.group("g", 4, annotations=(("example.com/signed", "yes"),))
+    cluster.settle()
+    assert len(cluster.where("g")) == 4
+
+
 def test_an_error_at_permit_is_tried_again_after_a_pause() -> None:
     answers = [Status(Code.ERROR, "the database is down"), SUCCESS]
     cluster = cluster_with(Approval(lambda: answers[0]))

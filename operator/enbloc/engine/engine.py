@@ -26,7 +26,7 @@ from enbloc.engine.consulting import Consultations
 from enbloc.engine.cycle import GANG_PLUGIN, schedule_group
 from enbloc.engine.effects import Decided, Effect, EventType
 from enbloc.engine.events import Cause, Event, Stream
-from enbloc.engine.gate import fingerprint, gate, own_release
+from enbloc.engine.gate import fingerprint, gate, group_action, own_release
 from enbloc.engine.groups import Groups
 from enbloc.engine.members import Members, solo_key
 from enbloc.engine.plan import Plan, Verdict
@@ -158,16 +158,13 @@ class Engine:
 
     def _group_seen(self, group: Group) -> None:
         members = self._groups.obtain(group.key)
-        before = members.group
+        action = group_action(members.group, group)
         members.take_group(group)
         self._dirty[group.key] = None
-        if before is None:
-            self._happenings.append(Happening(Resource.POD_GROUP, Action.ADD, group=group.key))
-        elif before.min_member != group.min_member or before.roles != group.roles:
+        if action & Action.UPDATE_MINIMUM:
             self._plans.withdraw(group.key)
-            self._happenings.append(
-                Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group.key)
-            )
+        if action:
+            self._happenings.append(Happening(Resource.POD_GROUP, action, group=group.key))
 
     def _group_gone(self, key: GroupKey, uid: str) -> None:
         members = self._groups.get(key)

@@ -40,6 +40,18 @@ def own_release(group: GroupKey, happening: Happening) -> bool:
     return (pod.group or solo_key(pod)) == group
 
 
+def group_action(old: Group | None, new: Group) -> Action:
+    """What a change of a PodGroup is to those who wait; nothing if it is none to them."""
+    if old is None:
+        return Action.ADD
+    action = Action(0)
+    if old.min_member != new.min_member or old.roles != new.roles:
+        action |= Action.UPDATE_MINIMUM
+    if old.annotations != new.annotations:
+        action |= Action.UPDATE_ANNOTATION
+    return action
+
+
 def fingerprint(facts: GroupFacts) -> object:
     """What would make another attempt worthwhile without any event from elsewhere."""
     resources = facts.group.min_resources if facts.group else ()
