@@ -147,14 +147,13 @@ class ClusterState:
         return _pod_happenings(old, pod, freed=freed)
 
     def pod_gone(self, uid: PodUID) -> list[Happening]:
-        """A pod was deleted; its room is free."""
+        """A pod was deleted; where it held room, that is free."""
         pod = self.pods.pop(uid, None)
-        if pod is None:
-            return []
         self.assumed.pop(uid, None)
-        if uid in self._seats:
-            self.foreign_version += 1
-            self._leave(uid)
+        if pod is None or uid not in self._seats:
+            return []
+        self.foreign_version += 1
+        self._leave(uid)
         return [Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group)]
 
     def node_seen(self, node: Node) -> list[Happening]:
