@@ -63,148 +63,155 @@ def test_empty_arguments_are_the_defaults_of_the_plugin(name: str) -> None:
     assert MODELS[name]().fields() in ({}, {**vars(IN_TREE[name]())})
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "said"),
-    [
-        ("NodeName", {"a": 1}, 'a: Unknown field "a" (known: )'),
-        ("NodeName", {"kind": "OtherArgs"}, 'kind: must be "NodeNameArgs", is "OtherArgs"'),
-        ("NodeName", {"apiVersion": "v1"}, 'apiVersion: must be "kubescheduler.config.k8s.io/v1"'),
-        ("DefaultPreemption", {"minCandidateNodesPercentage": 101}, "minCandidateNodesPercentage"),
-        ("DefaultPreemption", {"minCandidateNodesAbsolute": -1}, "minCandidateNodesAbsolute: must"),
-        (
-            "DefaultPreemption",
-            {"minCandidateNodesAbsolute": 0, "minCandidateNodesPercentage": 0},
-            "minCandidateNodesAbsolute: must not be 0 while minCandidateNodesPercentage is 0",
-        ),
-        ("InterPodAffinity", {"hardPodAffinityWeight": -1}, "hardPodAffinityWeight: must be grea"),
-        ("InterPodAffinity", {"hardPodAffinityWeight": 101}, "hardPodAffinityWeight: must be less"),
-        ("NodeResourcesFit", {"ignoredResources": ["a b"]}, "ignoredResources[0]: must be a name"),
-        (
-            "NodeResourcesFit",
-            {"ignoredResourceGroups": ["a.b/c"]},
-            'ignoredResourceGroups[0]: a resource group has no "/", is "a.b/c"',
-        ),
-        (
-            "NodeResourcesFit",
-            {"scoringStrategy": {"type": "Best"}},
-            "scoringStrategy.type: must be",
-        ),
-        (
-            "NodeResourcesFit",
-            {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 101}]}},
-            "scoringStrategy.resources[0].weight: must be from 1 to 100, is 101",
-        ),
-        (
-            "NodeResourcesFit",
-            {"scoringStrategy": {"resources": [{"weight": 1}]}},
-            "scoringStrategy.resources[0].name: Required",
-        ),
-        (
-            "NodeResourcesFit",
-            {"scoringStrategy": {"type": "RequestedToCapacityRatio"}},
-            f"{RATIO}: Required: the strategy's type is RequestedToCapacityRatio",
-        ),
-        (
-            "NodeResourcesFit",
-            {"scoringStrategy": {"requestedToCapacityRatio": {}}},
-            f"{RATIO}: must be absent, as the strategy's type is LeastAllocated",
-        ),
-        ("NodeResourcesFit", ratio(), f"{RATIO}.shape: Required: at least one point"),
-        ("NodeResourcesFit", ratio((5, 1), (5, 2)), f"{RATIO}.shape[1].utilization: must be above"),
-        ("NodeResourcesFit", ratio((101, 1)), f"{RATIO}.shape[0].utilization: must be less"),
-        ("NodeResourcesFit", ratio((1, 11)), f"{RATIO}.shape[0].score: must be less than or equal"),
-        (
-            "NodeResourcesBalancedAllocation",
-            {"resources": [{"name": "cpu", "weight": 2}]},
-            "resources[0].weight: must be 1, is 2",
-        ),
-        (
-            "NodeResourcesBalancedAllocation",
-            {"resources": [{"name": "cpu"}, {"name": "cpu"}]},
-            'resources[1].name: Duplicate "cpu"',
-        ),
-        ("PodTopologySpread", {"defaultingType": "None"}, "defaultingType: must be 'System' or"),
-        ("PodTopologySpread", spread({}), 'defaultingType: must be "List" when there are default'),
-        (
-            "PodTopologySpread",
-            spread({"labelSelector": {}}, defaultingType="List"),
-            "defaultConstraints[0].labelSelector: must be absent",
-        ),
-        (
-            "PodTopologySpread",
-            spread({}, {}, defaultingType="List"),
-            "defaultConstraints[1]: Duplicate {zone, ScheduleAnyway}",
-        ),
-        (
-            "PodTopologySpread",
-            spread({"maxSkew": 0}, defaultingType="List"),
-            "defaultConstraints[0].maxSkew: must be greater than 0, is 0",
-        ),
-        (
-            "PodTopologySpread",
-            spread({"topologyKey": ""}, defaultingType="List"),
-            "defaultConstraints[0].topologyKey: must be a name such as",
-        ),
-        (
-            "PodTopologySpread",
-            spread({"whenUnsatisfiable": "Never"}, defaultingType="List"),
-            "defaultConstraints[0].whenUnsatisfiable: must be 'DoNotSchedule' or",
-        ),
-        ("VolumeBinding", {"bindTimeoutSeconds": -1}, "bindTimeoutSeconds: must be greater"),
-        ("VolumeBinding", {"shape": [{"score": 1}, {"score": 2}]}, "shape[1].utilization: must be"),
-        ("DynamicResources", {"filterTimeout": "-1s"}, "filterTimeout: must not be negative"),
-        ("DynamicResources", {"bindingTimeout": "500ms"}, "bindingTimeout: must be at least 1s"),
-        (
-            "NodeAffinity",
-            {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}},
-            "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Req",
-        ),
-        (
-            "NodeAffinity",
-            expression(key="a b", operator="Exists"),
-            f"{AFFINITY}.matchExpressions[0].key: must be a name",
-        ),
-        (
-            "NodeAffinity",
-            expression(key="a", operator="Like"),
-            f"{AFFINITY}.matchExpressions[0].operator: must be 'In', 'NotIn'",
-        ),
-        (
-            "NodeAffinity",
-            expression(key="a", operator="In"),
-            f"{AFFINITY}.matchExpressions[0].values: Required: In needs at least one",
-        ),
-        (
-            "NodeAffinity",
-            expression(key="a", operator="Exists", values=["b"]),
-            f"{AFFINITY}.matchExpressions[0].values: must be absent: Exists takes none",
-        ),
-        (
-            "NodeAffinity",
-            expression(key="a", operator="Gt", values=["b"]),
-            f"{AFFINITY}.matchExpressions[0].values: must be one integer: Gt takes no other",
-        ),
-        (
-            "NodeAffinity",
-            node_field(key="metadata.uid", operator="Exists"),
-            f'{AFFINITY}.matchFields[0].key: must be "metadata.name", is "metadata.uid"',
-        ),
-        (
-            "NodeAffinity",
-            node_field(key="metadata.name", operator="Exists", values=["n"]),
-            f'{AFFINITY}.matchFields[0].operator: must be "In" or "NotIn" for a field',
-        ),
-        (
-            "NodeAffinity",
-            node_field(key="metadata.name", operator="In", values=["a", "b"]),
-            f"{AFFINITY}.matchFields[0].values: must be exactly one name",
-        ),
-    ],
-)
+#: Arguments that are refused, and what is said of them.
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("NodeName", {"a": 1}, 'a: Unknown field "a" (known: )'),
+    ("NodeName", {"kind": "OtherArgs"}, 'kind: must be "NodeNameArgs", is "OtherArgs"'),
+    ("NodeName", {"apiVersion": "v1"}, 'apiVersion: must be "kubescheduler.config.k8s.io/v1"'),
+    ("DefaultPreemption", {"minCandidateNodesPercentage": 101}, "minCandidateNodesPercentage"),
+    ("DefaultPreemption", {"minCandidateNodesAbsolute": -1}, "minCandidateNodesAbsolute: must"),
+    (
+        "DefaultPreemption",
+        {"minCandidateNodesAbsolute": 0, "minCandidateNodesPercentage": 0},
+        "minCandidateNodesAbsolute: must not be 0 while minCandidateNodesPercentage is 0",
+    ),
+    ("InterPodAffinity", {"hardPodAffinityWeight": -1}, "hardPodAffinityWeight: must be grea"),
+    ("InterPodAffinity", {"hardPodAffinityWeight": 101}, "hardPodAffinityWeight: must be less"),
+    ("NodeResourcesFit", {"ignoredResources": ["a b"]}, "ignoredResources[0]: must be a name"),
+    (
+        "NodeResourcesFit",
+        {"ignoredResourceGroups": ["a.b/c"]},
+        'ignoredResourceGroups[0]: a resource group has no "/", is "a.b/c"',
+    ),
+    (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"type": "Best"}},
+        "scoringStrategy.type: must be",
+    ),
+    (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 101}]}},
+        "scoringStrategy.resources[0].weight: must be from 1 to 100, is 101",
+    ),
+    (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"resources": [{"weight": 1}]}},
+        "scoringStrategy.resources[0].name: Required",
+    ),
+    (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"type": "RequestedToCapacityRatio"}},
+        f"{RATIO}: Required: the strategy's type is RequestedToCapacityRatio",
+    ),
+    (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"requestedToCapacityRatio": {}}},
+        f"{RATIO}: must be absent, as the strategy's type is LeastAllocated",
+    ),
+    ("NodeResourcesFit", ratio(), f"{RATIO}.shape: Required: at least one point"),
+    ("NodeResourcesFit", ratio((5, 1), (5, 2)), f"{RATIO}.shape[1].utilization: must be above"),
+    ("NodeResourcesFit", ratio((101, 1)), f"{RATIO}.shape[0].utilization: must be less"),
+    ("NodeResourcesFit", ratio((1, 11)), f"{RATIO}.shape[0].score: must be less than or equal"),
+    (
+        "NodeResourcesBalancedAllocation",
+        {"resources": [{"name": "cpu", "weight": 2}]},
+        "resources[0].weight: must be 1, is 2",
+    ),
+    (
+        "NodeResourcesBalancedAllocation",
+        {"resources": [{"name": "cpu"}, {"name": "cpu"}]},
+        'resources[1].name: Duplicate "cpu"',
+    ),
+    ("PodTopologySpread", {"defaultingType": "None"}, "defaultingType: must be 'System' or"),
+    ("PodTopologySpread", spread({}), 'defaultingType: must be "List" when there are default'),
+    (
+        "PodTopologySpread",
+        spread({"labelSelector": {}}, defaultingType="List"),
+        "defaultConstraints[0].labelSelector: must be absent",
+    ),
+    (
+        "PodTopologySpread",
+        spread({}, {}, defaultingType="List"),
+        "defaultConstraints[1]: Duplicate {zone, ScheduleAnyway}",
+    ),
+    (
+        "PodTopologySpread",
+        spread({"maxSkew": 0}, defaultingType="List"),
+        "defaultConstraints[0].maxSkew: must be greater than 0, is 0",
+    ),
+    (
+        "PodTopologySpread",
+        spread({"topologyKey": ""}, defaultingType="List"),
+        "defaultConstraints[0].topologyKey: must be a name such as",
+    ),
+    (
+        "PodTopologySpread",
+        spread({"whenUnsatisfiable": "Never"}, defaultingType="List"),
+        "defaultConstraints[0].whenUnsatisfiable: must be 'DoNotSchedule' or",
+    ),
+    ("VolumeBinding", {"bindTimeoutSeconds": -1}, "bindTimeoutSeconds: must be greater"),
+    ("VolumeBinding", {"shape": [{"score": 1}, {"score": 2}]}, "shape[1].utilization: must be"),
+    ("DynamicResources", {"filterTimeout": "-1s"}, "filterTimeout: must not be negative"),
+    ("DynamicResources", {"bindingTimeout": "500ms"}, "bindingTimeout: must be at least 1s"),
+    (
+        "NodeAffinity",
+        expression(key="a b", operator="Exists"),
+        f"{AFFINITY}.matchExpressions[0].key: must be a name",
+    ),
+    (
+        "NodeAffinity",
+        expression(key="a", operator="Like"),
+        f"{AFFINITY}.matchExpressions[0].operator: must be 'In', 'NotIn'",
+    ),
+    (
+        "NodeAffinity",
+        expression(key="a", operator="In"),
+        f"{AFFINITY}.matchExpressions[0].values: Required: In needs at least one",
+    ),
+    (
+        "NodeAffinity",
+        expression(key="a", operator="Exists", values=["b"]),
+        f"{AFFINITY}.matchExpressions[0].values: must be absent: Exists takes none",
+    ),
+    (
+        "NodeAffinity",
+        expression(key="a", operator="Gt", values=["b"]),
+        f"{AFFINITY}.matchExpressions[0].values: must be one integer: Gt takes no other",
+    ),
+    (
+        "NodeAffinity",
+        node_field(key="metadata.uid", operator="Exists"),
+        f'{AFFINITY}.matchFields[0].key: must be "metadata.name", is "metadata.uid"',
+    ),
+    (
+        "NodeAffinity",
+        node_field(key="metadata.name", operator="Exists", values=["n"]),
+        f'{AFFINITY}.matchFields[0].operator: must be "In" or "NotIn" for a field',
+    ),
+    (
+        "NodeAffinity",
+        node_field(key="metadata.name", operator="In", values=["a", "b"]),
+        f"{AFFINITY}.matchFields[0].values: must be exactly one name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "said"), WRONG)
 def test_a_wrong_argument_is_named_by_its_path(name: str, given: dict[str, Any], said: str) -> None:
     found = problems(args(name, given))
     path = f"profiles[0].pluginConfig[0].args.{said}"
     assert any(line.startswith(path) for line in found), found
+
+
+def test_affinity_without_a_term_is_told_to_match_nothing() -> None:
+    given: dict[str, Any] = {
+        "addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}
+    }
+    [warning] = configured(args("NodeAffinity", given)).warnings
+    assert warning.endswith(
+        "nodeSelectorTerms: there is no term, so no node matches and no pod will be placed"
+    )
+    assert plugin("NodeAffinity", given) == IN_TREE["NodeAffinity"](added_required=())
 
 
 def test_arguments_become_the_fields_of_the_plugin() -> None:

@@ -83,9 +83,9 @@ class PreferredTerm(Strict):
 
 
 class Terms(Strict):
-    """Any of these holds."""
+    """Any of these holds; without any, none does."""
 
-    node_selector_terms: list[Term] = Field(min_length=1)
+    node_selector_terms: list[Term] = Field(default_factory=list[Term])
 
 
 class NodeAffinityTerms(Strict):
@@ -102,6 +102,9 @@ class NodeAffinityTerms(Strict):
     def check(self, findings: Findings) -> None:
         """Every term can be read."""
         if self.required is not None:
+            if not self.required.node_selector_terms:
+                text = "there is no term, so no node matches and no pod will be placed"
+                findings.warning(self.required.at("nodeSelectorTerms"), text)
             for term in self.required.node_selector_terms:
                 term.check(findings)
         for each in self.preferred:
