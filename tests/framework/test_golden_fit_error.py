@@ -122,6 +122,10 @@ def test_each_reason_is_kube_scheduler_s_to_the_letter(reason: str) -> None:
     assert sentence(who, snapshot) == f"0/1 nodes are available: 1 {reason}."
 
 
+def test_a_cluster_without_nodes_is_said_to_have_none() -> None:
+    assert sentence(pod(), world()) == "no nodes available to schedule pods"
+
+
 def test_added_affinity_has_a_reason_of_its_own() -> None:
     term = NodeSelectorTerm((Requirement("zone", Operator.IN, ("b",)),))
     default = default_profiles()[SCHEDULER_NAME]

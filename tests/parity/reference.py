@@ -88,13 +88,15 @@ def feasible(pod: Pod, world: World, settings: Settings) -> list[int]:
 
 
 def fit_error(pod: Pod, world: World, settings: Settings) -> str:
-    """The sentence for a pod that fits nowhere (§12.1)."""
+    """The sentence for a pod that fits nowhere (§2, §12.1)."""
+    if not world.hosts:
+        return "no nodes available to schedule pods"
     head = f"0/{len(world.hosts)} nodes are available:"
     if conflict(pod):
         return f"{head} pod affinity terms conflict."
     counts = Counter(reason for each in refusals(pod, world, settings) for reason in each)
     text = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"{head} {text}." if text else head
+    return f"{head} {text}."
 
 
 def raw_scores(

@@ -100,6 +100,8 @@ class Diagnosis:
 
     def text(self) -> str:
         """The sentence that kube-scheduler writes (framework.md §12.1); reasons sort as text."""
+        if not self.nodes:
+            return "no nodes available to schedule pods"
         head = f"0/{self.nodes} nodes are available:"
         if self.message:
             return f"{head} {self.message}."
