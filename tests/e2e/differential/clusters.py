@@ -51,7 +51,7 @@ def cluster(seed: str, owners: Mapping[str, str]) -> Cluster:
     trouble = rng.choice(TROUBLE)
     nodes = tuple(_node(rng, f"s{seed}-{i}", trouble) for i in range(rng.randint(3, 12)))
     names = [node["metadata"]["name"] for node in nodes]
-    crowd = rng.choice([0, 1, 2, 4]) * len(nodes)
+    crowd = rng.choice([0, 1, 2, 3]) * len(nodes)
     there = [_placed(rng, f"s{seed}-there-{i}", names, owners) for i in range(crowd)]
     return Cluster(nodes, _sharing_no_port(there))
 
@@ -71,11 +71,17 @@ def other_nodes(seed: str, before: Cluster) -> Cluster:
 
 
 def other_pods(seed: str, before: Cluster, owners: Mapping[str, str]) -> Cluster:
-    """That cluster after pods on its nodes have changed, come or gone; `owners` as above."""
+    """That cluster after a pod or two have come, gone or been relabelled; `owners` as above."""
     rng = random.Random(f"pods {seed}")
-    stayed = [_relabelled(rng, pod) for pod in before.pods if rng.random() < 0.8]
-    new = [_placed(rng, f"s{seed}-new-{i}", before.names, owners) for i in range(rng.randint(1, 4))]
-    return Cluster(before.nodes, _sharing_no_port([*stayed, *new]))
+    pods = list(before.pods)
+    for _ in range(rng.randint(0, min(2, len(pods)))):
+        pods.pop(rng.randrange(len(pods)))
+    if pods and rng.random() < 0.5:
+        chosen = rng.randrange(len(pods))
+        metadata = pods[chosen]["metadata"] | {"labels": terms.labels(rng, POD_LABELS, 0.75)}
+        pods[chosen] = {**pods[chosen], "metadata": metadata}
+    new = [_placed(rng, f"s{seed}-new-{i}", before.names, owners) for i in range(rng.randint(0, 2))]
+    return Cluster(before.nodes, _sharing_no_port([*pods, *new]))
 
 
 def _sharing_no_port(pods: Sequence[Json]) -> tuple[Json, ...]:
@@ -115,13 +121,6 @@ def _changed(rng: random.Random, node: Json, trouble: float) -> Json:
         changed["status"] |= {"allocatable": room, "capacity": room}
         changed["status"]["declaredFeatures"] = rng.choice([[], [RESTART_ALL]])
     return changed
-
-
-def _relabelled(rng: random.Random, pod: Json) -> Json:
-    """This pod, perhaps with other labels."""
-    if rng.random() < 0.85:
-        return pod
-    return {**pod, "metadata": {**pod["metadata"], "labels": terms.labels(rng, POD_LABELS, 0.6)}}
 
 
 def _node(rng: random.Random, name: str, trouble: float) -> Json:
@@ -166,15 +165,15 @@ def _placed(rng: random.Random, name: str, nodes: Sequence[str], owners: Mapping
     made = pods.plain(rng, name, owners)
     spec = made["spec"]
     affinity: Json = {}
-    if rng.random() < 0.15:
+    if rng.random() < 0.2:
         affinity["podAffinity"] = terms.pod_affinity(rng, required=0.5)
-    if rng.random() < 0.15:
+    if rng.random() < 0.3:
         affinity["podAntiAffinity"] = terms.pod_affinity(rng, required=0.5)
     if affinity:
         spec["affinity"] = affinity
     for share, feature in (
-        (0.04, pods.pod_level),
         (0.15, pods.init),
+        (0.04, pods.pod_level),
         (0.40, pods.ports),
         (0.05, pods.overhead),
         (0.10, pods.spread),

@@ -11,7 +11,7 @@ from tests.e2e.differential.vocabulary import (
     GPU,
     HEAVY,
     HUGEPAGES,
-    NAMESPACE_LABELS,
+    NAMESPACES_OF_PODS,
     NODE_LABELS,
     OWNERS,
     POD_LABELS,
@@ -41,11 +41,11 @@ def pod(seed: str, nodes: Sequence[str], owners: Mapping[str, str]) -> Json:
 
 def plain(rng: random.Random, name: str, owners: Mapping[str, str]) -> Json:
     """A pod with labels, perhaps an owner, and containers that request something or nothing."""
-    namespace = rng.choice(list(NAMESPACE_LABELS))
+    namespace = rng.choice(NAMESPACES_OF_PODS)
     metadata: Json = {
         "name": name,
         "namespace": namespace,
-        "labels": terms.labels(rng, POD_LABELS, 0.6),
+        "labels": terms.labels(rng, POD_LABELS, 0.75),
     }
     if rng.random() < 0.25:
         owner = OWNERS[namespace]
@@ -141,11 +141,11 @@ def overhead(rng: random.Random, spec: Json, _nodes: Sequence[str]) -> None:
 
 def pod_level(rng: random.Random, spec: Json, _nodes: Sequence[str]) -> None:
     """Requests of the whole pod, which must not be below those of its containers."""
-    requests = {"cpu": rng.choice(["2", "3", "7"]), "memory": rng.choice(["3Gi", "7Gi"])}
+    requests = {"cpu": rng.choice(["4", "5", "7"]), "memory": rng.choice(["3Gi", "7Gi"])}
     names = rng.choice([["cpu"], ["memory"], ["cpu", "memory"]])
-    spec["containers"] = [_container(rng, "main-0")]
-    spec["containers"][0]["resources"].pop("limits")
     spec.pop("initContainers", None)
+    for container in spec["containers"]:
+        container["resources"].pop("limits")
     spec["resources"] = {"requests": {name: requests[name] for name in names}}
 
 
@@ -160,9 +160,9 @@ def _restart_all(rng: random.Random, spec: Json, _nodes: Sequence[str]) -> None:
 
 
 _FEATURES: Final[tuple[tuple[float, Callable[[random.Random, Json, Sequence[str]], None]], ...]] = (
-    (0.08, pod_level),
     (0.15, init),
-    (0.20, ports),
+    (0.08, pod_level),
+    (0.30, ports),
     (0.12, _node_selector),
     (0.40, _node_affinity),
     (0.25, _pod_affinity),

@@ -49,7 +49,7 @@ class Stage:
         await asyncio.gather(
             *(self._node(nodes.get(name), node) for name, node in wanted_nodes.items())
         )
-        if wanted_nodes:
+        if wanted_nodes and wanted_nodes != nodes:
             await self._settle(next(iter(wanted_nodes)))
         await asyncio.gather(*(self._pod(pods.get(name), pod) for name, pod in wanted_pods.items()))
         self._now = cluster

@@ -56,11 +56,12 @@ def selector(
 ) -> Json | None:
     """A LabelSelector: by labels, by requirements, of everything, or none at all."""
     kind = rng.random()
-    if kind < 0.55:
-        return {"matchLabels": labels(rng, vocabulary, 0.4)}
+    if kind < 0.5:
+        keys = some(rng, list(vocabulary))
+        return {"matchLabels": {key: rng.choice(vocabulary[key]) for key in keys}}
     if kind < 0.9:
         return {"matchExpressions": [expression(rng, vocabulary, operators)]}
-    return {} if kind < 0.96 else None
+    return {} if kind < 0.97 else None
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────

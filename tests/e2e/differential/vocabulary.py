@@ -25,7 +25,7 @@ NODE_LABELS: Final = {
 }
 #: Labels of pods and the values that they take.
 POD_LABELS: Final = {
-    "app": ("web", "db", "cache"),
+    "app": ("web", "db"),
     "tier": ("front", "back"),
     "version": ("1", "2"),
 }
@@ -39,6 +39,8 @@ HEAVY: Final = "heavy"
 #: What a node must declare for pods that restart all their containers when one ends.
 RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
 
+#: Most are in one, so that they meet.
+NAMESPACES_OF_PODS: Final = ("red", "red", "red", "green", "blue")
 NAMESPACE_LABELS: Final = {
     "red": {"team": "a", "env": "prod"},
     "green": {"team": "b", "env": "prod"},
