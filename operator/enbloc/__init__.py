@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from enbloc.framework.act import Api, Target
     from enbloc.framework.decide import (
         MAX_NODE_SCORE,
+        NodeSet,
         Proposal,
         Scores,
         default_normalize,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         Code,
         Diagnosis,
         Status,
+        pending,
         refuse,
         refuse_for_good,
         wait,
@@ -57,6 +59,7 @@ _HOMES: Final = {
     "framework.act": ("Api", "Target"),
     "framework.decide": (
         "MAX_NODE_SCORE",
+        "NodeSet",
         "Proposal",
         "Scores",
         "default_normalize",
@@ -71,6 +74,7 @@ _HOMES: Final = {
         "Code",
         "Diagnosis",
         "Status",
+        "pending",
         "refuse",
         "refuse_for_good",
         "wait",
@@ -115,6 +119,7 @@ __all__ = [
     "Mask",
     "Node",
     "NodeSelectorTerm",
+    "NodeSet",
     "Nodes",
     "Operator",
     "Owner",
@@ -145,6 +150,7 @@ __all__ = [
     "__version__",
     "default_normalize",
     "default_normalize_reversed",
+    "pending",
     "refuse",
     "refuse_for_good",
     "wait",

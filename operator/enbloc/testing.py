@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """For plugin authors' tests: the contract as properties (extra `testing`)."""
 
-from enbloc.framework.testing import check_plugin, pod_specs, pods, tables
+from enbloc.framework.testing import check_plugin, pod_specs, pods, table, tables
 
-__all__ = ["check_plugin", "pod_specs", "pods", "tables"]
+__all__ = ["check_plugin", "pod_specs", "pods", "table", "tables"]

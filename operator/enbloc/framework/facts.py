@@ -70,15 +70,15 @@ class GroupFacts:
     solo: bool
     pending: tuple[Pod, ...]
     total: Floor
-    roles: tuple[Floor, ...]
-    members: int
-    gated: int
-    foreign: int
-    running: int
-    started: bool
-    incarnation: str
-    priority: int
-    queue_time: float
+    roles: tuple[Floor, ...] = ()
+    members: int = 0
+    gated: int = 0
+    foreign: int = 0
+    running: int = 0
+    started: bool = False
+    incarnation: str = ""
+    priority: int = 0
+    queue_time: float = 0.0
     problem: str = ""
     gates: tuple[str, ...] = ()
 

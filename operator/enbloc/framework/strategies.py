@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -137,15 +139,31 @@ def pod_specs() -> st.SearchStrategy[PodSpec]:
     return st.one_of(sized, choosing, local, spread, social)
 
 
-def pods(name: str = "pod") -> st.SearchStrategy[Pod]:
-    """Pending pods of that name and UID."""
+def pods(name: str = "pod", annotations: tuple[str, ...] = ()) -> st.SearchStrategy[Pod]:
+    """Pending pods of that name and UID, with some of these annotations."""
     return st.builds(
-        lambda spec, labels, namespace: Pod(
-            PodKey(namespace, name), PodUID(name), spec, scheduler="enbloc", labels=labels
+        lambda spec, labels, namespace, notes: Pod(
+            PodKey(namespace, name),
+            PodUID(name),
+            spec,
+            scheduler="enbloc",
+            labels=labels,
+            annotations=notes,
         ),
         pod_specs(),
         _pairs,
         st.sampled_from(_NAMESPACES),
+        _annotated(annotations),
+    )
+
+
+def _annotated(keys: tuple[str, ...]) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
+    """Annotations as people write them: what a plugin hopes for, and what it does not."""
+    if not keys:
+        return st.just(())
+    values = st.sampled_from(("7", "true", "", "-1", "a", "9" * 30))
+    return st.dictionaries(st.sampled_from(keys), values).map(
+        lambda found: tuple(sorted(found.items()))
     )
 
 
@@ -158,7 +176,7 @@ def tables(draw: st.DrawFn, *, max_nodes: int = 6) -> Nodes:
     return nodes
 
 
-def _empty(draw: st.DrawFn, max_nodes: int) -> Nodes:
+def _empty(draw: st.DrawFn, max_nodes: int, annotations: tuple[str, ...] = ()) -> Nodes:
     nodes = Nodes(ResourceSpace())
     images = st.dictionaries(st.sampled_from(_IMAGES), st.integers(1, 2**31), max_size=2)
     for index in range(draw(st.sampled_from((*range(2, max_nodes + 1), 1, 0)))):
@@ -171,6 +189,7 @@ def _empty(draw: st.DrawFn, max_nodes: int) -> Nodes:
             allocatable=_sorted(draw(_amounts), pods=draw(st.integers(0, 3))),
             images=_sorted(draw(images)),
             features=draw(_some(_FEATURES)),
+            annotations=draw(_annotated(annotations)),
         )
         nodes.put(node)
     return nodes
@@ -211,9 +230,26 @@ class Cluster(NamedTuple):
 
 
 @st.composite
-def clusters(draw: st.DrawFn, *, max_nodes: int = 4) -> Cluster:
-    """Nodes with pods on them."""
-    cluster = Cluster(_empty(draw, max_nodes), Placed())
+def clusters(draw: st.DrawFn, *, max_nodes: int = 4, annotations: tuple[str, ...] = ()) -> Cluster:
+    """Nodes with pods on them, and with some of these annotations."""
+    cluster = Cluster(_empty(draw, max_nodes, annotations), Placed())
     for row, pod in draw(seats(len(cluster.nodes))):
         cluster.place(pod, row)
     return cluster
+
+
+def group_facts(pod: Pod, annotations: tuple[str, ...] = ()) -> st.SearchStrategy[GroupFacts]:
+    """A group that only waits for its turn, with this pod as its one member."""
+    key = GroupKey(pod.key.namespace, "group")
+    return st.builds(
+        lambda notes, solo: GroupFacts(
+            key=key,
+            group=Group(key, annotations=notes),
+            solo=solo,
+            pending=(pod,),
+            total=Floor("", minimum=1, pending=1, bound=0, succeeded=0),
+            members=1,
+        ),
+        _annotated(annotations),
+        st.booleans(),
+    )

@@ -3,6 +3,7 @@
 """check_plugin: the plugin contract as properties, for plugin authors' own tests."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,23 +12,43 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from enbloc.framework import decide
+from enbloc.framework.facts import GroupFacts
 from enbloc.framework.reads import Reads
-from enbloc.framework.status import Status
-from enbloc.framework.strategies import Cluster, clusters, pod_specs, pods, seats, tables
+from enbloc.framework.status import Code, Status
+from enbloc.framework.strategies import (
+    Cluster,
+    clusters,
+    group_facts,
+    pod_specs,
+    pods,
+    seats,
+    tables,
+)
+from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
+from enbloc.model.resources import ResourceSpace
 from enbloc.model.snapshot import Snapshot
 
-__all__ = ["check_plugin", "pod_specs", "pods", "tables"]
+__all__ = ["check_plugin", "pod_specs", "pods", "table", "tables"]
 
 Rows = npt.NDArray[np.int64]
 Change = tuple[int, Pod]
 
 
+def table(*nodes: Node) -> Nodes:
+    """A node table of these nodes in this order, to ask a plugin about in a test of its own."""
+    made = Nodes(ResourceSpace())
+    for node in nodes:
+        made.put(node)
+    return made.snapshot()
+
+
 def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     """Assert what every plugin promises, on random pods and clusters.
 
-    Shape and dtype; the same answer to the same question; no writes into what it was given. For
+    An answer, whatever labels say, and the annotations that it declares; its shape and dtype; the
+    same answer to the same question, about groups as well; no writes into what it was given. For
     one that does not read CLUSTER, the row-wise law:
     `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, for `score` as well. After pods
     came and went, of which it was told if it wants to hear, it answers as one that is made anew.
@@ -35,6 +56,7 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     Raises:
         AssertionError: the law that is broken, with the smallest example found.
     """
+    keys = _annotation_keys(plugin)
 
     @settings(
         max_examples=examples,
@@ -45,7 +67,7 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
         phases=(Phase.generate, Phase.shrink),
         report_multiple_bugs=False,
     )
-    @given(pod=pods(), cluster=clusters(), data=st.data())
+    @given(pod=pods(annotations=keys), cluster=clusters(annotations=keys), data=st.data())
     def holds(pod: Pod, cluster: Cluster, data: Any) -> None:
         size = len(cluster.nodes)
         chosen = data.draw(st.lists(st.integers(0, size - 1), unique=True) if size else st.just([]))
@@ -55,8 +77,15 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
         scorer = _scorer(plugin, pod, facts)
         _check_score(plugin, scorer, pod, facts.nodes, rows)
         _check_changes(plugin, pod, cluster, data.draw(seats(size, "coming")))
+        _check_group_answers(plugin, pod, data.draw(group_facts(pod, keys)))
 
     holds()
+
+
+def _annotation_keys(plugin: object) -> tuple[str, ...]:
+    """A key for each prefix that a plugin declares."""
+    declared = plugin.annotations if isinstance(plugin, decide.ReadsAnnotations) else ()
+    return tuple(f"{prefix}x" if prefix.endswith("/") else prefix for prefix in declared)
 
 
 def _evaluator(plugin: object, pod: Pod, facts: Snapshot) -> decide.Filter | None:
@@ -174,3 +203,31 @@ def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Chan
         assert np.allclose(_asked(scorer, pod, nodes)(), _asked(anew, pod, nodes)()), (
             "after pods that came and went, score answers otherwise than one made anew"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What Permit is asked about."""
+
+    nodes: tuple[tuple[Pod, str], ...]
+    id: str = "plan-1"
+
+
+def _check_group_answers(plugin: object, pod: Pod, facts: GroupFacts) -> None:
+    """What is asked about whole groups is answered in kind, and alike when repeated."""
+    questions: dict[str, Callable[[], object]] = {}
+    if isinstance(plugin, decide.PreEnqueue):
+        questions["pre_enqueue"] = lambda: plugin.pre_enqueue(facts.group, facts)
+    if isinstance(plugin, decide.Permit):
+        plan = _Plan(((pod, "node-0"),))
+        questions["permit"] = lambda: plugin.permit(plan, facts)
+    for name, question in questions.items():
+        answer = question()
+        assert isinstance(answer, Status), f"{name} must give a Status, gave {answer!r}"
+        waits = answer.code is Code.WAIT
+        assert name == "permit" or not waits, f"{name} cannot wait; refuse, and name events"
+        assert answer == question(), f"{name} answers differently when repeated"
+    if isinstance(plugin, decide.QueueSort) and facts.group is not None:
+        key = plugin.sort_key(facts.group, facts)
+        assert isinstance(key, tuple), f"sort_key must give a tuple, gave {key!r}"
+        assert key == plugin.sort_key(facts.group, facts), "sort_key answers differently"
