@@ -96,7 +96,7 @@ def random_settings(dice: Random) -> Settings:
     every = ("cpu", "memory", "ephemeral-storage", GPU, "hugepages-2Mi")
     shapes = (((0, 0), (100, 10)), ((0, 10), (100, 0)), ((20, 3), (50, 9), (80, 1)), ((40, 5),))
     weighed = [(name, dice.choice((1, 3, 100))) for name in dice.sample(every, dice.randint(1, 4))]
-    listed = dice.random() < 0.5
+    listed = dice.random() < 0.7
     return Settings(
         added_required=some(dice, 2, node_term) or None if dice.random() < 0.2 else None,
         added_preferred=some(dice, 2, lambda each: (each.choice((1, 60)), node_term(each))),
@@ -106,7 +106,7 @@ def random_settings(dice: Random) -> Settings:
         fit_resources=tuple(weighed),
         shape=dice.choice(shapes) if strategy == "RequestedToCapacityRatio" else (),
         balanced_resources=tuple(dice.sample(every, dice.randint(1, 4))),
-        hard_pod_affinity_weight=dice.choice((0, 1, 50)),
+        hard_pod_affinity_weight=dice.choice((0, 1, 1, 50)),
         ignore_preferred=dice.random() < 0.3,
         spread_defaults="List" if listed else "System",
         spread_constraints=_listed_constraints(dice) if listed else (),

@@ -93,8 +93,8 @@ def test_a_filter_refuses_the_nodes_that_the_reference_refuses_and_says_why(aske
 
     holds()
     assert seen["cases"] == WORLDS * INCOMING
-    assert seen["refused somewhere"] > 0.07 * seen["cases"]
-    assert seen["refused here and not there"] > 0.06 * seen["cases"]
+    assert seen["refused somewhere"] > 0.05 * seen["cases"]
+    assert seen["refused here and not there"] > 0.04 * seen["cases"]
 
 
 def test_node_affinity_names_the_only_nodes_that_come_into_question() -> None:
@@ -149,4 +149,4 @@ def test_a_score_is_the_reference_s_before_and_after_it_is_normalised(asked: Ask
 
     holds()
     assert seen["cases"] > 0.6 * WORLDS * INCOMING
-    assert seen["varied"] > 0.18 * seen["cases"]
+    assert seen["varied"] > 0.1 * seen["cases"]
