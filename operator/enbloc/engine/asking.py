@@ -9,6 +9,7 @@ import numpy as np
 
 from enbloc.errors import PluginError
 from enbloc.framework import decide
+from enbloc.framework.status import Status
 from enbloc.model.nodes import Mask
 
 T = TypeVar("T")
@@ -27,6 +28,16 @@ def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) 
         raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
 
 
+def asked_status(
+    plugin: str, point: str, question: Callable[..., Status], *arguments: Any
+) -> Status:
+    """As `asked`, where the answer must be a Status."""
+    status: object = asked(plugin, point, question, *arguments)
+    if not isinstance(status, Status):
+        raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
+    return status
+
+
 def checked_mask(plugin: str, mask: object, count: int) -> Mask:
     """A Filter's answer, if it is one bool for each of `count` nodes."""
     if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
@@ -34,7 +45,7 @@ def checked_mask(plugin: str, mask: object, count: int) -> Mask:
     return mask
 
 
-def checked_scores(plugin: str, scores: object, count: int) -> decide.Scores:
+def checked_scores(plugin: str, scores: object, count: int, point: str = "Score") -> decide.Scores:
     """A Score's or NormalizeScore's answer, if it is one finite number for each node."""
     if (
         not isinstance(scores, np.ndarray)
@@ -42,10 +53,10 @@ def checked_scores(plugin: str, scores: object, count: int) -> decide.Scores:
         or scores.shape != (count,)
     ):
         raise PluginError(
-            plugin, "Score", f"expected int64[{count}] or float64[{count}], got {shape_of(scores)}"
+            plugin, point, f"expected int64[{count}] or float64[{count}], got {shape_of(scores)}"
         )
     if scores.dtype == _NUMBERS[1] and not np.isfinite(scores).all():
-        raise PluginError(plugin, "Score", "the scores contain NaN or infinity")
+        raise PluginError(plugin, point, "the scores contain NaN or infinity")
     return scores
 
 

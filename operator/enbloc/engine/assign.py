@@ -169,8 +169,8 @@ def ordered_pass(facts: GroupFacts, tentative: Tentative) -> Outcome:
             outcome.surplus.append((pod, row))
     kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
     outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
-    if outcome.unplaced and not outcome.diagnoses:
-        outcome.note(tentative.diagnosis(outcome.unplaced[0]))
+    for pod in {tentative.key(pod): pod for pod in reversed(outcome.unplaced)}.values():
+        outcome.note(tentative.diagnosis(pod))
     return outcome
 
 
@@ -179,7 +179,7 @@ def _meet(
 ) -> list[Pod]:
     """Place `deficit` of the candidates; give back those that were not tried."""
     wanted = len(outcome.needed) + max(0, deficit)
-    explained: set[int] = set()
+    explained: set[ClassKey] = set()
     for index, pod in enumerate(candidates):
         if len(outcome.needed) >= wanted:
             return list(candidates[index:])
@@ -188,8 +188,9 @@ def _meet(
             outcome.needed.append((pod, row))
             continue
         outcome.unplaced.append(pod)
-        if id(pod.spec) not in explained:
-            explained.add(id(pod.spec))
+        key = tentative.key(pod)
+        if key not in explained:
+            explained.add(key)
             outcome.note(tentative.diagnosis(pod))
         if len(outcome.needed) + len(candidates) - index - 1 < wanted:
             break

@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from enbloc.engine.asking import asked
+from enbloc.engine.asking import asked_status
 from enbloc.engine.assign import Outcome, Tentative, ordered_pass
 from enbloc.engine.explain import short_of, unplaced
 from enbloc.engine.plan import Assignment, Plan, Verdict
@@ -78,7 +78,7 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
     """Ask the PostFilter plugins in order; the first that can help ends it."""
     said: list[str] = []
     for plugin in profile.post_filter:
-        status = asked(
+        status = asked_status(
             plugin.name, "PostFilter", plugin.post_filter, facts, snapshot, plan.diagnosis
         )
         if status.message:

@@ -16,6 +16,7 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from enbloc.engine import events as happened
@@ -26,9 +27,10 @@ from enbloc.engine.consulting import Consultations
 from enbloc.engine.cycle import GANG_PLUGIN, schedule_group
 from enbloc.engine.effects import Decided, Effect, EventType
 from enbloc.engine.events import Cause, Event, Stream
-from enbloc.engine.gate import fingerprint, gate, group_action, own_release
+from enbloc.engine.gate import fingerprint, gate, group_action, helps
 from enbloc.engine.groups import Groups
 from enbloc.engine.members import Members, solo_key
+from enbloc.engine.missing import Missing
 from enbloc.engine.plan import Plan, Verdict
 from enbloc.engine.plans import End, Ending, Plans
 from enbloc.engine.queue import Item, Place, SchedulingQueue
@@ -60,7 +62,8 @@ class Engine:
         self._unsynced = set(Stream)
         self._dirty: dict[GroupKey, None] = {}
         self._happenings: list[Happening] = []
-        self._missing: dict[GroupKey, float] = {}
+        self._missing = Missing(self.settings.missing_grace)
+        self._helps = partial(helps, self._groups)
         self._consultations = Consultations()
         self._reviewed: dict[GroupKey, GroupFacts] = {}
         self._decided: list[Effect] = []
@@ -211,9 +214,12 @@ class Engine:
         if self._unsynced:
             return ()
         self._wake(now)
-        self._review(now)
         for overdue in self._queue.due(now):
-            self._queue.activate(overdue)
+            if overdue.fingerprint is None:  # a plugin failed before it could be tried
+                self._dirty[overdue.key] = None
+            else:
+                self._queue.activate(overdue)
+        self._review(now)
         self._plans.permits(now, lambda key: self._groups.facts(self._groups[key]))
         self._plans.windows()
         item = self._queue.pop()
@@ -240,7 +246,7 @@ class Engine:
         times = (
             self._queue.wakeup(),
             self._plans.deadline(),
-            min(self._missing.values(), default=None),
+            self._missing.deadline(),
         )
         return min((time for time in times if time is not None and time < math.inf), default=None)
 
@@ -261,17 +267,7 @@ class Engine:
             for key in self._queue.wake(happening, now, Profile.wants, self._helps):
                 self._dirty[key] = None
 
-    def _helps(self, item: Item, plugin: str, happening: Happening) -> bool:
-        """Whether an event could help a group that this plugin refused."""
-        profile = item.profile
-        members = self._groups.get(item.key)
-        if profile is None or members is None or own_release(item.key, happening):
-            return False
-        return profile.wants(plugin, happening) and profile.hints(
-            plugin, happening, lambda: self._groups.facts(members)
-        )
-
-    def _activate(self, item: Item, members: Members, facts: GroupFacts) -> None:
+    def _activate(self, item: Item, members: Members, facts: GroupFacts, now: float) -> None:
         """Give a group its place in the order, and let it be tried."""
         item.profile = self._groups.profile(facts)
         plugin = item.profile.queue_sort
@@ -279,8 +275,8 @@ class Engine:
         try:
             item.sort_key = asked(plugin.name, "QueueSort", plugin.sort_key, group, facts)
         except PluginError as error:
-            self._sayings[item.key] = Saying(Reason.SCHEDULER_ERROR, str(error))
-            self._queue.park(item)
+            item.fingerprint = None
+            self._refused(members, facts, now, Saying(Reason.SCHEDULER_ERROR, str(error)))
         else:
             self._queue.activate(item)
 
@@ -312,7 +308,7 @@ class Engine:
         self._queue.drop(key)
         self._consultations.drop(key)
         self._sayings.pop(key, None)
-        self._missing.pop(key, None)
+        self._missing.forget(key)
         self._reporter.forget_group(key)
 
     def _place(self, members: Members, facts: GroupFacts, now: float) -> None:
@@ -320,27 +316,34 @@ class Engine:
         item = self._item(members)
         if self._plans.of(members.key) is not None:
             return
-        saying, plugin = gate(self._groups.profile(facts), members.group, facts)
-        if facts.group is None and facts.pending:
-            self._missing.setdefault(members.key, now + self.settings.missing_grace)
-        elif facts.group is not None:
-            self._missing.pop(members.key, None)
-        if saying is not None:
-            item.profile = self._groups.profile(facts)
-            self._queue.park(item, plugin)
-            item.fingerprint = None
-            self._sayings[members.key] = saying
-            if facts.solo and facts.problem:
-                self._reporter.unplaced(facts, self._groups.profile(facts).name, saying)
-            else:
-                self._reporter.gated(facts, saying)
-        elif not facts.pending:
-            self._queue.park(item)
-            item.fingerprint = None
-        elif item.fingerprint != fingerprint(facts):
+        self._missing.look(facts, now)
+        if not self._kept_out(item, members, facts, now) and (
+            item.fingerprint != fingerprint(facts)
+        ):
             item.fingerprint = fingerprint(facts)
             self._sayings[members.key] = PENDING
-            self._activate(item, members, facts)
+            self._activate(item, members, facts, now)
+
+    def _kept_out(self, item: Item, members: Members, facts: GroupFacts, now: float) -> bool:
+        """Ask whether a group may be tried; if not, it waits for what could change that."""
+        profile = self._groups.profile(facts)
+        saying, plugin = gate(profile, members.group, facts)
+        if saying is None and facts.pending:
+            return False
+        item.profile, item.fingerprint = profile, None
+        self._consultations.drop(item.key)
+        if saying is not None and saying.reason is Reason.SCHEDULER_ERROR and facts.pending:
+            self._refused(members, facts, now, saying)
+            return True
+        self._queue.decided(item)
+        self._queue.park(item, plugin)
+        if saying is not None:
+            self._sayings[members.key] = saying
+            if facts.solo and facts.problem:
+                self._reporter.unplaced(facts, profile.name, saying)
+            else:
+                self._reporter.gated(facts, saying)
+        return True
 
     def _item(self, members: Members) -> Item:
         item = self._queue.get(members.key)
@@ -354,12 +357,16 @@ class Engine:
         members = self._groups[item.key]
         facts = self._reviewed.get(item.key) or self._groups.facts(members)
         profile = self._groups.profile(facts)
+        if self._kept_out(item, members, facts, now):
+            self._tell(members, facts)
+            return
         plan = self._make_plan(members, facts, profile)
         if plan is None:
             return  # extenders are being asked; their answers bring it back
         self._consultations.drop(item.key)
         item.attempts += 1
         item.last_attempt = now
+        item.counted = self._plans.opened
         if plan.verdict is Verdict.PLACED:
             self._queue.placed(item)
             self._plans.open(plan, profile, facts, now)
@@ -486,10 +493,7 @@ class Engine:
         self._reporter.status(members, facts, item, saying, binding)
 
     def _report_missing(self, now: float) -> None:
-        for key, deadline in list(self._missing.items()):
-            if deadline > now:
-                continue
-            self._missing[key] = math.inf  # once is enough
+        for key in self._missing.overdue(now):
             members = self._groups.get(key)
             if members is not None:
                 facts = self._groups.facts(members)

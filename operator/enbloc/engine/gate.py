@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gate: whether a group may be tried, and which changes make that worth another look."""
 
-from enbloc.engine.asking import asked
+from enbloc.engine.asking import asked_status
 from enbloc.engine.conditions import Saying
-from enbloc.engine.members import solo_key
+from enbloc.engine.groups import Groups
+from enbloc.engine.plan import Release
+from enbloc.engine.queue import Item
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, Happening
 from enbloc.framework.profile import Profile
-from enbloc.model.groups import Group, GroupKey
+from enbloc.model.groups import Group
 from enbloc.model.names import Reason
 
 
@@ -23,7 +25,7 @@ def gate(profile: Profile, group: Group | None, facts: GroupFacts) -> tuple[Sayi
     for plugin in profile.pre_enqueue:
         name = plugin.name if facts.quorum else ""
         try:
-            status = asked(plugin.name, "PreEnqueue", plugin.pre_enqueue, group, facts)
+            status = asked_status(plugin.name, "PreEnqueue", plugin.pre_enqueue, group, facts)
         except PluginError as error:
             return Saying(Reason.SCHEDULER_ERROR, str(error)), name
         if not status.ok:
@@ -32,22 +34,32 @@ def gate(profile: Profile, group: Group | None, facts: GroupFacts) -> tuple[Sayi
     return None if facts.quorum else Saying(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
 
 
-def own_release(group: GroupKey, happening: Happening) -> bool:
-    """A member gave up what was reserved for it: that is no room which was not there before."""
-    pod = happening.pod
-    if pod is None or pod.node or happening.action is not Action.DELETE:
+def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool:
+    """Whether an event could help a group that this plugin refused.
+
+    Room that a plan reserved after the group's last decision and gave back unused is none that was
+    not there before: without this rule two groups that Permit refuses would wake each other for
+    ever.
+    """
+    profile = item.profile
+    members = groups.get(item.key)
+    if profile is None or members is None:
         return False
-    return (pod.group or solo_key(pod)) == group
+    if isinstance(happening, Release) and happening.number >= item.counted:
+        return False
+    return profile.wants(plugin, happening) and profile.hints(
+        plugin, happening, lambda: groups.facts(members)
+    )
 
 
-def group_action(old: Group | None, new: Group) -> Action:
-    """What a change of a PodGroup is to those who wait; nothing if it is none to them."""
-    if old is None:
+def group_action(before: Group | None, group: Group) -> Action:
+    """What a change of a PodGroup is to those who wait; nothing that they could hear of = 0."""
+    if before is None:
         return Action.ADD
     action = Action(0)
-    if old.min_member != new.min_member or old.roles != new.roles:
+    if before.min_member != group.min_member or before.roles != group.roles:
         action |= Action.UPDATE_MINIMUM
-    if old.annotations != new.annotations:
+    if before.annotations != group.annotations:
         action |= Action.UPDATE_ANNOTATION
     return action
 

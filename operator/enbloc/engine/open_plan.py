@@ -15,6 +15,7 @@ The members of the deficit are sent first; surplus waits until the watch shows a
 import enum
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from enbloc.engine.events import Cause
 from enbloc.engine.plan import Assignment, Plan
@@ -49,13 +50,20 @@ class OpenPlan:
         seen: the state's foreign_version that the last look (or the plan itself) was made on.
         permitted: Permit has released the group.
         reserved_at: when its room was reserved, engine clock.
+        number: how many plans were opened before it.
         waits: the Permit plugins that asked to wait, and until when.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
     """
 
     def __init__(
-        self, plan: Plan, profile: Profile, facts: GroupFacts, seen: int, reserved_at: float
+        self,
+        plan: Plan,
+        profile: Profile,
+        facts: GroupFacts,
+        seen: int,
+        reserved_at: float,
+        number: int,
     ) -> None:
         self.plan = plan
         self.profile = profile
@@ -63,6 +71,7 @@ class OpenPlan:
         self.seen = seen
         self.permitted = False
         self.reserved_at = reserved_at
+        self.number = number
         self.waits: dict[str, float] = {}
         self.ask_again = False
         self.refusals: list[tuple[Cause, str]] = []
@@ -111,6 +120,12 @@ class OpenPlan:
     def unsent(self) -> list[Assignment]:
         """Members whose Bind was not handed out, needed ones first."""
         return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in _UNSENT]
+
+    def sent_part(self) -> Plan:
+        """The plan without the members whose Bind was not handed out."""
+        unsent = {a.pod.uid for a in self.unsent()}
+        sent = tuple(a for a in self.plan.assignments if a.pod.uid not in unsent)
+        return replace(self.plan, assignments=sent)
 
     @property
     def started(self) -> bool:

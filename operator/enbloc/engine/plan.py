@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from enbloc.framework.hints import Happening
 from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
@@ -30,6 +31,17 @@ class Assignment:
     pod: Pod
     node: str
     needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Happening):
+    """Room that a plan had reserved was given back unused.
+
+    Attributes:
+        number: of the plan, counted from 0 as they are opened.
+    """
+
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from enbloc.engine.asking import asked
+from enbloc.engine.asking import asked, asked_status
 from enbloc.engine.assign import Tentative
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
@@ -66,6 +66,7 @@ class Plans:
 
     Attributes:
         slots: how many more Binds the executor can take.
+        opened: how many plans there have been.
         effects: what is to be done, in order; the engine drains it.
         endings: plans that ended since the engine looked last.
         happenings: room that was given back since then.
@@ -77,6 +78,7 @@ class Plans:
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
         self.slots = 0
+        self.opened = 0
         self.effects: list[Effect] = []
         self.endings: list[Ending] = []
         self.happenings: list[Happening] = []
@@ -90,13 +92,18 @@ class Plans:
         """The open plan of a group."""
         return self._of_group.get(group)
 
-    def ledgers(self, profile: Profile) -> Mapping[str, object]:
-        """Each Reserve plugin's ledger over the open plans, by plugin name."""
+    def ledgers(self, profile: Profile, looked_at: OpenPlan | None = None) -> Mapping[str, object]:
+        """Each Reserve plugin's ledger over the open plans, by plugin name.
+
+        Of a plan that is looked at again only what was sent is in it.
+        """
         ledgers: dict[str, object] = {}
+        plans = [p.sent_part() if p is looked_at else p.plan for p in self._open.values()]
         for plugin in profile.reserve:
             ledger: object = None
-            for open_plan in self._open.values():
-                ledger = asked(plugin.name, "Reserve", plugin.reserve, open_plan.plan, ledger)
+            for plan in plans:
+                if plan.assignments:
+                    ledger = asked(plugin.name, "Reserve", plugin.reserve, plan, ledger)
             ledgers[plugin.name] = ledger
         return ledgers
 
@@ -106,7 +113,8 @@ class Plans:
         """Reserve a plan: from here on its room is taken."""
         seen = self._state.foreign_version
         self._state.assume(plan.id, plan.assignments)
-        open_plan = OpenPlan(plan, profile, facts, seen, now)
+        open_plan = OpenPlan(plan, profile, facts, seen, now, self.opened)
+        self.opened += 1
         self._open[plan.id] = self._of_group[plan.group] = open_plan
         self._ask_permit(open_plan, facts, now)
 
@@ -116,7 +124,7 @@ class Plans:
         waiting: dict[str, float] = {}
         try:
             for plugin in open_plan.profile.permit:
-                status = asked(plugin.name, "Permit", plugin.permit, open_plan.plan, facts)
+                status = asked_status(plugin.name, "Permit", plugin.permit, open_plan.plan, facts)
                 if status.code is Code.WAIT:
                     began = open_plan.waits.get(plugin.name)
                     waiting[plugin.name] = began or now + self._longest(status, facts)
@@ -211,7 +219,7 @@ class Plans:
 
     def _misfits(self, open_plan: OpenPlan) -> list[Assignment]:
         unsent = open_plan.unsent()
-        snapshot = self._state.snapshot(self.ledgers(open_plan.profile))
+        snapshot = self._state.snapshot(self.ledgers(open_plan.profile, open_plan))
         tentative = Tentative(open_plan.profile, snapshot, self._state.rankings)
         rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
         for assignment, row in zip(unsent, rows, strict=True):
@@ -285,7 +293,7 @@ class Plans:
 
     def _lose(self, open_plan: OpenPlan, uid: PodUID) -> None:
         open_plan.move(uid, Stage.LOST)
-        happening = self._state.forget(uid)
+        happening = self._state.forget(uid, open_plan.number)
         if happening:
             self.happenings.append(happening)
 

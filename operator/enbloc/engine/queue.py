@@ -77,6 +77,7 @@ class Item:
 
     Attributes:
         unschedulable, errors: failures in a row of each kind.
+        counted: how many plans had been opened at the last attempt.
         ready_at: no attempt before, unless a hint says so; engine clock.
         sort_key: its place in the order; smaller goes first.
         profile: the profile that decides about it.
@@ -93,6 +94,7 @@ class Item:
     attempts: int = 0
     unschedulable: int = 0
     errors: int = 0
+    counted: int = 0
     last_attempt: float | None = None
     ready_at: float = 0.0
     sort_key: tuple[Any, ...] = ()
@@ -200,6 +202,7 @@ class SchedulingQueue:
                 item = self._item_of(heapq.heappop(heap))
                 if item is not None:
                     self.park(item)
+                    self._deciding.pop(item.key, None)  # it goes to the end
                     item.heard_from = self._first_heard + len(self._heard)
                     self._deciding[item.key] = None
                     return item

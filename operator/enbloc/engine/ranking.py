@@ -71,6 +71,8 @@ class _Score:
     def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
         evaluator = self.evaluator
         if decide.implements(evaluator, decide.ScoreAmong):
+            if not feasible.any():  # it is asked again as soon as there is one
+                return np.zeros(len(nodes), np.int64)
             scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
         else:
             assert decide.implements(evaluator, decide.Score)
@@ -82,10 +84,13 @@ class _Score:
         if self.normalize is None:
             self.part = self.bounded(self.raw, mask) * self.weight
             return
-        feasible = asked(self.name, "NormalizeScore", self.normalize, self.raw[mask])
         self.part = np.zeros(len(mask), dtype=np.int64)
-        self.part[mask] = self.bounded(checked_scores(self.name, feasible, int(mask.sum())))
-        self.part *= self.weight
+        count = int(mask.sum())
+        if not count:  # it need not know how to compare nobody
+            return
+        feasible = asked(self.name, "NormalizeScore", self.normalize, self.raw[mask])
+        scores = checked_scores(self.name, feasible, count, "NormalizeScore")
+        self.part[mask] = self.bounded(scores) * self.weight
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
         seen = scores if mask is None else scores[mask]
@@ -172,7 +177,7 @@ class Ranking:
                     return None
                 continue
             if isinstance(answer, decide.NodeSet):
-                sets[plugin.name] = answer.names
+                sets[plugin.name] = asked(plugin.name, "PreFilter", frozenset, answer.names)
                 answer = answer.then
                 if not frozenset.intersection(*sets.values()):
                     self._refuse_sets(sorted(sets), len(snapshot.nodes))
@@ -408,7 +413,8 @@ class Ranking:
             left &= ~refused
             evaluator = entry.evaluator
             if decide.implements(evaluator, decide.Explain):
-                reasons += asked(entry.name, "Filter", evaluator.explain, self.pod, nodes, refused)
+                why = asked(entry.name, "Filter", evaluator.explain, self.pod, nodes, refused)
+                reasons += asked(entry.name, "Filter", Counter[str], why)
             else:
                 reasons[evaluator.reason] += int(refused.sum())
         return Diagnosis(

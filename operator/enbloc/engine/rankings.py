@@ -14,9 +14,12 @@ A ranking that was told of members which were then not placed is thrown away: no
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, NamedTuple
 
+from enbloc.engine.asking import asked
 from enbloc.engine.ranking import Change, Ranking
+from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels
@@ -103,6 +106,7 @@ class Rankings:
         self._kept: dict[ClassKey, _Kept] = {}
         self._epoch: object = None
         self._numbers: dict[PodSpec, int] = {}
+        self._count = count()
         self._known: dict[int, tuple[PodSpec, int]] = {}
 
     def notice(self, spec: PodSpec) -> None:
@@ -120,7 +124,10 @@ class Rankings:
         labels = pod.labels
         if not self._every_label:
             labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)
-        signatures = tuple(signer.signature(pod) for signer in profile.signers)
+        signatures = tuple(
+            asked(type(signer).__name__, "Sign", _signature, signer, pod)
+            for signer in profile.signers
+        )
         return ClassKey(
             profile.name,
             pod.key.namespace,
@@ -139,7 +146,8 @@ class Rankings:
             self._known.clear()
             self._numbers.clear()
             self._kept.clear()
-        number = self._numbers.setdefault(spec, len(self._numbers))
+        # Never a number twice, even after forgetting: a decision may still use the old ones.
+        number = self._numbers.setdefault(spec, next(self._count))
         self._known[id(spec)] = (spec, number)
         return number
 
@@ -193,3 +201,9 @@ class Rankings:
             assert (fresh.mask == ranking.mask).all(), f"{key}: the mask went stale"
             assert (fresh.totals == ranking.totals).all(), f"{key}: the scores went stale"
             self.give(key, ranking, (), epoch)
+
+
+def _signature(signer: Sign, pod: Pod) -> object:
+    signature = signer.signature(pod)
+    hash(signature)
+    return signature

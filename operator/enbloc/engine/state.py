@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from enbloc.engine import events as happened
-from enbloc.engine.plan import Assignment
+from enbloc.engine.plan import Assignment, Release
 from enbloc.engine.ranking import Change
 from enbloc.engine.rankings import Rankings
 from enbloc.framework.hints import Action, Happening, Resource
@@ -167,6 +167,8 @@ class ClusterState:
             for uid in sorted(self._on[node.name]):
                 self._count(self._seats[uid])
             return [Happening(Resource.NODE, Action.ADD, node=node)]
+        if node.unschedulable:  # to be cordoned helps nobody
+            change &= ~NodeChange.UNSCHEDULABLE
         action = Action(0)
         for flag, meaning in _NODE_ACTIONS.items():
             if flag in change:
@@ -230,13 +232,14 @@ class ClusterState:
             self.assumed[pod.uid] = plan
             self._sit(Seat(assignment.node, pod))
 
-    def forget(self, uid: PodUID) -> Happening | None:
-        """Give back the room of one assumed member; None if it held none."""
+    def forget(self, uid: PodUID, number: int) -> Release | None:
+        """Give back the room of one assumed member of a plan; None if it held none."""
         if self.assumed.pop(uid, None) is None:
             return None
         self._leave(uid)
         pod = self.pods.get(uid)
-        return Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group if pod else None)
+        group = pod.group if pod else None
+        return Release(Resource.POD, Action.DELETE, pod=pod, group=group, number=number)
 
     def seated(self, uid: PodUID) -> Pod | None:
         """A pod as it is counted; None if it has no seat."""
