@@ -126,7 +126,7 @@ weighed = st.fixed_dictionaries({"name": names}, optional={"weight": st.integers
 plain = st.fixed_dictionaries({"name": st.one_of(names, names, names, st.just("*"))})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(weighed, max_size=6), st.lists(plain, max_size=6))
 def test_multi_point_is_merged_alike(
     folder: Path, enabled: list[dict[str, Any]], disabled: list[dict[str, Any]]
@@ -147,16 +147,16 @@ def test_multi_point_is_merged_alike(
     assert arguments(found) == arguments(expected)
 
 
-few = st.lists(weighed, max_size=3)
 points = st.sampled_from(["preFilter", "filter", "score", "reserve", "preEnqueue", "permit"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     points,
     st.lists(weighed, max_size=3),
     st.lists(plain, max_size=2),
-    st.lists(weighed, max_size=2),
+    # Twice at MultiPoint is wrong here even where it reaches no point, there only where it does.
+    st.lists(weighed, max_size=3, unique_by=lambda entry: entry["name"]),
 )
 def test_a_point_is_expanded_alike(
     folder: Path,
