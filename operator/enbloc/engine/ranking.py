@@ -173,7 +173,7 @@ class Ranking:
             answer = asked(plugin.name, "PreFilter", plugin.pre_filter, self.pod, snapshot)
             if isinstance(answer, Status):
                 self._refuse(plugin.name, answer, len(snapshot.nodes))
-                if answer.code is not Code.UNSCHEDULABLE:
+                if answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                     return None
                 continue
             if isinstance(answer, decide.NodeSet):

@@ -103,8 +103,8 @@ class PreFilter(Plugin, Protocol):
         `self` where nothing needs to be computed, None to skip Filter (which holds until a node,
         a namespace or a workload changes, whatever pods come and go), a NodeSet where only nodes
         with certain names come into question, or a refusing Status, which refuses every node with
-        its message: UNSCHEDULABLE lets the other plugins speak, and the last such word counts;
-        UNSCHEDULABLE_AND_UNRESOLVABLE ends it.
+        its message: UNSCHEDULABLE and PENDING let the other plugins speak, and the last such word
+        counts; UNSCHEDULABLE_AND_UNRESOLVABLE ends it.
         """
         ...
 
