@@ -1,0 +1,282 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Law: what is kept across decisions never changes one, whatever happens to the cluster.
+
+After each step the engine itself asserts that every kept ranking says what one made anew says; in
+the end the same events are played to an engine that keeps without looking, and to one that may
+keep nothing.
+"""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from enbloc.config import default_profiles
+from enbloc.engine import Engine, Settings
+from enbloc.engine.effects import Effect
+from enbloc.engine.events import (
+    NamespaceGone,
+    NamespaceSeen,
+    NodeSeen,
+    WorkloadGone,
+    WorkloadSeen,
+)
+from enbloc.framework.decide import Proposal
+from enbloc.framework.profile import Profile
+from enbloc.model.node import Node
+from enbloc.model.pods import HostPort, NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodSpec
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import (
+    Labels,
+    PodAffinity,
+    PodAffinityTerm,
+    Selector,
+    SpreadConstraint,
+)
+from enbloc.model.taints import Effect as TaintEffect
+from enbloc.model.taints import Taint, Toleration, TolerationOperator
+from enbloc.model.workloads import WorkloadKey, equals
+from tests.engine.cluster import Cluster, spec
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+IMAGE = "example.com/app:1"
+TAINT = Taint("maintenance", "yes", TaintEffect.NO_SCHEDULE)
+GPU_TAINT = Taint("gpu", "", TaintEffect.PREFER_NO_SCHEDULE)
+SETTINGS = Settings(validate=True, log=1_000_000)
+
+
+def _app(*values: str) -> Selector:
+    return Selector((Requirement("app", Operator.IN, values),))
+
+
+def _near(key: str, selector: Selector, spaces: Selector | None = None) -> PodAffinityTerm:
+    return PodAffinityTerm(key, selector, namespace_selector=spaces)
+
+
+PROD = Selector((Requirement("env", Operator.IN, ("prod",)),))
+SSD = NodeSelectorTerm((Requirement("disk", Operator.IN, ("ssd",)),))
+CLASSES: tuple[PodSpec, ...] = (
+    spec(),
+    spec(cpu=2),
+    spec(spread=(SpreadConstraint(ZONE, selector=_app("a")),)),
+    spec(spread=(SpreadConstraint(HOST, selector=_app("a", "b"), hard=False),)),
+    spec(spread=(SpreadConstraint(HOST, selector=_app("a"), match_label_keys=("tier",)),)),
+    spec(pod_anti_affinity=PodAffinity((_near(HOST, _app("a")),))),
+    spec(pod_affinity=PodAffinity((_near(ZONE, _app("a")),))),
+    spec(pod_affinity=PodAffinity((), ((50, _near(ZONE, _app("b"), PROD)),))),
+    spec(pod_anti_affinity=PodAffinity((), ((9, _near(HOST, _app("b"))),))),
+    spec(host_ports=(HostPort("0.0.0.0", "TCP", 80),)),
+    spec(images=(IMAGE,)),
+    spec(node_selector=(("disk", "ssd"),)),
+    spec(preferred_node_affinity=((5, SSD),)),
+    spec(tolerations=(Toleration("maintenance", TolerationOperator.EXISTS),)),
+    spec(features=("FeatureA",)),
+)
+LABELS: tuple[Labels, ...] = (
+    (),
+    (("app", "a"),),
+    (("app", "b"),),
+    (("app", "a"), ("tier", "x")),
+    (("tier", "y"),),
+)
+OWNERS = (None, Owner("ReplicaSet", "rs", "1"), Owner("ReplicaSet", "rs2", "2"))
+SPACES = ("ns", "other")
+classes = st.sampled_from(CLASSES)
+labels = st.sampled_from(LABELS)
+
+
+class KeepsNothing:
+    """A ledger, though an empty one, keeps the engine from keeping anything."""
+
+    name: ClassVar[str] = "KeepsNothing"
+
+    def reserve(self, plan: Proposal, ledger: object) -> object:
+        del plan, ledger
+        return None
+
+
+class StreamMachine(RuleBasedStateMachine):
+    """Pods of a few classes come and go while everything around them changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = Cluster(settings=SETTINGS)
+        self.nodes: dict[str, Node] = {}
+        self.counter = 0
+
+    @initialize(count=st.integers(1, 4))
+    def some_nodes(self, count: int) -> None:
+        for _ in range(count):
+            self._add_node("a")
+
+    def _name(self, kind: str) -> str:
+        self.counter += 1
+        return f"{kind}{self.counter}"
+
+    def _add_node(self, zone: str) -> None:
+        name = self._name("n")
+        self._show(
+            Node(
+                name=name,
+                uid=name,
+                labels=((HOST, name), (ZONE, zone)),
+                allocatable=(("cpu", 6000), ("memory", 2**36), ("pods", 20)),
+            )
+        )
+
+    def _show(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self.cluster.tell(NodeSeen(node))
+
+    # ── nodes, namespaces, workloads ─────────────────────────────────────────────────────────
+
+    @precondition(lambda self: len(self.nodes) < 6)
+    @rule(zone=st.sampled_from(["a", "b"]))
+    def a_node_is_added(self, zone: str) -> None:
+        self._add_node(zone)
+
+    @precondition(lambda self: self.nodes)
+    @rule(data=st.data(), with_pods=st.booleans())
+    def a_node_is_lost(self, data: st.DataObject, with_pods: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.nodes)))
+        del self.nodes[name]
+        self.cluster.drop_node(name)
+        if with_pods:
+            for pod in [p for p in self.cluster.pods.values() if p.node == name]:
+                self.cluster.delete(pod.key.name)
+
+    @precondition(lambda self: self.nodes)
+    @rule(
+        data=st.data(),
+        change=st.sampled_from(
+            [
+                {"labels": ((ZONE, "b"), ("disk", "ssd"))},
+                {"labels": ()},
+                {"taints": (TAINT,)},
+                {"taints": (GPU_TAINT,)},
+                {"taints": ()},
+                {"images": ((IMAGE, 2**30),)},
+                {"images": ()},
+                {"unschedulable": True},
+                {"unschedulable": False},
+                {"features": ("FeatureA",)},
+                {"allocatable": (("cpu", 2000), ("memory", 2**36), ("pods", 20))},
+                {"ready": False},
+            ]
+        ),
+    )
+    def a_node_changes(self, data: st.DataObject, change: dict[str, object]) -> None:
+        name = data.draw(st.sampled_from(sorted(self.nodes)))
+        self._show(replace(self.nodes[name], **change))  # type: ignore[arg-type]
+
+    @rule(name=st.sampled_from(SPACES), prod=st.sampled_from([True, False, None]))
+    def a_namespace_changes(self, name: str, prod: bool | None) -> None:
+        if prod is None:
+            self.cluster.tell(NamespaceGone(name))
+        else:
+            self.cluster.tell(NamespaceSeen(name, (("env", "prod"),) if prod else ()))
+
+    @rule(
+        kind=st.sampled_from(["Service", "ReplicaSet"]),
+        space=st.sampled_from(SPACES),
+        selects=st.sampled_from([{"app": "a"}, {"tier": "x"}, {"app": "b"}, None]),
+    )
+    def a_workload_changes(self, kind: str, space: str, selects: dict[str, str] | None) -> None:
+        key = WorkloadKey(kind, space, "rs")
+        if selects is None:
+            self.cluster.tell(WorkloadGone(key))
+        else:
+            self.cluster.tell(WorkloadSeen(key, equals(selects)))
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────
+
+    @rule(
+        kind=classes,
+        labels=labels,
+        space=st.sampled_from(SPACES),
+        owner=st.sampled_from(OWNERS),
+        count=st.integers(1, 4),
+    )
+    def pods_arrive(
+        self, kind: PodSpec, labels: Labels, space: str, owner: Owner | None, count: int
+    ) -> None:
+        for _ in range(count):
+            name = self._name("p")
+            key = PodKey(space, name)
+            self.cluster.pod(name, spec=kind, labels=labels, key=key, owner=owner)
+
+    @rule(kinds=st.lists(classes, min_size=1, max_size=3), labels=labels, extra=st.integers(0, 1))
+    def a_gang_arrives(self, kinds: list[PodSpec], labels: Labels, extra: int) -> None:
+        name = self._name("g")
+        self.cluster.group(name, len(kinds))
+        for kind in (*kinds, *kinds[:extra]):
+            member = self._name(name + "-")
+            self.cluster.pod(member, spec=kind, labels=labels, group=name)
+
+    @precondition(lambda self: self.nodes)
+    @rule(data=st.data(), kind=classes, labels=labels)
+    def a_pod_of_somebody_else_runs(
+        self, data: st.DataObject, kind: PodSpec, labels: Labels
+    ) -> None:
+        node = data.draw(st.sampled_from(sorted(self.nodes)))
+        name = self._name("f")
+        self.cluster.pod(name, node=node, spec=kind, labels=labels, scheduler="other")
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(
+        data=st.data(),
+        how=st.sampled_from(["delete", "succeed", "terminate", "relabel", "shrink", "delete"]),
+        labels=labels,
+    )
+    def something_happens_to_a_pod(self, data: st.DataObject, how: str, labels: Labels) -> None:
+        name = data.draw(st.sampled_from(sorted(self.cluster.pods)))
+        pod: Pod = self.cluster.pods[name]
+        if how == "delete":
+            self.cluster.delete(name)
+        elif how == "succeed" and pod.node:
+            self.cluster.finish(name, Phase.SUCCEEDED)
+        elif how == "terminate":
+            self.cluster.change(name, deleting=True)
+        elif how == "relabel":
+            self.cluster.change(name, labels=labels)
+        elif how == "shrink":
+            self.cluster.change(name, spec=spec())
+
+    @rule(times=st.integers(1, 6), seconds=st.sampled_from([0.0, 0.0, 2.0]))
+    def it_steps(self, times: int, seconds: float) -> None:
+        self.cluster.now += seconds
+        for _ in range(times):
+            self.cluster.step()
+
+    # ── the law ──────────────────────────────────────────────────────────────────────────────
+
+    def teardown(self) -> None:
+        """Engines that keep otherwise, or nothing, decide the same on the same events."""
+        default = default_profiles()["enbloc"]
+        keeps_nothing = Profile(
+            default.name, (*default.plugins, KeepsNothing()), default.weights, default.points
+        )
+        unwatched = replace(SETTINGS, validate=False)
+        assert self._replayed(Engine({"enbloc": default}, unwatched)) == self.cluster.effects
+        assert self._replayed(Engine({"enbloc": keeps_nothing}, unwatched)) == self.cluster.effects
+
+    def _replayed(self, engine: Engine) -> list[Effect]:
+        effects: list[Effect] = []
+        for entry in self.cluster.engine.log:
+            if isinstance(entry, float | int):
+                effects += engine.step(entry)
+            else:
+                engine.apply(entry)
+        return effects
+
+
+StreamMachine.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestStreams = StreamMachine.TestCase
