@@ -66,7 +66,7 @@ async def test_crds_and_examples_of_the_repository_apply(kubectl: Kubectl) -> No
     await kubectl("apply", "-f", str(ROOT / "crds"))
     crd = "crd/podgroups.enbloc.dev"
     await kubectl("wait", "--for=condition=Established", crd, "--timeout=5s")
-    await kubectl("apply", "--recursive", "-f", str(ROOT / "manifests/examples"))
+    await kubectl("apply", "-f", str(ROOT / "manifests/examples"))
 
 
 async def test_small_commands(kubectl: Kubectl) -> None:
