@@ -68,7 +68,7 @@ class Answer:
         table = {node: {"total": total} for node, total in self.scores.total.items()}
         for plugin, scores in self.scores.plugins.items():
             for node, score in scores.items():
-                table[node][plugin] = score
+                table.setdefault(node, {})[plugin] = score
         lines = [
             f"=== {self.name}: {self.difference}",
             f"kube-scheduler: {self.kube}",
