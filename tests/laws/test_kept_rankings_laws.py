@@ -107,7 +107,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.nodes: dict[str, Node] = {}
         self.counter = 0
 
-    @initialize(count=st.integers(1, 4))
+    @initialize(count=st.integers(2, 5))
     def some_nodes(self, count: int) -> None:
         for _ in range(count):
             self._add_node("a")
@@ -198,15 +198,16 @@ class StreamMachine(RuleBasedStateMachine):
         labels=labels,
         space=st.sampled_from(SPACES),
         owner=st.sampled_from(OWNERS),
-        count=st.integers(1, 4),
+        steps=st.lists(st.integers(0, 2), min_size=1, max_size=5),
     )
     def pods_arrive(
-        self, kind: PodSpec, labels: Labels, space: str, owner: Owner | None, count: int
+        self, kind: PodSpec, labels: Labels, space: str, owner: Owner | None, steps: list[int]
     ) -> None:
-        for _ in range(count):
+        for times in steps:
             name = self._name("p")
             key = PodKey(space, name)
             self.cluster.pod(name, spec=kind, labels=labels, key=key, owner=owner)
+            self.it_steps(times, 0.0)
 
     @rule(kinds=st.lists(classes, min_size=1, max_size=3), labels=labels, extra=st.integers(0, 1))
     def a_gang_arrives(self, kinds: list[PodSpec], labels: Labels, extra: int) -> None:
@@ -230,8 +231,11 @@ class StreamMachine(RuleBasedStateMachine):
         data=st.data(),
         how=st.sampled_from(["delete", "succeed", "terminate", "relabel", "shrink", "delete"]),
         labels=labels,
+        steps=st.integers(0, 1),
     )
-    def something_happens_to_a_pod(self, data: st.DataObject, how: str, labels: Labels) -> None:
+    def something_happens_to_a_pod(
+        self, data: st.DataObject, how: str, labels: Labels, steps: int
+    ) -> None:
         name = data.draw(st.sampled_from(sorted(self.cluster.pods)))
         pod: Pod = self.cluster.pods[name]
         if how == "delete":
@@ -244,8 +248,9 @@ class StreamMachine(RuleBasedStateMachine):
             self.cluster.change(name, labels=labels)
         elif how == "shrink":
             self.cluster.change(name, spec=spec())
+        self.it_steps(steps, 2.0)
 
-    @rule(times=st.integers(1, 6), seconds=st.sampled_from([0.0, 0.0, 2.0]))
+    @rule(times=st.integers(1, 6), seconds=st.sampled_from([0.0, 2.0]))
     def it_steps(self, times: int, seconds: float) -> None:
         self.cluster.now += seconds
         for _ in range(times):
