@@ -357,7 +357,7 @@ class Engine:
         members = self._groups[item.key]
         facts = self._reviewed.get(item.key) or self._groups.facts(members)
         profile = self._groups.profile(facts)
-        if self._kept_out(item, members, facts, now):
+        if item.key not in self._reviewed and self._kept_out(item, members, facts, now):
             self._tell(members, facts)
             return
         plan = self._make_plan(members, facts, profile)

@@ -4,11 +4,10 @@
 
 from collections import Counter
 from collections.abc import Container, Mapping
-from dataclasses import replace
 
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import Group, GroupKey, Memory
-from enbloc.model.pods import Phase, Pod, PodUID
+from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.model.receipts import read_receipt
 
 
@@ -168,12 +167,11 @@ class Members:
         """
         group = self.group
         live = [pod for pod in self.pods.values() if pod.live]
-        unbound = [pod for pod in live if not pod.node and pod.uid not in assumed]
-        pending = sorted(
-            (pod for pod in unbound if pod.scheduler in ours and not pod.gated),
-            key=lambda pod: pod.seniority,
-        )
         bound = [pod for pod in live if pod.node]
+        unbound = [pod for pod in live if not pod.node and pod.uid not in assumed]
+        pending = [pod for pod in unbound if pod.scheduler in ours and not pod.gates]
+        pending.sort(key=_seniority)
+        gated = [pod for pod in live if pod.gates]
         succeeded = self.succeeded
         total = Floor(
             role="",
@@ -182,27 +180,25 @@ class Members:
             bound=len(bound),
             succeeded=succeeded.total(),
         )
-        facts = GroupFacts(
+        roles = _floors(group, pending, bound, succeeded) if group and group.roles else ()
+        return GroupFacts(
             key=self.key,
             group=group,
             solo=self.solo,
             pending=tuple(pending),
             total=total,
-            roles=_floors(group, pending, bound, succeeded) if group and group.roles else (),
+            roles=roles,
             members=len(live),
-            gated=sum(pod.gated for pod in live),
+            gated=len(gated),
             foreign=sum(pod.scheduler not in ours for pod in unbound),
-            running=sum(pod.running for pod in live),
+            running=sum(pod.running for pod in bound),
             started=self.started is not None,
             incarnation=self.incarnation,
             priority=self._priority(live, classes),
-            queue_time=self.queue_time or 0.0,
+            queue_time=self._queue_time((total, *roles), live),
             problem=self._problem(live, pending, classes, ours),
-            gates=_gates(live),
+            gates=_gates(gated) if gated else (),
         )
-        if self.queue_time is None:
-            facts = replace(facts, queue_time=self._queue_time(facts, live))
-        return facts
 
     def runs_whole(self, facts: GroupFacts) -> bool:
         """Whether the floor is Running or Succeeded now, of the group and of each role."""
@@ -218,13 +214,17 @@ class Members:
         name = self.group.priority_class if self.group else ""
         return min(lowest, classes[name]) if name in classes else lowest
 
-    def _queue_time(self, facts: GroupFacts, live: list[Pod]) -> float:
+    def _queue_time(self, floors: tuple[Floor, ...], live: list[Pod]) -> float:
         """Creation time of the k-th oldest live member, k = floor − succeeded (gangs.md §2.7)."""
+        if self.queue_time is not None:
+            return self.queue_time
         created = sorted(pod.created for pod in live)
         if not created:
             return self.group.created if self.group else 0.0
-        k = max(1, facts.total.minimum - facts.total.succeeded)
-        if k <= len(created) and facts.quorum:
+        total = floors[0]
+        k = max(1, total.minimum - total.succeeded)
+        complete = self.group is not None and all(floor.quorum for floor in floors)
+        if k <= len(created) and complete:
             self.queue_time = created[k - 1]
         return created[min(k, len(created)) - 1]
 
@@ -269,8 +269,11 @@ def _floors(
     )
 
 
-def _gates(live: list[Pod]) -> tuple[str, ...]:
+def _gates(gated: list[Pod]) -> tuple[str, ...]:
     """The names of the scheduling gates of these pods, each once, of the oldest first."""
-    gated = [pod for pod in live if pod.gates]
-    gated.sort(key=lambda pod: pod.seniority)
-    return tuple(dict.fromkeys(gate for pod in gated for gate in pod.gates))
+    oldest = sorted(gated, key=_seniority)
+    return tuple(dict.fromkeys(gate for pod in oldest for gate in pod.gates))
+
+
+def _seniority(pod: Pod) -> tuple[float, PodKey]:
+    return pod.seniority

@@ -4,7 +4,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -62,15 +62,16 @@ class _Score:
     normalize: decide.Normalize | None
     raw: decide.Scores
     part: npt.NDArray[np.int64]
+    #: Its raw scores depend on which nodes are feasible.
+    among: bool = field(init=False)
 
-    @property
-    def among(self) -> bool:
-        """Its raw scores depend on which nodes are feasible."""
-        return decide.implements(self.evaluator, decide.ScoreAmong)
+    def __post_init__(self) -> None:
+        self.among = decide.implements(self.evaluator, decide.ScoreAmong)
 
     def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
         evaluator = self.evaluator
-        if decide.implements(evaluator, decide.ScoreAmong):
+        if self.among:
+            assert decide.implements(evaluator, decide.ScoreAmong)
             if not feasible.any():  # it is asked again as soon as there is one
                 return np.zeros(len(nodes), np.int64)
             scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
@@ -93,15 +94,18 @@ class _Score:
         self.part[mask] = self.bounded(scores) * self.weight
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
-        seen = scores if mask is None else scores[mask]
-        if len(seen) and (seen.min() < 0 or seen.max() > decide.MAX_NODE_SCORE):
-            wrong = seen[(seen < 0) | (seen > decide.MAX_NODE_SCORE)][0]
-            raise PluginError(
-                self.name,
-                "Score",
-                f"returns an invalid score {wrong}, it should in the range of "
-                f"[0, {decide.MAX_NODE_SCORE}] after normalizing",
-            )
+        """As integers, if those that count (True in `mask`) lie in [0, 100]."""
+        wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
+        if wrong.any():
+            if mask is not None:
+                wrong &= mask
+            for score in scores[wrong]:
+                raise PluginError(
+                    self.name,
+                    "Score",
+                    f"returns an invalid score {score}, it should in the range of "
+                    f"[0, {decide.MAX_NODE_SCORE}] after normalizing",
+                )
         return scores.astype(np.int64, copy=False)
 
 
@@ -120,7 +124,18 @@ class Ranking:
         PluginError: a plugin raised or broke its contract.
     """
 
-    __slots__ = ("_filters", "_mask", "_outside", "_scored", "_scores", "_total", "pod", "refused")
+    __slots__ = (
+        "_filters",
+        "_fixed",
+        "_mask",
+        "_moving",
+        "_outside",
+        "_scored",
+        "_scores",
+        "_total",
+        "pod",
+        "refused",
+    )
 
     def __init__(
         self,
@@ -146,7 +161,9 @@ class Ranking:
         self._scores: list[_Score] = []
         self._outside: tuple[Mask, tuple[str, ...]] | None = None
         self._scored = False
+        self._moving: list[_Filter] = []
         self._mask: Mask = np.zeros(len(nodes), np.bool_)
+        self._fixed = self._mask
         self._total: npt.NDArray[np.int64] = np.full(len(nodes), -1, np.int64)
         evaluators = self._pre_filter(profile, snapshot)
         if evaluators is None:
@@ -277,7 +294,7 @@ class Ranking:
             self._join()
             changed = bool((before != self._mask).any())
         else:
-            changed = self._join_rows(rows, len(part))
+            changed = self._join_rows(rows)
         if not self._scored:
             return not self._mask.any()
         self._rescore(nodes, part, rows, moved, changed=changed)
@@ -331,30 +348,35 @@ class Ranking:
         """Ask for some rows only; True = that makes the other rows' final scores stale."""
         feasible = self._mask[rows]
         values = score.ask(self.pod, part, feasible)
-        if score.normalize is not None and (score.raw[rows] == values).all():
-            return False
-        score.raw = _writable(score.raw)
-        score.raw[rows] = values
         if score.normalize is not None:
+            if (score.raw[rows] == values).all():
+                return False
+            score.raw = _writable(score.raw)
+            score.raw[rows] = values
             return True
         score.part = _writable(score.part)
         score.part[rows] = score.bounded(values, feasible) * score.weight
         return False
 
     def _join(self) -> None:
-        mask = np.ones(len(self._mask), np.bool_)
+        """Join all masks, those apart that stay as they are for as long as the nodes do."""
+        fixed = np.ones(len(self._mask), np.bool_)
         if self._outside is not None:
-            mask &= ~self._outside[0]
+            fixed &= ~self._outside[0]
         for entry in self._filters:
+            if entry.evaluator.reads is Reads.SPEC:
+                fixed &= entry.mask
+        self._moving = [e for e in self._filters if e.evaluator.reads is not Reads.SPEC]
+        self._fixed = fixed
+        mask = fixed.copy()
+        for entry in self._moving:
             mask &= entry.mask
         self._mask = mask
 
-    def _join_rows(self, rows: Rows, count: int) -> bool:
+    def _join_rows(self, rows: Rows) -> bool:
         """Join the masks on some rows; whether any of these is feasible now and was not, or was."""
-        mask = np.ones(count, np.bool_)
-        if self._outside is not None:
-            mask &= ~self._outside[0][rows]
-        for entry in self._filters:
+        mask = self._fixed[rows].copy()
+        for entry in self._moving:
             mask &= entry.mask[rows]
         changed = bool((self._mask[rows] != mask).any())
         self._mask[rows] = mask

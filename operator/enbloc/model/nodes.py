@@ -32,6 +32,7 @@ from enbloc.model.taints import Taint
 __all__ = ["Amounts", "Mask", "Nodes", "Rows"]
 
 Amounts = npt.NDArray[np.int64]
+Lines = npt.NDArray[np.intp]
 
 #: Lines of the pods' matrix before the free room per resource: cpu and memory for scores.
 _NONZERO: Final = 2
@@ -58,6 +59,7 @@ class Nodes:
         "_columns",
         "_columns_claim",
         "_deltas",
+        "_indexes",
         "_rows",
         "_view",
         "images_version",
@@ -80,6 +82,7 @@ class Nodes:
         )
         self._view = self._cells[:, :0]
         self._deltas: dict[int, tuple[PodSpec, Amounts]] = {}
+        self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
@@ -138,6 +141,40 @@ class Nodes:
     def requested(self, resource: str) -> Amounts:
         """int64[N]: what the pods placed on each node request."""
         return self.allocatable(resource) - self.free(resource)
+
+    def allocatables(self, resources: tuple[str, ...]) -> Amounts:
+        """int64[R, N]: as `allocatable`, for several resources at once."""
+        matrix = self._columns.allocatable
+        lines = self._lines(resources, 0, len(matrix))
+        if lines is None:
+            return np.stack([self.allocatable(resource) for resource in resources])
+        if isinstance(self._rows, slice):
+            return matrix[lines, self._rows]
+        return matrix[lines][:, self._rows]
+
+    def frees(self, resources: tuple[str, ...]) -> Amounts:
+        """int64[R, N]: as `free`, for several resources at once."""
+        lines = self._lines(resources, _NONZERO, len(self._view))
+        if lines is None:
+            return np.stack([self.free(resource) for resource in resources])
+        return self._view[lines]
+
+    def _lines(self, resources: tuple[str, ...], first: int, end: int) -> Lines | None:
+        """The lines of a matrix for these resources; None = it lacks one of them."""
+        known = self._indexes.get((resources, first))
+        if known is None:
+            columns = [self.space.find(resource) for resource in resources]
+            lines = [first + column for column in columns if column is not None]
+            if len(lines) < len(columns):
+                return None
+            known = (np.array(lines, np.intp), max(lines, default=-1))
+            self._indexes[(resources, first)] = known
+        return known[0] if known[1] < end else None
+
+    @property
+    def nonzeros(self) -> Amounts:
+        """int64[2, N]: `nonzero_cpu` and `nonzero_memory`."""
+        return self._view[:_NONZERO].copy()
 
     @property
     def nonzero_cpu(self) -> Amounts:
@@ -252,6 +289,7 @@ class Nodes:
         table._cells_claim = claim
         table._view = view
         table._deltas = self._deltas
+        table._indexes = self._indexes
         return table
 
     def _composed(self, rows: Rows) -> Rows:

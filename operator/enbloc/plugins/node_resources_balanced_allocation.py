@@ -20,35 +20,31 @@ _ALWAYS = (CPU, MEMORY, EPHEMERAL_STORAGE)
 #: Two resources have a formula of their own.
 _PAIR = 2
 
-#: float64[2, N]: without and with the pod.
+#: float64[2, N]: without and with the pod; of several resources, float64[R, 2, N].
 Fractions = npt.NDArray[np.float64]
 
 
 class _Balance:
-    """How much better balanced a node is with the pod than without it.
-
-    Attributes:
-        added: for each resource that counts, int64[2, 1]: nothing, then what the pod requests.
-    """
+    """How much better balanced a node is with the pod than without it."""
 
     reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, requests: tuple[tuple[str, int], ...]) -> None:
-        self.added = [(name, np.array([[0], [amount]], np.int64)) for name, amount in requests]
+        self._names = tuple(name for name, _ in requests)
+        # int64[R, 2, 1]: nothing, then what the pod requests
+        self._added = np.array([[[0], [amount]] for _, amount in requests], np.int64)
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         """50 to 100; 75 when the pod leaves the balance as it is."""
         del pod
-        fractions: list[Fractions] = []
-        offers: list[Mask] = []
-        for resource, added in self.added:
-            offered = nodes.allocatable(resource)
-            used = offered - nodes.free(resource) + added
-            fraction = used / np.maximum(offered, 1)
-            fractions.append(np.minimum(fraction, 1.0, out=fraction))
-            offers.append(offered > 0)
-        balance = ((1 - _deviation(fractions, offers)) * MAX_NODE_SCORE).astype(np.int64)
-        return _HALF + (_HALF + balance[1] - balance[0]) // 2
+        offered = nodes.allocatables(self._names)
+        used = (offered - nodes.frees(self._names))[:, None] + self._added
+        fractions = used / np.maximum(offered, 1)[:, None]
+        np.minimum(fractions, 1.0, out=fractions)
+        balance = 1 - _deviation(fractions, offered > 0)
+        balance *= MAX_NODE_SCORE
+        whole = balance.astype(np.int64)
+        return _HALF + (_HALF + whole[1] - whole[0]) // 2
 
 
 @dataclass(frozen=True)
@@ -75,12 +71,12 @@ class NodeResourcesBalancedAllocation:
         return _Balance(counted) if any(amount for _, amount in counted) else None
 
 
-def _deviation(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
-    """The standard deviation over the resources that a node offers; 0 for fewer than two.
+def _deviation(fractions: Fractions, offers: Mask) -> Fractions:
+    """float64[2, N]: the standard deviation over what a node offers; 0 for fewer than two.
 
     Args:
-        fractions: for each resource, without and with the pod, 0 to 1.
-        offers: for each resource, bool[N].
+        fractions: float64[R, 2, N], 0 to 1.
+        offers: bool[R, N].
     """
     if len(fractions) == _PAIR:
         deviation = fractions[0] - fractions[1]
@@ -97,7 +93,7 @@ def _deviation(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
     return np.where(counted == _PAIR, _of_pair(fractions, offers), of_all) * (counted > 1)
 
 
-def _of_pair(fractions: list[Fractions], offers: list[Mask]) -> Fractions:
+def _of_pair(fractions: Fractions, offers: Mask) -> Fractions:
     """Half the difference, where just two resources are offered."""
     highest = np.max([part * offer for part, offer in zip(fractions, offers, strict=True)], axis=0)
     lowest = np.min(

@@ -42,6 +42,29 @@ def scored(spec: PodSpec, resources: tuple[tuple[str, int], ...]) -> tuple[Score
     return tuple(one for one in found if one.request or one.resource in _ALWAYS)
 
 
+class _Fullness:
+    """What each resource that counts offers, and what would be used of it."""
+
+    def __init__(self, scored: tuple[Scored, ...]) -> None:
+        self.names = tuple(one.resource for one in scored)
+        self.weights = np.array([[one.weight] for one in scored], np.int64).reshape(-1, 1)
+        self._requests = np.array([[one.request] for one in scored], np.int64).reshape(-1, 1)
+        self._plain = self.names == (CPU, MEMORY)
+
+    def look(self, nodes: Nodes) -> tuple[Amounts, Amounts]:
+        """int64[R, N] each."""
+        offered = nodes.allocatables(self.names)
+        if self._plain:
+            return offered, nodes.nonzeros + self._requests
+        used = offered - nodes.frees(self.names)
+        for line, name in enumerate(self.names):
+            if name == CPU:
+                used[line] = nodes.nonzero_cpu
+            elif name == MEMORY:
+                used[line] = nodes.nonzero_memory
+        return offered, used + self._requests
+
+
 class FullnessScore:
     """The weighted mean of what each resource scores, over those that the node offers.
 
@@ -51,21 +74,20 @@ class FullnessScore:
     reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, scored: tuple[Scored, ...], share: Share) -> None:
-        self._scored = scored
+        self._fullness = _Fullness(scored)
         self._share = share
-        self._weights = sum(one.weight for one in scored)
+        self._weights = int(self._fullness.weights.sum())
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         """0 to 100, rounded down."""
         del pod
-        total = np.zeros(len(nodes), np.int64)
-        weights: int | Amounts = self._weights
-        for resource, weight, request in self._scored:
-            capacity = nodes.allocatable(resource)
-            total += self._share(capacity, _used(nodes, resource) + request) * weight
-            if not capacity.all():
-                weights = weights - (capacity == 0) * weight
-        return total // np.maximum(weights, 1)
+        offered, used = self._fullness.look(nodes)
+        share = self._share(offered, used)
+        share *= self._fullness.weights
+        total: Amounts = share.sum(axis=0)
+        if offered.all():
+            return total // max(self._weights, 1)
+        return total // np.maximum(((offered > 0) * self._fullness.weights).sum(axis=0), 1)
 
 
 class RatioScore:
@@ -77,21 +99,18 @@ class RatioScore:
     reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, scored: tuple[Scored, ...], shape: tuple[tuple[int, int], ...]) -> None:
-        self._scored = scored
+        self._fullness = _Fullness(scored)
         self._line = broken_line(tuple((percent, high * _SHAPE_SCALE) for percent, high in shape))
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         """0 to 100."""
         del pod
-        total = np.zeros(len(nodes), np.int64)
-        weights = np.zeros(len(nodes), np.int64)
-        for resource, weight, request in self._scored:
-            capacity = nodes.allocatable(resource)
-            percent = most_allocated(capacity, _used(nodes, resource) + request)
-            share = self._line[percent] * (capacity > 0)
-            total += share * weight
-            weights += (share > 0) * weight
-        return (2 * total + weights) // np.maximum(2 * weights, 1)
+        offered, used = self._fullness.look(nodes)
+        share = self._line[most_allocated(offered, used)] * (offered > 0)
+        total = (share * self._fullness.weights).sum(axis=0)
+        weights = ((share > 0) * self._fullness.weights).sum(axis=0)
+        scores: Amounts = (2 * total + weights) // np.maximum(2 * weights, 1)
+        return scores
 
 
 def least_allocated(capacity: Amounts, used: Amounts) -> Amounts:
@@ -108,9 +127,3 @@ def most_allocated(capacity: Amounts, used: Amounts) -> Amounts:
     taken *= MAX_NODE_SCORE
     taken //= np.maximum(capacity, 1)
     return taken
-
-
-def _used(nodes: Nodes, resource: str) -> Amounts:
-    if resource == CPU:
-        return nodes.nonzero_cpu
-    return nodes.nonzero_memory if resource == MEMORY else nodes.requested(resource)
