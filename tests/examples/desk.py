@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Desk: an environment as a plugin author has it, and terminals in which commands run as written.
+
+Nothing comes from the network: the environment borrows the packages of the one that runs the
+tests, and pip builds with the hatchling that is there. For editable installs that would need one
+package more, so they become plain ones.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+from pathlib import Path
+from typing import Final, Self
+
+from tests.hack.processes import Process, wait_until
+
+ROOT: Final = Path(__file__).parent.parent.parent
+#: How long something may take that a reader of the documentation waits for (seconds).
+PATIENCE: Final = 30.0
+
+_PIP: Final = {
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_DEPS": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this as: no isolation
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
+_PLAIN: Final = 'if [ "$1 $2" = "install -e" ]; then set -- "$1" "$(realpath "$3")"; fi\n'
+
+
+class Desk:
+    """Terminals that share a folder and variables, until the context ends.
+
+    Args:
+        path: an empty folder.
+        kubectl: the program; None = a stand-in of ours.
+    """
+
+    def __init__(self, path: Path, kubectl: Path | None = None) -> None:
+        self.path = path
+        self._state = path / "state"
+        self._servers: list[Process] = []
+        environment, programs = path / "environment", path / "programs"
+        venv.create(environment, symlinks=True)
+        python = environment / "bin" / "python"
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        borrowed = environment / "lib" / version / "site-packages" / "borrowed.pth"
+        borrowed.write_text(f"{ROOT / 'operator'}\n{sysconfig.get_path('purelib')}\n")
+        programs.mkdir()
+        shims = {
+            "pip": "-m pip",
+            "pytest": "-m pytest",
+            "enbloc": "-m enbloc.cli",
+            "kubectl": str(ROOT / "tests" / "examples" / "kubectl.py"),
+        }
+        for name, how in shims.items():
+            shim = programs / name
+            shim.write_text(f'#!/bin/sh\n{_PLAIN}exec {python} {how} "$@"\n')
+            shim.chmod(0o755)
+        if kubectl is not None:
+            (programs / "kubectl").unlink()
+            (programs / "kubectl").symlink_to(kubectl)
+        self._environment = {
+            "PATH": f"{programs}:{environment / 'bin'}:{os.environ.get('PATH', os.defpath)}",
+            "HOME": str(path),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            **_PIP,
+        }
+        self.run(f"cd {path}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._servers:
+            self._servers.pop().stop()
+
+    @property
+    def folder(self) -> Path:
+        """Where the terminals are."""
+        return Path(self.run("pwd").strip())
+
+    def run(self, command: str) -> str:
+        """Type a command, which must work; what it prints."""
+        script = (
+            f'if [ -e {self._state} ]; then . {self._state}; cd "$PWD"; fi\n'
+            f"{command}\ncode=$?\nexport -p > {self._state}\nexit $code"
+        )
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}"
+        return done.stdout
+
+    def serve(self, command: str) -> Process:
+        """Type a command that goes on, in a terminal of its own."""
+        script = f'. {self._state}; cd "$PWD"; exec {command}'
+        log = self.path / f"{len(self._servers)}.log"
+        server = Process(command, ["/bin/bash", "-c", script], log, self._environment)
+        self._servers.append(server)
+        server.start()
+        return server
+
+    def sandbox(self, command: str = "enbloc sandbox") -> None:
+        """Start it; return when it can be reached."""
+        server = self.serve(command)
+        file = self.folder / "sandbox.kubeconfig"
+        wait_until("the sandbox is there", file.exists, [server], PATIENCE)
+
+    def shows(self, command: str, *lines: str) -> None:
+        """Type a command until it prints these lines; see `pattern`."""
+        deadline = time.monotonic() + PATIENCE
+        while missing := lacking(self.run(command), lines):
+            logs = "\n".join(server.tail() for server in self._servers)
+            assert time.monotonic() < deadline, f"{command} never printed\n{missing}\n{logs}"
+            for server in self._servers:
+                server.check()
+            time.sleep(0.1)
+
+
+def pattern(line: str) -> re.Pattern[str]:
+    """What a line of the documentation stands for.
+
+    … is anything; blanks are as good as one; ages and addresses are others each time.
+    """
+    text = re.escape(" ".join(line.split())).replace("…", ".*")
+    text = re.sub(r"\b\d+s\b", r"\\d+m?s?", text)
+    return re.compile(re.sub(r"\b\d+(\\\.\d+){3}\b", r"[0-9.]+", text))
+
+
+def lacking(printed: str, lines: tuple[str, ...]) -> str:
+    """Which of these lines are not in what was printed; with that, for the message."""
+    found = [" ".join(line.split()) for line in printed.splitlines()]
+    missing = [line for line in lines if not any(pattern(line).search(each) for each in found)]
+    return "\n".join([*missing, "--- it printed:", printed]) if missing else ""

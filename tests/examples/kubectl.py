@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in for kubectl where there is none: the few commands that the documentation uses.
+
+kubectl apply -f FILE
+kubectl label|annotate KIND NAME|--all KEY=VALUE|KEY- [--overwrite]
+kubectl get KIND [-o wide]
+"""
+
+import json
+import os
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+#: As people write it → where it is.
+PATHS: Final = {
+    "nodes": "/api/v1/nodes",
+    "pods": "/api/v1/namespaces/default/pods",
+    "events": "/api/v1/namespaces/default/events",
+    "podgroups.enbloc.dev": "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups",
+}
+KINDS: Final = {"Pod": "pods", "PodGroup": "podgroups.enbloc.dev"}
+TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
+    """Send a request to the server of $KUBECONFIG; the JSON that it answers."""
+    config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
+    request = urllib.request.Request(
+        config["clusters"][0]["cluster"]["server"] + path,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={name.replace("_", "-"): text for name, text in headers.items()},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+def apply(file: str) -> None:
+    """Create what the file holds."""
+    for document in yaml.safe_load_all(Path(file).read_text()):
+        path = PATHS[KINDS[document["kind"]]]
+        ask("POST", path, document, Content_Type="application/json")
+
+
+def mark(field: str, kind: str, which: str, change: str) -> None:
+    """Set or take away a label or an annotation."""
+    key, _, value = change.removesuffix("-").partition("=")
+    patch = {"metadata": {field: {key: None if change.endswith("-") else value}}}
+    found = ask("GET", PATHS[kind])["items"]
+    names = [item["metadata"]["name"] for item in found] if which == "--all" else [which]
+    for name in names:
+        media = "application/merge-patch+json"
+        ask("PATCH", f"{PATHS[kind]}/{name}", patch, Content_Type=media)
+
+
+def get(kind: str, *, wide: bool) -> None:
+    """Print the table that the server makes."""
+    table = ask("GET", PATHS[kind], Accept=TABLE)
+    columns = table["columnDefinitions"]
+    shown = [index for index, column in enumerate(columns) if wide or not column["priority"]]
+    print(*(columns[index]["name"].upper() for index in shown))
+    for row in table["rows"]:
+        print(*(row["cells"][index] for index in shown))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Do as kubectl does."""
+    match [each for each in arguments if each != "--overwrite"]:
+        case ["apply", "-f", file]:
+            apply(file)
+        case ["label" | "annotate" as verb, kind, which, change]:
+            mark("labels" if verb == "label" else "annotations", kind, which, change)
+        case ["get", kind, *how]:
+            get(kind, wide=how == ["-o", "wide"])
+        case _:
+            raise SystemExit(f"this stand-in knows no kubectl {' '.join(arguments)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

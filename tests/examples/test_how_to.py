@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/how-to/write-a-plugin.md, done as written."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
+
+import aiohttp
+import numpy as np
+import pydantic
+import pytest
+import yaml
+
+import enbloc
+from enbloc.config import configure
+from enbloc.config.documents import Source
+from enbloc.framework import Registry
+from enbloc.framework.points import Point, points_of
+from enbloc.model.names import SCHEDULER_NAME
+from enbloc.plugins import IN_TREE
+from enbloc.testing import check_plugin
+from tests.examples.desk import ROOT, Desk
+
+PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
+BEGIN: Final = "## A filter, from an empty folder\n"
+STORY, REST = PAGE.partition(BEGIN)[2].split("\n## ", 1)
+_BLOCK: Final = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The blocks of a language."""
+    return [body for found, _, body in _BLOCK.findall(text) if found == language]
+
+
+def typed(block: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The commands of a console, each with the lines that it prints."""
+    commands: list[tuple[str, tuple[str, ...]]] = []
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, *printed = part.splitlines()
+        commands.append((command, tuple(printed)))
+    return commands
+
+
+def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:
+    if command == "enbloc sandbox":
+        desk.sandbox(command)
+    elif command.startswith("enbloc run"):
+        desk.serve(command)
+    elif printed:
+        desk.shows(command, *printed)
+    else:
+        desk.run(command)
+
+
+@pytest.mark.timeout(180)
+def test_from_an_empty_folder_the_commands_of_the_page_end_with_a_working_plugin(
+    desk: Desk,
+) -> None:
+    for language, title, body in _BLOCK.findall(STORY):
+        if title:
+            (desk.folder / title).write_text(body)
+            continue
+        assert language == "console", f"nobody does anything with a block of {language}"
+        for command, printed in typed(body):
+            do(desk, command, printed)
+
+
+def configurations() -> list[str]:
+    """The configurations of the scheduler further down, those in chart values as well."""
+    found: list[str] = []
+    for block in blocks(REST, "yaml"):
+        document = yaml.safe_load(block)
+        values = yaml.safe_load((ROOT / "helm/enbloc/values.yaml").read_text("utf-8"))
+        if "scheduler" in document:
+            document = {**values["scheduler"]["config"], **document["scheduler"]["config"]}
+        found.append(yaml.safe_dump(document))
+    return found
+
+
+def defined() -> dict[str, Any]:
+    """The classes of the page below the story, each as the page's last word on it."""
+    space: dict[str, Any] = {
+        **{name: getattr(enbloc, name) for name in enbloc.__all__},
+        "dataclass": dataclass,
+        "Annotated": Annotated,
+        "Any": Any,
+        "ClassVar": ClassVar,
+        "np": np,
+        "pydantic": pydantic,
+        "aiohttp": aiohttp,
+    }
+    known = {*space, "__builtins__"}
+    for block in blocks(REST, "python"):
+        exec(compile(block, "write-a-plugin.md", "exec"), space)
+    return {name: value for name, value in space.items() if name not in known}
+
+
+PLUGINS: Final = {name: each for name, each in defined().items() if hasattr(each, "name")}
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_of_the_page_keeps_the_contract(name: str) -> None:
+    plugin = PLUGINS[name]()
+    assert plugin.name == name
+    assert points_of(plugin)
+    check_plugin(plugin, examples=20)
+
+
+def test_the_plugins_of_the_page_are_at_the_points_that_it_tells_of() -> None:
+    points = {name: set(points_of(make())) for name, make in PLUGINS.items()}
+    assert points == {
+        "Maintenance": {Point.FILTER},
+        "OnePerRack": {Point.PRE_FILTER, Point.FILTER},
+        "Cheapest": {Point.SCORE},
+        "Approval": {Point.PERMIT},
+        "WakeUp": {Point.PRE_BIND},
+        "Quiet": {Point.FILTER, Point.SCORE},
+    }
+
+
+@pytest.mark.parametrize("name", ["maintenance", "cheapest", "approval"])
+def test_the_page_has_the_code_of_the_example(name: str) -> None:
+    path = ROOT / f"manifests/examples/plugins/{name}/{name}.py"
+    example = without_prose(path.read_text("utf-8"))
+    shown = [without_prose(block) for block in blocks(PAGE, "python")]
+    assert any(body(block) in example for block in shown if f"class {name.title()}:" in block)
+
+
+def without_prose(code: str) -> str:
+    """Code without docstrings, and spelt as it is with imported names."""
+    code = re.sub(r'^ *""".*?"""\n+', "", code, flags=re.MULTILINE | re.DOTALL)
+    return code.replace("pydantic.Field", "Field")
+
+
+def body(code: str) -> str:
+    """A plugin from its name on."""
+    return code[code.index("    name: ") :].rstrip()
+
+
+def test_the_configurations_of_the_page_are_valid() -> None:
+    found = configurations()
+    assert len(found) == 2
+    for text in found:
+        configuration = configure([Source("page", text)], Registry({**IN_TREE, **PLUGINS}, ()))
+        [profile] = configuration.profiles.values()
+        assert profile.name == SCHEDULER_NAME
+
+
+def test_the_extension_points_of_the_porting_table_exist() -> None:
+    table = PAGE.partition("## Porting a plugin from Go")[2]
+    for point in Point:
+        method = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", point)
+        ours = "sort_key" if point is Point.QUEUE_SORT else method
+        assert re.search(rf"\b{ours}\b", table), point
