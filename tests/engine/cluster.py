@@ -229,10 +229,12 @@ class Cluster:
         ]
 
 
-def cluster_with(*plugins: Any, weights: dict[str, int] | None = None) -> Cluster:
+def cluster_with(
+    *plugins: Any, weights: dict[str, int] | None = None, settings: Settings | None = None
+) -> Cluster:
     """A cluster whose profile runs the in-tree plugins, then these."""
     in_tree = [factory() for factory in IN_TREE.values()]
     profile = Profile("enbloc", (*in_tree, *plugins), weights or {})
-    cluster = Cluster(profiles={"enbloc": profile})
+    cluster = Cluster(profiles={"enbloc": profile}, settings=settings)
     cluster.nodes("n1 n2", cpu=8)
     return cluster

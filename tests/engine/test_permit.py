@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Permit and what comes after it: waiters, their times, refusals (framework.md §3.6)."""
+
+from typing import ClassVar
+
+import pytest
+
+from enbloc.engine.effects import PreBind
+from enbloc.engine.events import PreBindFailed, PreBound
+from enbloc.framework.act import Api, Target
+from enbloc.framework.decide import Proposal
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Resource
+from enbloc.framework.status import SUCCESS, Code, Status, pending, refuse, wait
+from tests.engine.cluster import Cluster, cluster_with
+
+
+class Answers:
+    """Answers as it is told, one after the other; the last word stays."""
+
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.UPDATE_LABEL),)
+
+    def __init__(self, *answers: Status) -> None:
+        self._answers = list(answers)
+        self.asked = 0
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        del plan, facts
+        self.asked += 1
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+class First(Answers):
+    name: ClassVar[str] = "First"
+
+
+class Second(Answers):
+    name: ClassVar[str] = "Second"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.ADD),)
+
+
+def _relabel(cluster: Cluster, value: str = "yes") -> None:
+    cluster.node("n1", cpu=8, labels=(("label", value),))
+    cluster.settle()
+
+
+def _waiting(*plugins: Answers, timeout: int = 0) -> Cluster:
+    cluster = cluster_with(*plugins)
+    cluster.gang("g", 2)
+    cluster.group("g", 2, timeout=timeout or None)
+    cluster.settle()
+    return cluster
+
+
+def test_the_plugin_whose_time_is_over_first_ends_the_wait_of_all() -> None:
+    cluster = _waiting(First(wait(60)), Second(wait(20)))
+    assert cluster.condition("g")[1:] == (
+        "WaitingOnPermit",
+        "room is reserved; First, Second asked to wait",
+    )
+    cluster.settle(seconds=19)
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    cluster.settle(seconds=1)
+    assert cluster.condition("g")[1:] == (
+        "Unschedulable",
+        "rejected due to timeout after waiting 20s at plugin Second",
+    )
+
+
+def test_every_waiter_must_let_go() -> None:
+    cluster = _waiting(First(wait(60), SUCCESS), Second(wait(60), wait(60), SUCCESS))
+    _relabel(cluster)
+    assert cluster.where() == {}, "the other one waits still"
+    cluster.node("n3")
+    cluster.settle()
+    assert len(cluster.where()) == 2
+
+
+def test_being_asked_again_gives_a_plugin_no_new_time() -> None:
+    cluster = _waiting(First(wait(30)))
+    for value in ("a", "b", "c"):
+        cluster.settle(seconds=9)
+        _relabel(cluster, value)
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    cluster.settle(seconds=4)
+    [event] = cluster.events("GangUnschedulable")
+    assert event.note == "rejected due to timeout after waiting 30s at plugin First"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "own", "seconds"),
+    [
+        pytest.param(0, 40, 40, id="the group's own time where the plugin names none"),
+        pytest.param(100, 40, 40, id="never longer than the group's own"),
+        pytest.param(20, 40, 20, id="the plugin's where that is less"),
+        pytest.param(90_000, 90_000, 900, id="never longer than a quarter of an hour"),
+    ],
+)
+def test_a_wait_lasts_as_long_as_the_least_of_what_is_named(
+    asked_for: int, own: int, seconds: int
+) -> None:
+    cluster = _waiting(First(wait(asked_for)), timeout=own)
+    cluster.settle(seconds=seconds - 1)
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    cluster.settle(seconds=1)
+    assert f"after waiting {seconds}s" in cluster.condition("g")[2]
+
+
+def test_the_first_refusal_ends_it_and_later_plugins_are_not_asked() -> None:
+    second = Second(SUCCESS)
+    cluster = _waiting(First(refuse("no")), second)
+    assert cluster.condition("g")[1:] == ("Unschedulable", "no")
+    assert second.asked == 0
+
+
+def test_a_wait_does_not_keep_the_later_plugins_from_refusing() -> None:
+    cluster = _waiting(First(wait(30)), Second(refuse("no"), SUCCESS))
+    assert cluster.condition("g")[1:] == ("Unschedulable", "no")
+    _relabel(cluster)  # First's event; Second refused
+    assert len(cluster.decisions()) == 1
+    cluster.node("n3")
+    cluster.settle()
+    assert len(cluster.decisions()) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        pytest.param(refuse("no"), "Unschedulable", id="refusal"),
+        pytest.param(pending("no"), "Unschedulable", id="pending"),
+        pytest.param(Status(Code.ERROR, "no"), "SchedulerError", id="error"),
+        pytest.param(Status(Code.SKIP, "no"), "SchedulerError", id="skip is no answer"),
+    ],
+)
+def test_a_plugin_may_change_its_mind_after_waiting(answer: Status, reason: str) -> None:
+    cluster = _waiting(First(wait(30), answer, SUCCESS))
+    _relabel(cluster)
+    if reason == "Unschedulable":  # the event came while the plan was open, so it counts
+        assert len(cluster.where()) == 2
+        return
+    assert cluster.condition("g")[1:] == (reason, "no")
+    cluster.settle(seconds=2)
+    assert len(cluster.where()) == 2
+
+
+def test_a_plugin_that_waits_is_not_asked_about_events_it_did_not_name() -> None:
+    first = First(wait(30))
+    cluster = _waiting(first)
+    cluster.node("n3")
+    cluster.pod("other", node="n1", scheduler="other")
+    cluster.settle()
+    assert first.asked == 1
+
+
+class Prepares:
+    """Prepares nodes, and waits for new ones."""
+
+    name: ClassVar[str] = "Prepares"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.NODE, Action.ADD),)
+
+    async def pre_bind(self, target: Target, api: Api) -> Status:
+        del target, api
+        return SUCCESS
+
+
+def _prepared(cluster: Cluster) -> list[Target]:
+    return [effect.target for effect in cluster.effects if isinstance(effect, PreBind)]
+
+
+def test_a_prebind_that_refuses_waits_for_its_plugin_s_events() -> None:
+    cluster = cluster_with(Prepares())
+    cluster.gang("g", 2)
+    cluster.settle()
+    target = _prepared(cluster)[0]
+    cluster.tell(PreBound(target.plan, target.uid))
+    other = _prepared(cluster)[1]
+    cluster.tell(PreBindFailed(other.plan, other.uid, "no such volume", "Prepares"))
+    cluster.settle(seconds=100)
+    assert cluster.condition("g")[1:] == ("Unschedulable", "no such volume")
+    assert len(_prepared(cluster)) == 2
+    cluster.node("n3")
+    cluster.settle()
+    assert len(_prepared(cluster)) == 4
+
+
+def test_a_prebind_that_fails_waits_for_the_time_only() -> None:
+    cluster = cluster_with(Prepares())
+    cluster.gang("g", 2)
+    cluster.settle()
+    target = _prepared(cluster)[0]
+    cluster.tell(PreBindFailed(target.plan, target.uid, "it broke"))
+    cluster.node("n3")
+    cluster.settle()
+    assert cluster.condition("g")[1:] == ("SchedulerError", "it broke")
+    assert len(_prepared(cluster)) == 2
+    cluster.settle(seconds=2)
+    assert len(_prepared(cluster)) == 4
