@@ -8,6 +8,8 @@ from typing import ClassVar
 
 import pytest
 
+from enbloc.engine import Backoff, Settings
+from enbloc.engine.events import NamespaceSeen
 from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Resource
@@ -146,3 +148,90 @@ def test_a_plugin_at_preenqueue_is_asked_again_after_the_events_that_it_named() 
     cluster.node("n3", labels=(("holiday", "over"),))
     cluster.settle()
     assert len(cluster.where()) == 2
+
+
+@dataclass(frozen=True)
+class Patient(Outside):
+    """Waits for no event at all."""
+
+    name: ClassVar[str] = "Patient"
+    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+
+
+def test_a_plugin_that_names_no_event_is_asked_again_by_the_flush_only() -> None:
+    cluster = cluster_with(Patient(refuse("not yet")))
+    cluster.gang("g", 2)
+    cluster.settle()
+    cluster.node("n3", labels=(("ready", "yes"),))
+    cluster.pod("other", node="n1", scheduler="other")
+    cluster.delete("other")
+    cluster.settle(seconds=299)
+    assert len(cluster.decisions()) == 1
+    cluster.settle(seconds=1)
+    assert len(cluster.where()) == 2
+
+
+class Curious:
+    """Waits for it knows not what."""
+
+    name: ClassVar[str] = "Curious"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Status:
+        del pod, snapshot
+        self.asked += 1
+        return refuse("no")
+
+
+def test_a_plugin_without_events_is_asked_again_after_every_event() -> None:
+    cluster = cluster_with(curious := Curious(), settings=Settings())
+    cluster.gang("g", 2)
+    cluster.settle()
+    happenings: list[Callable[[], object]] = [
+        lambda: cluster.node("n3"),
+        lambda: cluster.pod("other", node="n1", scheduler="other"),
+        lambda: cluster.tell(NamespaceSeen("ns", ())),
+        lambda: cluster.drop_node("n3"),
+    ]
+    for times, happen in enumerate(happenings, start=2):
+        happen()
+        cluster.settle()
+        assert curious.asked == times
+
+
+def test_single_pods_back_off_twice_as_long_each_time_up_to_the_maximum() -> None:
+    cluster = cluster_with(Failing(), settings=Settings(backoff=Backoff(1.0, 10.0)))
+    cluster.pod("p")
+    times: list[float] = []
+    cluster.settle()
+    while cluster.now < 1060:
+        wakeup = cluster.engine.wakeup()
+        assert wakeup is not None
+        times.append(wakeup - cluster.now)
+        cluster.now = wakeup
+        cluster.settle()
+    assert times[:6] == [2.0, 3.0, 5.0, 9.0, 11.0, 11.0], "each to the end of its second"
+
+
+def test_a_maximum_of_nothing_is_no_backoff() -> None:
+    assert Backoff(1.0, 0.0).ends(1000.0, 7) == 1000.0
+    cluster = cluster_with(Outside(refuse("no")), settings=Settings(backoff=Backoff(1.0, 0.0)))
+    cluster.pod("single", priority=1)
+    cluster.settle()
+    cluster.node("n1", labels=(("ready", "yes"),))
+    cluster.pod("busy")
+    cluster.settle()
+    assert cluster.bound_order == ["single", "busy"]
+
+
+def test_pods_that_back_off_until_one_second_are_tried_in_their_order_even_early() -> None:
+    cluster = cluster_with(Outside(refuse("no")))
+    cluster.pod("low")
+    cluster.pod("high", priority=9)
+    cluster.settle()
+    cluster.now += 0.5
+    cluster.node("n1", labels=(("ready", "yes"),))
+    cluster.settle()
+    assert cluster.bound_order == ["high", "low"]

@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which rankings are kept, how far they are brought up to date, and which pods share one."""
+
+from dataclasses import replace
+
+import pytest
+
+from enbloc.config import default_profiles
+from enbloc.engine.ranking import Change, Ranking
+from enbloc.engine.rankings import Journal, Rankings
+from enbloc.framework.profile import Profile
+from enbloc.model.node import Node
+from enbloc.model.nodes import Nodes
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.resources import ResourceSpace
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
+from enbloc.model.snapshot import Snapshot
+from tests.engine.cluster import spec
+
+PROFILE = default_profiles()["enbloc"]
+POD = Pod(PodKey("ns", "p"), PodUID("p"), spec(), scheduler="enbloc", labels=(("app", "a"),))
+
+
+class Tables:
+    """Two nodes, and pods that come and go; what happens is noted in a journal."""
+
+    def __init__(self) -> None:
+        self.nodes, self.placed = Nodes(ResourceSpace()), Placed()
+        for name in ("n1", "n2"):
+            self.nodes.put(Node(name, uid=name, allocatable=(("cpu", 8000), ("pods", 99))))
+        self.rankings = Rankings()
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.nodes.snapshot(), self.placed.snapshot())
+
+    def come(self, name: str, row: int = 0) -> Change:
+        pod = replace(POD, uid=PodUID(name))
+        self.nodes.place(row, pod.spec)
+        self.placed.put(pod, row)
+        change = Change(pod, row)
+        self.rankings.journal.note(change)
+        return change
+
+    def keep(self, epoch: object = 1, pod: Pod = POD, beyond: tuple[Change, ...] = ()) -> Ranking:
+        key = self.rankings.key(pod, PROFILE)
+        self.rankings.take(key, self.snapshot(), epoch)
+        ranking = Ranking(pod, PROFILE, self.snapshot())
+        self.rankings.give(key, ranking, beyond, epoch)
+        return ranking
+
+    def take(self, epoch: object = 1, pod: Pod = POD) -> Ranking | None:
+        return self.rankings.take(self.rankings.key(pod, PROFILE), self.snapshot(), epoch)
+
+
+def test_a_kept_ranking_is_given_once_and_knows_what_came_since() -> None:
+    tables = Tables()
+    ranking = tables.keep()
+    tables.come("x")
+    taken = tables.take()
+    assert taken is ranking
+    assert (taken.totals == Ranking(POD, PROFILE, tables.snapshot()).totals).all()
+    assert tables.take() is None
+
+
+def test_another_epoch_forgets_everything_and_takes_nothing_back() -> None:
+    tables = Tables()
+    ranking = tables.keep(epoch=1)
+    assert tables.take(epoch=2) is None
+    tables.rankings.give(tables.rankings.key(POD, PROFILE), ranking, (), epoch=1)
+    assert tables.take(epoch=2) is None
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_ranking_that_saw_a_plan_is_taken_again_only_if_the_plan_came_true(kept: bool) -> None:
+    tables = Tables()
+    planned = Change(replace(POD, uid=PodUID("x" if kept else "other")), 0)
+    ranking = tables.keep()
+    ranking.catch_up(tables.snapshot().nodes, [planned])
+    tables.take()
+    tables.rankings.give(tables.rankings.key(POD, PROFILE), ranking, [planned], 1)
+    tables.come("x")
+    assert (tables.take() is ranking) == kept
+
+
+def test_a_ranking_that_is_far_behind_is_made_anew() -> None:
+    tables = Tables()
+    tables.keep()
+    for index in range(3):  # more than there are nodes
+        tables.come(f"x{index}")
+    assert tables.take() is None
+
+
+def test_the_ranking_that_was_not_used_for_longest_goes_first() -> None:
+    tables = Tables()
+    pods = [replace(POD, spec=spec(cpu=1 + index)) for index in range(65)]
+    for pod in pods[:64]:
+        tables.keep(pod=pod)
+    again = tables.take(pod=pods[0])
+    assert again is not None
+    tables.rankings.give(tables.rankings.key(pods[0], PROFILE), again, (), 1)
+    tables.keep(pod=pods[64])
+    assert tables.take(pod=pods[1]) is None
+    assert tables.take(pod=pods[0]) is again
+    assert tables.take(pod=pods[2]) is not None
+
+
+def test_a_journal_forgets_what_is_long_ago_and_says_so() -> None:
+    journal = Journal()
+    changes = [Change(POD, row) for row in range(40_000)]
+    for change in changes:
+        journal.note(change)
+    assert journal.end == 40_000
+    assert journal.since(0) is None
+    assert journal.since(39_990) == changes[39_990:]
+    assert journal.since(40_000) == []
+
+
+def test_no_two_classes_ever_have_one_number_however_many_come() -> None:
+    rankings = Rankings()
+    pods = [replace(POD, spec=spec(cpu=1 + index)) for index in range(17_000)]
+    keys = {rankings.key(pod, PROFILE) for pod in pods}
+    assert len(keys) == len(pods)
+    assert rankings.key(pods[-1], PROFILE) in keys
+
+
+def test_equal_specs_are_one_class_though_they_are_two_objects() -> None:
+    rankings = Rankings()
+    other = replace(POD, spec=replace(POD.spec), key=PodKey("ns", "q"), uid=PodUID("q"))
+    assert rankings.key(POD, PROFILE) == rankings.key(other, PROFILE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"key": PodKey("other", "p")}, id="namespace"),
+        pytest.param({"annotations": (("a", "b"),)}, id="annotations"),
+        pytest.param({"spec": spec(cpu=2)}, id="spec"),
+    ],
+)
+def test_what_plugins_may_look_at_tells_pods_apart(change: dict[str, object]) -> None:
+    rankings = Rankings()
+    other = replace(POD, **change)  # type: ignore[arg-type]
+    assert rankings.key(POD, PROFILE) != rankings.key(other, PROFILE)
+
+
+def test_profiles_do_not_share_rankings() -> None:
+    second = Profile("second", PROFILE.plugins)
+    rankings = Rankings()
+    assert rankings.key(POD, PROFILE) != rankings.key(POD, second)
+
+
+SELECTOR = Selector((Requirement("app", Operator.EXISTS, ()),))
+NAMES_A_KEY = [
+    pytest.param(spec(spread=(SpreadConstraint("zone", selector=SELECTOR),)), id="spread"),
+    pytest.param(spec(spread=(SpreadConstraint("zone", match_label_keys=("app",)),)), id="keys"),
+    pytest.param(
+        spec(pod_affinity=PodAffinity((PodAffinityTerm("zone", SELECTOR),))), id="affinity"
+    ),
+    pytest.param(
+        spec(pod_anti_affinity=PodAffinity((), ((1, PodAffinityTerm("zone", SELECTOR)),))),
+        id="anti-affinity",
+    ),
+]
+
+
+@pytest.mark.parametrize("naming", NAMES_A_KEY)
+def test_labels_tell_pods_apart_once_some_selector_names_them(naming: object) -> None:
+    tables = Tables()
+    rankings = tables.rankings
+    other = replace(POD, labels=(("app", "b"), ("unseen", "x")))
+    assert rankings.key(POD, PROFILE) == rankings.key(other, PROFILE)
+    tables.keep()
+    rankings.notice(naming)  # type: ignore[arg-type]
+    assert rankings.key(POD, PROFILE) != rankings.key(other, PROFILE)
+    assert tables.take() is None, "it stood for pods that now differ"
+
+
+def test_a_term_without_a_selector_names_no_label() -> None:
+    rankings = Rankings()
+    rankings.notice(spec(pod_affinity=PodAffinity((PodAffinityTerm("zone"),))))
+    rankings.notice(spec(spread=(SpreadConstraint("zone"),)))
+    assert rankings.selector_keys == set()
+
+
+def test_an_answer_that_went_astray_is_found_by_validation() -> None:
+    tables = Tables()
+    tables.keep()
+    tables.nodes.place(0, spec(cpu=8))  # behind the journal's back
+    with pytest.raises(AssertionError, match="the mask went stale"):
+        tables.rankings.check({"enbloc": PROFILE}, tables.snapshot(), 1)
