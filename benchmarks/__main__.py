@@ -17,6 +17,7 @@ from hack.build_controlplane import BuildError, ensure
 def figures() -> Iterator[Figure]:
     """Every figure, the cheap ones first."""
     yield from engine.plan_gang()
+    yield from engine.streams()
     try:
         ensure(["etcd", "kube-apiserver"])
     except BuildError as missing:

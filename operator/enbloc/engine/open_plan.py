@@ -24,7 +24,7 @@ from enbloc.framework.profile import Profile
 from enbloc.model.pods import PodUID
 
 
-class Stage(enum.Enum):
+class Stage(enum.StrEnum):
     """How far one member has come."""
 
     RESERVED = "reserved"

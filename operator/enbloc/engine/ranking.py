@@ -127,6 +127,7 @@ class Ranking:
     __slots__ = (
         "_filters",
         "_fixed",
+        "_listeners",
         "_mask",
         "_moving",
         "_outside",
@@ -162,6 +163,7 @@ class Ranking:
         self._outside: tuple[Mask, tuple[str, ...]] | None = None
         self._scored = False
         self._moving: list[_Filter] = []
+        self._listeners: dict[int, tuple[str, object]] = {}
         self._mask: Mask = np.zeros(len(nodes), np.bool_)
         self._fixed = self._mask
         self._total: npt.NDArray[np.int64] = np.full(len(nodes), -1, np.int64)
@@ -169,7 +171,7 @@ class Ranking:
         if evaluators is None:
             return
         for name, evaluator in evaluators:
-            _hears(name, evaluator, changes)
+            self._listen(name, evaluator, changes)
             entry = _Filter(name, evaluator, self._mask)
             entry.mask = _writable(entry.ask(pod, nodes))
             self._filters.append(entry)
@@ -235,10 +237,8 @@ class Ranking:
             plugin.name: asked(plugin.name, "PreScore", plugin.pre_score, self.pod, snapshot)
             for plugin in profile.pre_score
         }
-        told = {id(entry.evaluator) for entry in self._filters}
         for plugin, scorer in _scorers(profile, found):
-            if id(scorer) not in told:
-                _hears(plugin.name, scorer, changes)
+            self._listen(plugin.name, scorer, changes)
             parts: tuple[object, ...] = (scorer, plugin)
             normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
             normalize = next((part.normalize for part in normalizers), None)
@@ -247,6 +247,14 @@ class Ranking:
             score.raw = score.ask(self.pod, nodes, self._mask)
             score.weigh(self._mask)
             self._scores.append(score)
+
+    def _listen(
+        self, plugin: str, evaluator: decide.Filter | Scorer, changes: Sequence[Change]
+    ) -> None:
+        """Tell an evaluator, once, what came and left since the snapshot; more will follow."""
+        if evaluator.reads is Reads.CLUSTER and id(evaluator) not in self._listeners:
+            self._listeners[id(evaluator)] = (plugin, evaluator)
+            _hears(plugin, evaluator, changes)
 
     def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
         """Add what somebody outside said of this class."""
@@ -302,17 +310,11 @@ class Ranking:
 
     def _heard(self, changes: Sequence[Change]) -> set[int]:
         """The evaluators, by id, whose whole answer may have changed."""
-        moved: set[int] = set()
-        told: set[int] = set()
-        parts: list[_Filter | _Score] = [*self._filters, *self._scores]
-        for part in parts:
-            evaluator: object = part.evaluator
-            if part.evaluator.reads is not Reads.CLUSTER or id(evaluator) in told:
-                continue
-            told.add(id(evaluator))
-            if _hears(part.name, evaluator, changes):
-                moved.add(id(evaluator))
-        return moved
+        return {
+            id(evaluator)
+            for name, evaluator in self._listeners.values()
+            if _hears(name, evaluator, changes)
+        }
 
     def _rescore(
         self,

@@ -90,12 +90,14 @@ class GroupFacts:
     @property
     def quorum(self) -> bool:
         """May this group be tried: it exists, and every floor has enough members."""
-        return self.group is not None and all(floor.quorum for floor in self.floors)
+        if self.group is None or not self.total.quorum:
+            return False
+        return not self.roles or all(floor.quorum for floor in self.roles)
 
     @property
     def deficit(self) -> bool:
         """Some floor is not held."""
-        return any(floor.deficit for floor in self.floors)
+        return self.total.deficit > 0 or any(floor.deficit for floor in self.roles)
 
     @property
     def held_in_part(self) -> bool:
