@@ -3,6 +3,7 @@
 """docs/how-to/write-a-plugin.md, done as written."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 import enbloc
+from enbloc import Mask, Nodes, Pod, Reads, Scores
 from enbloc.config import configure
 from enbloc.config.documents import Source
 from enbloc.framework import Registry
@@ -20,6 +22,7 @@ from enbloc.framework.points import Point, points_of
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
+from tests.engine.cluster import cluster_with
 from tests.examples.desk import ROOT, Desk
 
 PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
@@ -136,6 +139,40 @@ def without_prose(code: str) -> str:
 def body(code: str) -> str:
     """A plugin from its name on."""
     return code[code.index("    name: ") :].rstrip()
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Fails as the page shows it."""
+
+    name: str
+    filter: Callable[[Pod, Nodes], Mask]
+    score: Callable[[Pod, Nodes], Scores]
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "node(s) were refused"
+
+
+def raising(pod: Pod, nodes: Nodes) -> Mask:
+    del pod, nodes
+    raise ValueError("no such label")
+
+
+def test_a_broken_plugin_says_what_the_page_shows() -> None:
+    well = (lambda _, nodes: nodes.ready, lambda _, nodes: np.zeros(len(nodes)))
+    broken = [
+        Broken("Maintenance", raising, well[1]),
+        Broken("Maintenance", lambda _, nodes: np.zeros(len(nodes), np.int64), well[1]),
+        Broken("Cheapest", well[0], lambda _, nodes: np.full(len(nodes), np.nan)),
+    ]
+    said: list[str] = []
+    for plugin in broken:
+        cluster = cluster_with(plugin)
+        cluster.nodes("n3 n4")
+        cluster.gang("g", 2)
+        cluster.settle()
+        assert cluster.condition("g")[1] == "SchedulerError"
+        said.append(cluster.condition("g")[2])
+    assert said == blocks(REST, "text")[0].splitlines()
 
 
 def test_the_configurations_of_the_page_are_valid() -> None:

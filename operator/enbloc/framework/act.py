@@ -3,7 +3,8 @@
 """Extension points of the binding cycle: what a plugin may do, with a narrow Api in hand.
 
 These run in the shell, one task per member, after the whole group was reserved and permitted.
-All PreBinds of a group finish before its first Bind.
+All PreBinds of a group finish before its first Bind. They may do I/O, and must not block, because
+everything else would wait. Nobody limits their time, so they do it themselves.
 """
 
 from dataclasses import dataclass
@@ -46,7 +47,11 @@ class PreBind(Plugin, Protocol):
     """Prepares the node or the pod (volumes, devices)."""
 
     async def pre_bind(self, target: Target, api: Api) -> Status:
-        """Anything but SUCCESS or SKIP gives the whole group's reservation back."""
+        """Anything but SUCCESS or SKIP gives the whole group's reservation back.
+
+        A refusal has it wait for the plugin's events, an error or an exception for the end of a
+        pause. Cancelled when the plan is given up for another reason, such as a deleted member.
+        """
         ...
 
 
@@ -55,7 +60,11 @@ class Bind(Plugin, Protocol):
     """Binds; the first plugin that does not answer SKIP decides."""
 
     async def bind(self, target: Target, api: Api) -> Status:
-        """SUCCESS, SKIP to decline, or why it was refused."""
+        """SUCCESS, SKIP to decline, or why it was refused.
+
+        `await api.bind(target)` does it. What the API server answered to that wins over what the
+        plugin makes of it.
+        """
         ...
 
 
@@ -64,5 +73,5 @@ class PostBind(Plugin, Protocol):
     """Is told, and cannot object."""
 
     async def post_bind(self, target: Target, api: Api) -> None:
-        """The member is bound."""
+        """The member is bound; an exception is logged."""
         ...

@@ -4,7 +4,8 @@
 
 A plugin is any object with a `name` and some of these methods; the profile discovers them once,
 at start-up. It is its own configuration: a frozen dataclass whose fields are the arguments. It
-gets no handle to anything. What it cannot see it cannot break.
+gets no handle to anything. What it cannot see it cannot break. The names that it needs can be
+imported from `enbloc`; docs/how-to/write-a-plugin.md begins with an empty folder.
 
 Order of one decision (names are kube-scheduler's, methods their snake case)::
 
@@ -22,7 +23,11 @@ A pod that enters `filter` or `score` stands for its class: every pod of its nam
 same `spec`, the same declared annotations, and the same values of all labels that some selector
 in the cluster names.
 
-An exception costs the group one backoff and a message that names plugin and point.
+An answer may be kept and used again for as long as `reads` says: a plugin keeps no state that
+changes it, and writes into nothing that it is given.
+
+An exception, or an answer of another shape or type, costs the group one backoff and a message that
+names plugin and point.
 """
 
 from collections import Counter
@@ -79,6 +84,9 @@ class PreEnqueue(Plugin, Protocol):
     def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
         """A refusal keeps the group out until an event that the plugin names; nothing is planned.
 
+        It is also asked again after every change of the group's own pods. An exception counts as a
+        refusal; to WAIT is not possible here.
+
         `group` is None when members name a PodGroup that does not exist.
         """
         ...
@@ -99,6 +107,10 @@ class PreFilter(Plugin, Protocol):
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Filter | NodeSet | Status | None":
         """Give the object that will filter this pod.
+
+        It is kept across decisions, and hears of each pod that comes or goes if it is `Placed`;
+        it is made anew when a node object, a namespace or a workload changes. So it holds arrays
+        of its own, never `snapshot` or its tables.
 
         `self` where nothing needs to be computed, None to skip Filter (which holds until a node,
         a namespace or a workload changes, whatever pods come and go), a NodeSet where only nodes
@@ -135,7 +147,10 @@ class Filter(Protocol):
     reason: ClassVar[str]
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """A new bool array of length `len(nodes)`; True = feasible."""
+        """A new bool array of length `len(nodes)`; True = feasible.
+
+        Where several filters refuse a node, it is counted under the first one's reason.
+        """
         ...
 
 
@@ -239,7 +254,9 @@ class Permit(Plugin, Protocol):
     def permit(self, plan: "Proposal", facts: GroupFacts) -> Status:
         """SUCCESS releases the group, WAIT holds its reservation, a refusal gives it back.
 
-        Asked again on every event that `events` names, until one of these, or the timeout.
+        Asked again on every event that `events` names, until an answer other than WAIT, or the
+        timeout: the status's own, the group's `scheduleTimeoutSeconds` or 15 minutes, whichever is
+        first. Then the group waits for the plugin's events without holding any room.
         """
         ...
 
@@ -248,7 +265,8 @@ class Permit(Plugin, Protocol):
 class EnqueueExtensions(Protocol):
     """Which events could make this plugin change its mind.
 
-    A plugin without `events` is asked again after every event.
+    A plugin without `events` is asked again after every event. One that names too few leaves groups
+    waiting until everybody is tried again, minutes later.
     """
 
     events: ClassVar[tuple[ClusterEvent, ...]]
