@@ -5,6 +5,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
 import aiohttp
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 import enbloc
-from enbloc import Mask, Nodes, Pod, Reads, Scores
+from enbloc import Mask, Nodes, Pod, Reads
 from enbloc.config import configure
 from enbloc.config.documents import Source
 from enbloc.framework import Registry
@@ -27,6 +28,8 @@ from tests.examples.desk import ROOT, Desk
 
 PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
 BEGIN: Final = "## A filter, from an empty folder\n"
+README: Final = ROOT / "manifests/examples/plugins/README.md"
+HEAD: Final = re.compile(r"^##* (.+)$", re.MULTILINE)
 STORY, REST = PAGE.partition(BEGIN)[2].split("\n## ", 1)
 _BLOCK: Final = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
@@ -146,8 +149,8 @@ class Broken:
     """Fails as the page shows it."""
 
     name: str
-    filter: Callable[[Pod, Nodes], Mask]
-    score: Callable[[Pod, Nodes], Scores]
+    filter: Callable[[Pod, Nodes], Any]
+    score: Callable[[Pod, Nodes], Any]
     reads: ClassVar[Reads] = Reads.SPEC
     reason: ClassVar[str] = "node(s) were refused"
 
@@ -190,3 +193,16 @@ def test_the_extension_points_of_the_porting_table_exist() -> None:
         method = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", point)
         ours = "sort_key" if point is Point.QUEUE_SORT else method
         assert re.search(rf"\b{ours}\b", table), point
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "docs/how-to/write-a-plugin.md", *sorted(README.parent.glob("**/README.md"))],
+    ids=lambda path: path.parent.name,
+)
+def test_what_a_page_links_to_is_there(path: Path) -> None:
+    text = path.read_text("utf-8")
+    heads = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in HEAD.findall(text)}
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+        assert (path.parent / target).exists(), target
+        assert target or anchor in heads, anchor
