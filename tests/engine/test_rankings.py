@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.ranking import Change, Ranking
+from enbloc.engine.parts import Change
+from enbloc.engine.ranking import Ranking
 from enbloc.engine.rankings import Journal, Rankings
 from enbloc.framework.profile import Profile
 from enbloc.model.node import Node

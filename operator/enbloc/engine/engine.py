@@ -214,6 +214,7 @@ class Engine:
         if self._unsynced:
             return ()
         self._wake(now)
+        self._end_plans(now)
         for overdue in self._queue.due(now):
             if overdue.fingerprint is None:  # a plugin failed before it could be tried
                 self._dirty[overdue.key] = None
@@ -442,8 +443,7 @@ class Engine:
     # ── the end of a plan ────────────────────────────────────────────────────────────────────
 
     def _end_plans(self, now: float) -> None:
-        endings = list(self._plans.endings)
-        self._plans.endings.clear()
+        endings, self._plans.endings = self._plans.endings, []
         for ending in endings:
             members = self._groups.get(ending.open_plan.plan.group)
             if members is not None:

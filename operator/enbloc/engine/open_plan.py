@@ -52,6 +52,7 @@ class OpenPlan:
         reserved_at: when its room was reserved, engine clock.
         number: how many plans were opened before it.
         waits: the Permit plugins that asked to wait, and until when.
+        started: a Bind of this plan was handed out; that a stranger bound a member is none.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
     """
@@ -73,6 +74,7 @@ class OpenPlan:
         self.reserved_at = reserved_at
         self.number = number
         self.waits: dict[str, float] = {}
+        self.started = False
         self.ask_again = False
         self.refusals: list[tuple[Cause, str]] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
@@ -126,11 +128,6 @@ class OpenPlan:
         unsent = {a.pod.uid for a in self.unsent()}
         sent = tuple(a for a in self.plan.assignments if a.pod.uid not in unsent)
         return replace(self.plan, assignments=sent)
-
-    @property
-    def started(self) -> bool:
-        """A Bind of this plan was handed out."""
-        return self._sent > 0 or bool(self.refusals)
 
     @property
     def _sent(self) -> int:
@@ -187,6 +184,7 @@ class OpenPlan:
 
     def send(self, assignment: Assignment) -> None:
         """The Bind of a member, the next in order, is handed out."""
+        self.started = True
         self.move(assignment.pod.uid, Stage.SENT)
         while self._next < len(self._order):
             if self._stages[self._order[self._next].pod.uid] in _UNSENT:

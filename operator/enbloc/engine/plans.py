@@ -207,8 +207,11 @@ class Plans:
         try:
             failed = self._misfits(open_plan)
         except PluginError as error:
-            self._forget(open_plan, End.FAILED, str(error))
-            return False
+            if not open_plan.started:
+                self._forget(open_plan, End.FAILED, str(error))
+                return False
+            # What is left is planned again, where the plugin fails again or does not.
+            failed = open_plan.unsent()
         if failed and not open_plan.started:
             self._forget(open_plan, End.LOOK)
             return False
