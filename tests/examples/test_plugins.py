@@ -62,6 +62,15 @@ def test_a_package_passes_its_own_tests(lonely_desk: Desk, name: str) -> None:
     lonely_desk.shows(f"pytest -q {name}", "… passed in …")
 
 
+def test_a_package_that_is_only_on_the_path_is_found_as_in_an_image(lonely_desk: Desk) -> None:
+    package = PLUGINS / "maintenance"
+    check = f"enbloc config check {package}/scheduler.yaml"
+    lonely_desk.shows(f"{check} || true", '… Unknown "Maintenance" …')
+    lonely_desk.run(f"pip wheel --wheel-dir dist {package}")
+    lonely_desk.run("pip install --target plugins dist/maintenance-*.whl")
+    lonely_desk.shows(f"PYTHONPATH=plugins {check}", f"{package}/scheduler.yaml: valid")
+
+
 def test_every_package_is_among_these() -> None:
     found = {path.parent.name for path in PLUGINS.glob("*/pyproject.toml")}
     assert found == {"maintenance", "cheapest", "approval"}
