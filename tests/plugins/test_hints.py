@@ -154,7 +154,7 @@ SMALLER = replace(PLACED, spec=spec(cpu="500m"))
     ("plugin", "event", "member", "woken"),
     [
         pytest.param(NodeResourcesFit(), of_pod(GONE, PLACED), pod(), True, id="room is free"),
-        pytest.param(NodeResourcesFit(), of_pod(GONE, OTHER), pod(), True, id="room that was only planned"),
+        pytest.param(NodeResourcesFit(), of_pod(GONE, OTHER), pod(), True, id="room was planned"),
         pytest.param(
             NodeResourcesFit(), Happening(Resource.POD, GONE), pod(), True, id="nobody knows which"
         ),

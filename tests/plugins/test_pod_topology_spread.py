@@ -4,7 +4,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,63 +12,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import NodeSelectorTerm, Owner, Pod, PodKey, PodSpec
+from enbloc.model.pods import NodeSelectorTerm, Owner, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
-from enbloc.model.workloads import WorkloadKey, Workloads, equals
+from enbloc.model.workloads import WorkloadKey, Workloads
 from enbloc.plugins.pod_topology_spread import PodTopologySpread
 from enbloc.plugins.pod_topology_spread_constraints import HOSTNAME, ZONE
 from enbloc.plugins.pod_topology_spread_filter import SpreadFilter
 from enbloc.plugins.pod_topology_spread_score import SpreadScore
-from tests.worlds import labelled, nodes, pod, seated, waiting
-
-WEB = equals({"app": "web"})
-EVERY_POD = Selector()
-SPREAD = SpreadConstraint("zone", selector=WEB)
-SKEWED = "node(s) didn't match pod topology spread constraints"
-NO_KEY = "node(s) didn't match pod topology spread constraints (missing required label)"
-
-
-def web(*constraints: SpreadConstraint, namespace: str = "default", **facts: Any) -> Pod:
-    """A pod with label app=web."""
-    facts = {"labels": (("app", "web"),), **facts}
-    spec = PodSpec(spread=constraints, **facts.pop("spec", {}))
-    return replace(pod(spec, **facts), key=PodKey(namespace, "pod"))
-
-
-def zones(**of: str | None) -> Nodes:
-    """A table of nodes, each in its zone; None = it has no such label."""
-    return nodes(*(labelled(name, **({"zone": zone} if zone else {})) for name, zone in of.items()))
-
-
-def each(count: int, member: Pod, name: str) -> list[tuple[Pod, str]]:
-    """So many pods like that one on one node."""
-    return [(member, name)] * count
-
-
-def fits(member: Pod, facts: Snapshot, plugin: PodTopologySpread | None = None) -> list[bool]:
-    evaluator = (plugin or PodTopologySpread()).pre_filter(member, facts)
-    assert evaluator is not None
-    return evaluator.filter(member, facts.nodes).tolist()
-
-
-def raw(
-    member: Pod,
-    facts: Snapshot,
-    plugin: PodTopologySpread | None = None,
-    *,
-    feasible: Sequence[bool] | None = None,
-) -> list[int]:
-    evaluator = (plugin or PodTopologySpread()).pre_score(member, facts)
-    assert evaluator is not None
-    mask = np.ones(len(facts.nodes), np.bool_) if feasible is None else np.array(feasible)
-    return evaluator.score_among(member, facts.nodes, mask).tolist()
-
+from tests.plugins.spreading import (
+    EVERY_POD,
+    LISTED,
+    NO_KEY,
+    SKEWED,
+    SPREAD,
+    WEB,
+    each,
+    fits,
+    raw,
+    web,
+    zones,
+)
+from tests.worlds import labelled, nodes, seated
 
 # ── DoNotSchedule ────────────────────────────────────────────────────────────────────────────
 
@@ -292,9 +260,6 @@ def service(selector: Selector = WEB) -> Workloads:
     return workloads
 
 
-LISTED = PodTopologySpread("List", (SpreadConstraint("zone"),))
-
-
 def test_listed_defaults_spread_what_a_service_selects() -> None:
     facts = seated(zones(a="1", b="2"), (web(), "a"), workloads=service())
 
@@ -494,106 +459,3 @@ def test_telling_of_pods_that_come_and_go_equals_counting_anew(
             if not tell(other, "abcde".index(name)):
                 assert answer(told, first) == old
         assert answer(told, first) == answer(anew, final)
-
-
-# ── events ───────────────────────────────────────────────────────────────────────────────────
-
-
-def woken(member: Pod, event: Happening, plugin: PodTopologySpread | None = None) -> bool:
-    """Whether the event is worth another try of a group of that one pod."""
-    plugin = plugin or PodTopologySpread()
-    assert any(event.matches(pattern) for pattern in plugin.events), "nobody would ask"
-    return plugin.hint(event, waiting(member)) is Hint.QUEUE
-
-
-def arrival(other: Pod) -> Happening:
-    return Happening(Resource.POD, Action.ADD, pod=other)
-
-
-SEATED = web(node="n")
-OTHER = web(node="n", labels=(("app", "db"),))
-RENAMED = Happening(Resource.POD, Action.UPDATE_LABEL, pod=OTHER, old_pod=SEATED)
-
-
-@pytest.mark.parametrize(
-    ("event", "expected"),
-    [
-        pytest.param(arrival(SEATED), True, id="a counted pod is placed: the minimum may rise"),
-        pytest.param(arrival(web()), False, id="a pod waits as well"),
-        pytest.param(arrival(OTHER), False, id="a pod that does not count is placed"),
-        pytest.param(arrival(web(node="n", namespace="x")), False, id="in another namespace"),
-        pytest.param(
-            Happening(Resource.POD, Action.DELETE, pod=SEATED), True, id="a counted pod leaves"
-        ),
-        pytest.param(
-            Happening(Resource.POD, Action.DELETE, pod=replace(SEATED, deleting=True)),
-            True,
-            id="a counted pod leaves that was terminating",
-        ),
-        pytest.param(
-            Happening(Resource.POD, Action.DELETE, pod=web()),
-            True,
-            id="one that was assumed leaves",
-        ),
-        pytest.param(
-            Happening(Resource.POD, Action.DELETE, pod=OTHER), False, id="somebody else leaves"
-        ),
-        pytest.param(Happening(Resource.POD, Action.DELETE), True, id="who is unknown"),
-        pytest.param(RENAMED, True, id="a label makes it count no more"),
-        pytest.param(replace(RENAMED, old_pod=OTHER), False, id="a label that does not matter"),
-        pytest.param(replace(RENAMED, old_pod=None), True, id="what it was is unknown"),
-    ],
-)
-def test_a_pod_wakes_whom_it_could_help(event: Happening, *, expected: bool) -> None:
-    assert woken(web(SPREAD), event) is expected
-
-
-def moved(before: Node | None, after: Node | None) -> Happening:
-    action = Action.UPDATE_LABEL | Action.UPDATE_TAINT if before else Action.ADD
-    return Happening(Resource.NODE, action, node=after, old_node=before)
-
-
-BARE, IN_ZONE = labelled("n"), labelled("n", zone="1")
-TAINTED = replace(IN_ZONE, taints=(Taint("t"),))
-SSD = labelled("n", zone="1", disk="ssd")
-HONOURING = replace(SPREAD, honour_taints=True)
-
-
-@pytest.mark.parametrize(
-    ("member", "event", "expected"),
-    [
-        pytest.param(web(SPREAD), moved(None, IN_ZONE), True, id="a node in a zone"),
-        pytest.param(web(SPREAD), moved(None, BARE), False, id="a node in no zone"),
-        pytest.param(
-            web(SPREAD),
-            Happening(Resource.NODE, Action.DELETE, node=IN_ZONE),
-            True,
-            id="one leaves",
-        ),
-        pytest.param(
-            web(SPREAD), Happening(Resource.NODE, Action.DELETE), True, id="which is unknown"
-        ),
-        pytest.param(web(SPREAD), moved(BARE, IN_ZONE), True, id="a zone appears"),
-        pytest.param(web(SPREAD), moved(IN_ZONE, BARE), True, id="a zone disappears"),
-        pytest.param(web(SPREAD), moved(IN_ZONE, labelled("n", zone="2")), True, id="it moves"),
-        pytest.param(web(SPREAD), moved(BARE, labelled("n", x="1")), False, id="still in no zone"),
-        pytest.param(web(SPREAD), moved(IN_ZONE, SSD), False, id="a label that does not matter"),
-        pytest.param(
-            web(SPREAD, spec={"node_selector": (("disk", "ssd"),)}),
-            moved(IN_ZONE, SSD),
-            True,
-            id="a label that the pod selects nodes by",
-        ),
-        pytest.param(web(SPREAD), moved(TAINTED, IN_ZONE), False, id="a taint nobody honours"),
-        pytest.param(web(HONOURING), moved(TAINTED, IN_ZONE), True, id="a taint that is honoured"),
-    ],
-)
-def test_a_node_wakes_whom_it_could_help(member: Pod, event: Happening, *, expected: bool) -> None:
-    assert woken(member, event) is expected
-
-
-def test_what_defaults_select_is_not_known_to_a_hint() -> None:
-    assert woken(web(), arrival(OTHER), LISTED)
-    assert not woken(web(), arrival(web(node="n", namespace="x")), LISTED)
-    assert woken(web(), moved(None, IN_ZONE), LISTED)
-    assert not woken(web(), moved(None, BARE), LISTED)

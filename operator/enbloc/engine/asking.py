@@ -29,10 +29,10 @@ def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) 
 
 
 def asked_status(
-    plugin: str, point: str, question: Callable[..., Status], *arguments: Any
+    plugin: str, point: str, question: Callable[..., object], *arguments: Any
 ) -> Status:
     """As `asked`, where the answer must be a Status."""
-    status: object = asked(plugin, point, question, *arguments)
+    status = asked(plugin, point, question, *arguments)
     if not isinstance(status, Status):
         raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
     return status

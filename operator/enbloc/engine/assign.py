@@ -5,7 +5,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from enbloc.engine.ranking import Change, Opinion, Ranking
+from enbloc.engine.parts import Change, Opinion
+from enbloc.engine.ranking import Ranking
 from enbloc.engine.rankings import ClassKey, Rankings
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from enbloc.engine.assign import Tentative
 from enbloc.engine.effects import Ask
 from enbloc.engine.events import Answer
-from enbloc.engine.ranking import Opinion
+from enbloc.engine.parts import Opinion
 from enbloc.engine.rankings import ClassKey
 from enbloc.errors import PluginError
 from enbloc.framework.decide import Scores

@@ -4,13 +4,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.asking import asked, checked_mask, checked_scores, shape_of
+from enbloc.engine.asking import asked, shape_of
+from enbloc.engine.parts import Change, FilterPart, Opinion, ScorePart, Scorer, hears
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.profile import Profile
@@ -19,94 +19,6 @@ from enbloc.framework.status import Code, Diagnosis, Status
 from enbloc.model.nodes import Mask, Nodes, Rows
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-
-Scorer = decide.Score | decide.ScoreAmong
-
-
-class Change(NamedTuple):
-    """A pod came to a row of the node table, or left it."""
-
-    pod: Pod
-    row: int
-    left: bool = False
-
-
-class Opinion(NamedTuple):
-    """A filter and scorer that somebody outside gave for one class and one decision."""
-
-    name: str
-    evaluator: "OutsideEvaluator"
-    weight: int
-
-
-class OutsideEvaluator(decide.Filter, decide.Score, Protocol):
-    """What an opinion is made of."""
-
-
-@dataclass(slots=True)
-class _Filter:
-    name: str
-    evaluator: decide.Filter
-    mask: Mask
-
-    def ask(self, pod: Pod, nodes: Nodes) -> Mask:
-        mask = asked(self.name, "Filter", self.evaluator.filter, pod, nodes)
-        return checked_mask(self.name, mask, len(nodes))
-
-
-@dataclass(slots=True)
-class _Score:
-    name: str
-    evaluator: Scorer
-    weight: int
-    normalize: decide.Normalize | None
-    raw: decide.Scores
-    part: npt.NDArray[np.int64]
-    #: Its raw scores depend on which nodes are feasible.
-    among: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.among = decide.implements(self.evaluator, decide.ScoreAmong)
-
-    def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
-        evaluator = self.evaluator
-        if self.among:
-            assert decide.implements(evaluator, decide.ScoreAmong)
-            if not feasible.any():  # it is asked again as soon as there is one
-                return np.zeros(len(nodes), np.int64)
-            scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
-        else:
-            assert decide.implements(evaluator, decide.Score)
-            scores = asked(self.name, "Score", evaluator.score, pod, nodes)
-        return checked_scores(self.name, scores, len(nodes))
-
-    def weigh(self, mask: Mask) -> None:
-        """Compute the weighted part from the raw scores, normalised over the feasible rows."""
-        if self.normalize is None:
-            self.part = self.bounded(self.raw, mask) * self.weight
-            return
-        self.part = np.zeros(len(mask), dtype=np.int64)
-        count = int(mask.sum())
-        if not count:  # it need not know how to compare nobody
-            return
-        feasible = asked(self.name, "NormalizeScore", self.normalize, self.raw[mask])
-        scores = checked_scores(self.name, feasible, count, "NormalizeScore")
-        self.part[mask] = self.bounded(scores) * self.weight
-
-    def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
-        """As integers, if those that count (True in `mask`) lie in [0, 100]."""
-        wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
-        if wrong.any():
-            if mask is not None:
-                wrong &= mask
-            for score in scores[wrong]:
-                raise PluginError(
-                    self.name,
-                    "Score",
-                    f"returns an invalid score {score}, it should in the range of "
-                    f"[0, {decide.MAX_NODE_SCORE}] after normalizing",
-                )
-        return scores.astype(np.int64, copy=False)
 
 
 class Ranking:
@@ -158,11 +70,11 @@ class Ranking:
         nodes = snapshot.nodes if nodes is None else nodes
         self.pod = pod
         self.refused: Diagnosis | None = None
-        self._filters: list[_Filter] = []
-        self._scores: list[_Score] = []
+        self._filters: list[FilterPart] = []
+        self._scores: list[ScorePart] = []
         self._outside: tuple[Mask, tuple[str, ...]] | None = None
         self._scored = False
-        self._moving: list[_Filter] = []
+        self._moving: list[FilterPart] = []
         self._listeners: dict[int, tuple[str, object]] = {}
         self._mask: Mask = np.zeros(len(nodes), np.bool_)
         self._fixed = self._mask
@@ -172,7 +84,7 @@ class Ranking:
             return
         for name, evaluator in evaluators:
             self._listen(name, evaluator, changes)
-            entry = _Filter(name, evaluator, self._mask)
+            entry = FilterPart(name, evaluator, self._mask)
             entry.mask = _writable(entry.ask(pod, nodes))
             self._filters.append(entry)
         self._join()
@@ -243,7 +155,7 @@ class Ranking:
             normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
             normalize = next((part.normalize for part in normalizers), None)
             empty = np.zeros(0, dtype=np.int64)
-            score = _Score(plugin.name, scorer, profile.weight(plugin), normalize, empty, empty)
+            score = ScorePart(plugin.name, scorer, profile.weight(plugin), normalize, empty, empty)
             score.raw = score.ask(self.pod, nodes, self._mask)
             score.weigh(self._mask)
             self._scores.append(score)
@@ -254,12 +166,12 @@ class Ranking:
         """Tell an evaluator, once, what came and left since the snapshot; more will follow."""
         if evaluator.reads is Reads.CLUSTER and id(evaluator) not in self._listeners:
             self._listeners[id(evaluator)] = (plugin, evaluator)
-            _hears(plugin, evaluator, changes)
+            hears(plugin, evaluator, changes)
 
     def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
         """Add what somebody outside said of this class."""
         for name, evaluator, _ in opinions:
-            entry = _Filter(name, evaluator, self._mask)
+            entry = FilterPart(name, evaluator, self._mask)
             entry.mask = _writable(entry.ask(self.pod, nodes))
             self._filters.append(entry)
         self._join()
@@ -267,7 +179,7 @@ class Ranking:
             return
         for name, evaluator, weight in opinions:
             empty = np.zeros(0, dtype=np.int64)
-            score = _Score(name, evaluator, weight, None, empty, empty)
+            score = ScorePart(name, evaluator, weight, None, empty, empty)
             score.raw = score.ask(self.pod, nodes, self._mask)
             self._scores.append(score)
         for score in self._scores:
@@ -313,7 +225,7 @@ class Ranking:
         return {
             id(evaluator)
             for name, evaluator in self._listeners.values()
-            if _hears(name, evaluator, changes)
+            if hears(name, evaluator, changes)
         }
 
     def _rescore(
@@ -346,7 +258,7 @@ class Ranking:
         total[~self._mask[rows]] = -1
         self._total[rows] = total
 
-    def _rescore_rows(self, score: _Score, part: Nodes, rows: Rows) -> bool:
+    def _rescore_rows(self, score: ScorePart, part: Nodes, rows: Rows) -> bool:
         """Ask for some rows only; True = that makes the other rows' final scores stale."""
         feasible = self._mask[rows]
         values = score.ask(self.pod, part, feasible)
@@ -446,17 +358,6 @@ class Ranking:
             reasons=tuple(sorted(reasons.items())),
             plugins=frozenset(plugins),
         )
-
-
-def _hears(plugin: str, evaluator: object, changes: Sequence[Change]) -> bool:
-    """Tell an evaluator who came and left; False = it says that this makes no difference."""
-    if not decide.implements(evaluator, decide.Placed):
-        return True
-    matters = False
-    for pod, row, left in changes:
-        question = evaluator.removed if left else evaluator.placed
-        matters |= asked(plugin, "Filter", question, pod, row) is not False
-    return matters
 
 
 def _rows(changes: Sequence[Change]) -> Rows:

@@ -18,7 +18,8 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from enbloc.engine.asking import asked
-from enbloc.engine.ranking import Change, Ranking
+from enbloc.engine.parts import Change
+from enbloc.engine.ranking import Ranking
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
 from enbloc.model.pods import Pod, PodSpec

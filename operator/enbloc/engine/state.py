@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from enbloc.engine import events as happened
+from enbloc.engine.parts import Change
 from enbloc.engine.plan import Assignment, Release
-from enbloc.engine.ranking import Change
 from enbloc.engine.rankings import Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
