@@ -13,7 +13,7 @@ from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.status import SUCCESS, Code, Status, pending, refuse, wait
-from tests.engine.cluster import Cluster, cluster_with
+from tests.engine.cluster import Cluster, cluster_with, spec
 
 
 class Answers:
@@ -57,7 +57,7 @@ def test_the_plugin_whose_time_is_over_first_ends_the_wait_of_all() -> None:
     cluster = _waiting(First(wait(60)), Second(wait(20)))
     assert cluster.condition("g")[1:] == (
         "WaitingOnPermit",
-        "room is reserved; First, Second asked to wait",
+        "room is reserved; First asked to wait, Second asked to wait",
     )
     cluster.settle(seconds=19)
     assert cluster.condition("g")[1] == "WaitingOnPermit"
@@ -196,3 +196,55 @@ def test_a_prebind_that_fails_waits_for_the_time_only() -> None:
     assert len(_prepared(cluster)) == 2
     cluster.settle(seconds=2)
     assert len(_prepared(cluster)) == 4
+
+
+def test_what_a_plugin_waits_for_is_told_and_told_anew_when_another_lets_go() -> None:
+    cluster = _waiting(First(wait(60, "a licence")), Second(wait(60), SUCCESS))
+    note = cluster.condition("g")[2]
+    assert note == "room is reserved; First asked to wait (a licence), Second asked to wait"
+    cluster.node("n9", cpu=1)
+    cluster.settle()
+    assert cluster.condition("g")[2] == "room is reserved; First asked to wait (a licence)"
+
+
+def test_no_sequence_of_waits_holds_room_for_more_than_fifteen_minutes() -> None:
+    cluster = _waiting(First(wait(900), SUCCESS, wait(900)), Second(wait(900)), timeout=3600)
+    for number, second in enumerate((400, 800)):
+        cluster.settle(seconds=400)
+        _relabel(cluster, str(second + number))
+    cluster.settle(seconds=99)
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    cluster.settle(seconds=2)
+    assert "rejected due to timeout" in cluster.condition("g")[2]
+
+
+class Counting(Answers):
+    name: ClassVar[str] = "Counting"
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        assert len(facts.pending) == len(plan.nodes)
+        return super().permit(plan, facts)
+
+
+def test_a_plugin_that_is_asked_again_sees_the_members_that_it_is_asked_about() -> None:
+    cluster = _waiting(Counting(wait(60), SUCCESS))
+    _relabel(cluster)
+    assert len(cluster.where()) == 2
+
+
+@pytest.mark.parametrize("timeout", [None, float("nan"), "60"])
+def test_a_timeout_that_is_no_number_costs_one_pause(timeout: object) -> None:
+    cluster = _waiting(First(Status(Code.WAIT, "", timeout)))  # type: ignore[arg-type]
+    assert cluster.condition("g")[1] == "SchedulerError"
+    assert 'plugin "First" failed at Permit' in cluster.condition("g")[2]
+
+
+def test_events_during_a_wait_do_not_give_the_room_back_to_whom_held_it_in_vain() -> None:
+    cluster = cluster_with(First(wait(20)))
+    cluster.gang("high", 2, priority=9, spec=spec(cpu=8))
+    cluster.settle()
+    cluster.gang("low", 2, spec=spec(cpu=8), scheduler="enbloc")
+    cluster.settle()
+    _relabel(cluster)
+    cluster.settle(seconds=20)
+    assert cluster.condition("low")[1] == "WaitingOnPermit", "the other had its turn"

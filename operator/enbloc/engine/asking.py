@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asking a plugin: what it raises, and what breaks its contract, becomes one PluginError."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -35,6 +36,9 @@ def asked_status(
     status = asked(plugin, point, question, *arguments)
     if not isinstance(status, Status):
         raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
+    timeout: object = status.timeout
+    if not isinstance(timeout, int | float) or math.isnan(timeout):
+        raise PluginError(plugin, point, f"expected a timeout in seconds, got {timeout!r}")
     return status
 
 

@@ -221,7 +221,8 @@ class Engine:
             else:
                 self._queue.activate(overdue)
         self._review(now)
-        self._plans.permits(now, lambda key: self._groups.facts(self._groups[key]))
+        for key in self._plans.permits(now, lambda key: self._groups.facts(self._groups[key])):
+            self._dirty[key] = None
         self._plans.windows()
         item = self._queue.pop()
         if item is not None:
@@ -244,11 +245,7 @@ class Engine:
             return None
         if self._dirty or self._happenings or self._plans.news:
             return 0.0
-        times = (
-            self._queue.wakeup(),
-            self._plans.deadline(),
-            self._missing.deadline(),
-        )
+        times = (self._queue.wakeup(), self._plans.deadline(), self._missing.deadline())
         return min((time for time in times if time is not None and time < math.inf), default=None)
 
     def _drain(self) -> list[Effect]:
@@ -274,7 +271,8 @@ class Engine:
         plugin = item.profile.queue_sort
         group = members.group or Group(members.key)
         try:
-            item.sort_key = asked(plugin.name, "QueueSort", plugin.sort_key, group, facts)
+            key = asked(plugin.name, "QueueSort", plugin.sort_key, group, facts)
+            item.sort_key = asked(plugin.name, "QueueSort", self._queue.ordered, key)
         except PluginError as error:
             item.fingerprint = None
             self._refused(members, facts, now, Saying(Reason.SCHEDULER_ERROR, str(error)))
@@ -487,8 +485,8 @@ class Engine:
         saying = self._sayings.get(members.key, PENDING)
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:
-            names = ", ".join(sorted(open_plan.waits))
-            saying = Saying(Reason.WAITING_ON_PERMIT, f"room is reserved; {names} asked to wait")
+            note = f"room is reserved; {open_plan.waiting()}"
+            saying = Saying(Reason.WAITING_ON_PERMIT, note)
         binding = open_plan.size if open_plan is not None and open_plan.permitted else 0
         self._reporter.status(members, facts, item, saying, binding)
 

@@ -16,6 +16,7 @@ import enum
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from enbloc.engine.events import Cause
 from enbloc.engine.plan import Assignment, Plan
@@ -39,6 +40,18 @@ class Stage(enum.StrEnum):
 _UNSENT = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
 
 
+class Wait(NamedTuple):
+    """A Permit plugin's wish to wait.
+
+    Attributes:
+        deadline: when it is over, engine clock.
+        message: what for, in the plugin's words; "" = it did not say.
+    """
+
+    deadline: float
+    message: str
+
+
 class OpenPlan:
     """One reserved plan.
 
@@ -51,7 +64,7 @@ class OpenPlan:
         permitted: Permit has released the group.
         reserved_at: when its room was reserved, engine clock.
         number: how many plans were opened before it.
-        waits: the Permit plugins that asked to wait, and until when.
+        waits: the Permit plugins that asked to wait.
         started: a Bind of this plan was handed out; that a stranger bound a member is none.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
@@ -73,7 +86,7 @@ class OpenPlan:
         self.permitted = False
         self.reserved_at = reserved_at
         self.number = number
-        self.waits: dict[str, float] = {}
+        self.waits: dict[str, Wait] = {}
         self.started = False
         self.ask_again = False
         self.refusals: list[tuple[Cause, str]] = []
@@ -100,6 +113,13 @@ class OpenPlan:
     def uids(self) -> Iterable[PodUID]:
         """Its members."""
         return self._stages.keys()
+
+    def waiting(self) -> str:
+        """Which plugins the group waits for at Permit, and what for."""
+        return ", ".join(
+            f"{name} asked to wait" + (f" ({wait.message})" if wait.message else "")
+            for name, wait in sorted(self.waits.items())
+        )
 
     def assignment(self, uid: PodUID) -> Assignment | None:
         """The assignment of a member of this plan."""

@@ -3,14 +3,14 @@
 """Plans: every open plan, from its reservation to the last settled member (gangs.md §3)."""
 
 import enum
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from enbloc.engine.asking import asked, asked_status
 from enbloc.engine.assign import Tentative
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
-from enbloc.engine.open_plan import OpenPlan, Stage
+from enbloc.engine.open_plan import OpenPlan, Stage, Wait
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import ClusterState
 from enbloc.errors import PluginError
@@ -121,13 +121,17 @@ class Plans:
     def _ask_permit(self, open_plan: OpenPlan, facts: GroupFacts, now: float) -> None:
         """Ask every Permit plugin; each that waits has a time of its own (framework.md §3.6)."""
         open_plan.ask_again = False
-        waiting: dict[str, float] = {}
+        waiting: dict[str, Wait] = {}
         try:
             for plugin in open_plan.profile.permit:
                 status = asked_status(plugin.name, "Permit", plugin.permit, open_plan.plan, facts)
                 if status.code is Code.WAIT:
-                    began = open_plan.waits.get(plugin.name)
-                    waiting[plugin.name] = began or now + self._longest(status, facts)
+                    begun = open_plan.waits.get(plugin.name)
+                    latest = open_plan.reserved_at + LONGEST_PERMIT_SECONDS
+                    deadline = min(now + self._longest(status, facts), latest)
+                    waiting[plugin.name] = Wait(
+                        begun.deadline if begun else deadline, status.message
+                    )
                 elif not status.ok:
                     self._forget(open_plan, End.REJECTED, status.message, plugin.name, status)
                     return
@@ -161,25 +165,37 @@ class Plans:
             if any(wants(name, happening) for name in open_plan.waits):
                 open_plan.ask_again = not open_plan.permitted
 
-    def permits(self, now: float, facts_of: Callable[[GroupKey], GroupFacts]) -> None:
-        """Ask the waiting plugins again where something happened; end waits that are over."""
+    def permits(self, now: float, facts_of: Callable[[GroupKey], GroupFacts]) -> Sequence[GroupKey]:
+        """Ask the waiting plugins again where something happened; end waits that are over.
+
+        Returns:
+            Groups that wait for other plugins now than before.
+        """
+        changed: list[GroupKey] = []
         for open_plan in list(self._open.values()):
             if open_plan.permitted:
                 continue
             if open_plan.ask_again:
-                self._ask_permit(open_plan, facts_of(open_plan.plan.group), now)
+                before = open_plan.waiting()
+                facts = facts_of(open_plan.plan.group)
+                # Reserved members are pending to nobody but the plugin that is asked about them.
+                facts = replace(facts, pending=open_plan.facts.pending)
+                self._ask_permit(open_plan, facts, now)
+                if before != open_plan.waiting():
+                    changed.append(open_plan.plan.group)
             if open_plan.id not in self._open or open_plan.permitted:
                 continue
-            over = [name for name, deadline in open_plan.waits.items() if deadline <= now]
+            over = [name for name, wait in open_plan.waits.items() if wait.deadline <= now]
             if over:
                 waited = f"{now - open_plan.reserved_at:g}s"
                 text = f"rejected due to timeout after waiting {waited} at plugin {over[0]}"
                 self._forget(open_plan, End.REJECTED, text, over[0])
+        return changed
 
     def deadline(self) -> float | None:
         """When the next wait at Permit is over."""
-        deadlines = (time for p in self._open.values() for time in p.waits.values())
-        return min(deadlines, default=None)
+        waits = (wait for each in self._open.values() for wait in each.waits.values())
+        return min((wait.deadline for wait in waits), default=None)
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 

@@ -179,6 +179,19 @@ class SchedulingQueue:
         self._move(item, Place.ACTIVE)
         heapq.heappush(self._active, _Entry(item.sort_key, item.ticket, item.key))
 
+    def ordered(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The key, if it can be compared with those that are there.
+
+        Raises:
+            TypeError: it cannot, or is no tuple.
+        """
+        if not isinstance(key, tuple):
+            raise TypeError(f"a sort key is a tuple, not {type(key).__name__}")
+        for heap in (self._active, self._early):
+            if heap:
+                _ = key < heap[0].key[-len(key) :]
+        return key
+
     def back_off(self, item: Item) -> None:
         """Try this group again once its pause is over, or sooner if nothing else is to be done.
 
@@ -254,7 +267,7 @@ class SchedulingQueue:
         if not item.rejectors:
             self.back_off(item)
         elif helpers:
-            self._requeue(item, now, helpers)
+            self._requeue(item, now, helpers, patient=True)
         else:
             item.place = Place.WAITING
             for name in item.rejectors:
@@ -322,12 +335,17 @@ class SchedulingQueue:
                 if answers[profile.name]:
                     yield item, name
 
-    def _requeue(self, item: Item, now: float, helpers: Iterable[str]) -> None:
+    def _requeue(
+        self, item: Item, now: float, helpers: Iterable[str], *, patient: bool = False
+    ) -> None:
         """A group of two or more is tried at once; a group of one waits out its backoff.
 
-        Unless the plugin that can be helped was waiting for somebody outside.
+        So does everyone after an event that came during the attempt (`patient`): who holds room at
+        Permit while events keep coming would else take it again before others had a turn. Nobody
+        waits where the plugin that can be helped was waiting for somebody outside.
         """
-        if item.solo and item.ready_at > now and not item.pending.intersection(helpers):
+        waits = (item.solo or patient) and item.ready_at > now
+        if waits and not item.pending.intersection(helpers):
             self.back_off(item)
         else:
             self.activate(item)

@@ -126,8 +126,7 @@ class Rankings:
         if not self._every_label:
             labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)
         signatures = tuple(
-            asked(type(signer).__name__, "Sign", _signature, signer, pod)
-            for signer in profile.signers
+            asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers
         )
         return ClassKey(
             profile.name,

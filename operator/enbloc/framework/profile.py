@@ -44,7 +44,7 @@ class Profile:
     pre_bind: tuple[act.PreBind, ...] = field(init=False)
     bind: tuple[act.Bind, ...] = field(init=False)
     post_bind: tuple[act.PostBind, ...] = field(init=False)
-    signers: tuple[decide.Sign, ...] = field(init=False)
+    signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
     _by_name: dict[str, decide.Plugin] = field(init=False, repr=False)
 
@@ -69,7 +69,11 @@ class Profile:
         }
         found: dict[str, object] = {_snake(point): plugins for point, plugins in asked.items()}
         found["queue_sort"] = sorts[0]
-        found["signers"] = tuple(p for p in self.plugins if decide.implements(p, decide.Sign))
+        found["signers"] = tuple(
+            (name, plugin)
+            for name, plugin in by_name.items()
+            if decide.implements(plugin, decide.Sign)
+        )
         found["annotations"] = tuple(sorted(prefixes))
         found["_by_name"] = by_name
         for name, value in found.items():
