@@ -60,9 +60,8 @@ def test_a_kept_ranking_is_given_once_and_knows_what_came_since() -> None:
     tables = Tables()
     ranking = tables.keep()
     tables.come("x")
-    taken = tables.take()
-    assert taken is ranking
-    assert (taken.totals == Ranking(POD, PROFILE, tables.snapshot()).totals).all()
+    assert tables.take() is ranking
+    assert (ranking.totals == Ranking(POD, PROFILE, tables.snapshot()).totals).all()
     assert tables.take() is None
 
 

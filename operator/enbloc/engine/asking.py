@@ -36,10 +36,13 @@ def asked_status(
     status = asked(plugin, point, question, *arguments)
     if not isinstance(status, Status):
         raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
-    timeout: object = status.timeout
-    if not isinstance(timeout, int | float) or math.isnan(timeout):
-        raise PluginError(plugin, point, f"expected a timeout in seconds, got {timeout!r}")
+    if not _is_number(status.timeout):
+        raise PluginError(plugin, point, f"expected a timeout in seconds, got {status.timeout!r}")
     return status
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value)
 
 
 def checked_mask(plugin: str, mask: object, count: int) -> Mask:

@@ -179,7 +179,7 @@ class SchedulingQueue:
         self._move(item, Place.ACTIVE)
         heapq.heappush(self._active, _Entry(item.sort_key, item.ticket, item.key))
 
-    def ordered(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    def ordered(self, key: object) -> tuple[Any, ...]:
         """The key, if it can be compared with those that are there.
 
         Raises:
