@@ -177,8 +177,27 @@ def stream(kind: str, nodes: int, pods: int = 300) -> Iterator[Figure]:
     yield f"engine/further-{kind}-pod-on-{nodes}-nodes", statistics.median(times[1:]) * 1e6
 
 
+def group_of(kind: str, nodes: int, size: int = 256) -> Iterator[Figure]:
+    """One group of alike pods through the same profile: what each of its members costs."""
+    engine = populated(nodes)
+    key = GroupKey("b", kind)
+    engine.apply(GroupSeen(Group(key, kind, min_member=size)))
+    for index in range(size):
+        labels = (("app", "web"), ("index", f"{kind}-{index}"))
+        name = f"{kind}-{index}"
+        pod = Pod(PodKey("b", name), PodUID(name), KINDS[kind], "enbloc", group=key, labels=labels)
+        engine.apply(PodSeen(pod))
+    started = time.perf_counter()
+    effects = engine.step(1000.0)
+    took = time.perf_counter() - started
+    assert sum(isinstance(effect, Bind) for effect in effects) == size
+    gc.unfreeze()
+    yield f"engine/member-of-{kind}-group-on-{nodes}-nodes", took / size * 1e6
+
+
 def streams() -> Iterator[Figure]:
-    """Every kind of pod on a middling and on a large cluster."""
+    """Every kind of pod on a middling and on a large cluster, one by one and as a group."""
     for nodes in (1000, 5000):
         for kind in KINDS:
             yield from stream(kind, nodes)
+            yield from group_of(kind, nodes)
