@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -100,3 +100,43 @@ def counts(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
     if pod.deleting or pod.key.namespace != namespace or constraint.selector is None:
         return False
     return constraint.selector.matches(dict(pod.labels))
+
+
+class Table(Protocol):
+    """One constraint's pods, by domain.
+
+    Attributes:
+        constraint: whose pods.
+        codes: intp[N], the domain of each node.
+        counted: bool[N], nodes whose pods count.
+        counts: int64[D], by domain.
+    """
+
+    constraint: SpreadConstraint
+    codes: npt.NDArray[np.intp]
+    counted: Mask
+    counts: npt.NDArray[np.int64]
+
+
+class Counting:
+    """Keeps the counts of its tables right as pods come and go."""
+
+    def __init__(self, namespace: str, tables: Sequence[Table]) -> None:
+        self._namespace = namespace
+        self._told = tables
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that came."""
+        return self._count(pod, row, 1)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Count a pod that left no more."""
+        return self._count(pod, row, -1)
+
+    def _count(self, pod: Pod, row: int, sign: int) -> bool:
+        changed = False
+        for table in self._told:
+            if table.counted[row] and counts(table.constraint, self._namespace, pod):
+                table.counts[table.codes[row]] += sign
+                changed = True
+        return changed

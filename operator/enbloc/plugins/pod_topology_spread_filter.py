@@ -14,13 +14,19 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.pod_topology_spread_constraints import counted, counts, keys_present, rows_of
+from enbloc.plugins.pod_topology_spread_constraints import (
+    Counting,
+    counted,
+    counts,
+    keys_present,
+    rows_of,
+)
 
 SKEWED: Final = "node(s) didn't match pod topology spread constraints"
 NO_KEY: Final = f"{SKEWED} (missing required label)"
 
 
-class SpreadFilter:
+class SpreadFilter(Counting):
     """Counts per domain, kept up as pods come and go. Source: framework.md §9.11."""
 
     reads: ClassVar[Reads] = Reads.CLUSTER
@@ -30,8 +36,8 @@ class SpreadFilter:
         self, pod: Pod, constraints: Sequence[SpreadConstraint], snapshot: Snapshot
     ) -> None:
         complete = keys_present(constraints, snapshot.nodes)
-        self._namespace = pod.key.namespace
         self._tables = [_Table(each, pod, snapshot, complete) for each in constraints]
+        super().__init__(pod.key.namespace, self._tables)
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Every constraint's skew stays within its bound; a node without its key is refused."""
@@ -54,22 +60,6 @@ class SpreadFilter:
                     reasons[reason] += int(rows.sum())
                     left &= ~rows
         return reasons
-
-    def placed(self, pod: Pod, row: int) -> bool:
-        """Count a pod that came."""
-        return self._count(pod, row, 1)
-
-    def removed(self, pod: Pod, row: int) -> bool:
-        """Count a pod that left no more."""
-        return self._count(pod, row, -1)
-
-    def _count(self, pod: Pod, row: int, sign: int) -> bool:
-        changed = False
-        for table in self._tables:
-            if table.counted[row] and counts(table.constraint, self._namespace, pod):
-                table.counts[table.codes[row]] += sign
-                changed = True
-        return changed
 
 
 class _Table:

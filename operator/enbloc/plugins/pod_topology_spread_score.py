@@ -17,8 +17,8 @@ from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.pod_topology_spread_constraints import (
     HOSTNAME,
+    Counting,
     counted,
-    counts,
     keys_present,
     rows_of,
 )
@@ -27,7 +27,7 @@ from enbloc.plugins.pod_topology_spread_constraints import (
 IGNORED: Final = -1
 
 
-class SpreadScore:
+class SpreadScore(Counting):
     """Counts per domain, kept up as pods come and go. Source: framework.md §10.5."""
 
     reads: ClassVar[Reads] = Reads.CLUSTER
@@ -44,9 +44,9 @@ class SpreadScore:
         size = len(snapshot.nodes)
         present = keys_present(constraints, snapshot.nodes)
         complete = present if require_keys else np.ones(size, np.bool_)
-        self._namespace = pod.key.namespace
         self._ignored = ~complete
         self._tables = [_Table(each, pod, snapshot, complete) for each in constraints]
+        super().__init__(pod.key.namespace, self._tables)
 
     def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
         """round(Σ count · ln(domains + 2) + (max_skew − 1)); fewer is better.
@@ -64,22 +64,6 @@ class SpreadScore:
         raw = (whole + (total - whole >= 0.5)).astype(np.int64)
         raw[self._ignored] = IGNORED
         return raw
-
-    def placed(self, pod: Pod, row: int) -> bool:
-        """Count a pod that came."""
-        return self._count(pod, row, 1)
-
-    def removed(self, pod: Pod, row: int) -> bool:
-        """Count a pod that left no more."""
-        return self._count(pod, row, -1)
-
-    def _count(self, pod: Pod, row: int, sign: int) -> bool:
-        changed = False
-        for table in self._tables:
-            if table.counted[row] and counts(table.constraint, self._namespace, pod):
-                table.counts[table.codes[row]] += sign
-                changed = True
-        return changed
 
 
 class _Table:
