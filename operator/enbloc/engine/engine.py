@@ -262,7 +262,7 @@ class Engine:
         self._plans.happenings.clear()
         for happening in happenings:
             self._plans.heard(happening)
-            for key in self._queue.wake(happening, now, Profile.wants, self._helps):
+            for key in self._queue.wake(happening, now, self._helps):
                 self._dirty[key] = None
 
     def _activate(self, item: Item, members: Members, facts: GroupFacts, now: float) -> None:

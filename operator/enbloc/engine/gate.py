@@ -35,7 +35,7 @@ def gate(profile: Profile, group: Group | None, facts: GroupFacts) -> tuple[Sayi
 
 
 def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool:
-    """Whether an event could help a group that this plugin refused.
+    """Whether an event that this plugin named could help a group that it refused.
 
     Room that a plan reserved after the group's last decision and gave back unused is none that was
     not there before: without this rule two groups that Permit refuses would wake each other for
@@ -47,9 +47,7 @@ def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool
         return False
     if isinstance(happening, Release) and happening.number >= item.counted:
         return False
-    return profile.wants(plugin, happening) and profile.hints(
-        plugin, happening, lambda: groups.facts(members)
-    )
+    return profile.hints(plugin, happening, lambda: groups.facts(members))
 
 
 def group_action(before: Group | None, group: Group) -> Action:

@@ -261,7 +261,9 @@ class SchedulingQueue:
             name
             for happening in self._missed(item)
             for name in item.rejectors
-            if helps(item, name, happening)
+            if item.profile is not None
+            and item.profile.wants(name, happening)
+            and helps(item, name, happening)
         }
         self.decided(item)
         if not item.rejectors:
@@ -291,7 +293,6 @@ class SchedulingQueue:
         self,
         happening: Happening,
         now: float,
-        wants: Callable[[Profile, str, Happening], bool],
         helps: Helps,
     ) -> list[GroupKey]:
         """Re-queue the waiting groups that this could help.
@@ -299,20 +300,19 @@ class SchedulingQueue:
         Args:
             happening: what happened.
             now: the engine's clock.
-            wants: whether a plugin named such events; asked once per plugin and profile.
-            helps: the finer answer, asked for each waiting group.
+            helps: the finer answer, asked for each waiting group whose plugin named such events.
 
         Returns:
             Groups kept out at PreEnqueue that should be looked at again.
         """
         if self._deciding:
             self._heard.append(happening)
-        for item, name in self._interested(self._waiting, happening, wants):
+        for item, name in self._interested(self._waiting, happening):
             if item.place is Place.WAITING and helps(item, name, happening):
                 self._requeue(item, now, {name})
         return [
             item.key
-            for item, name in self._interested(self._gated, happening, wants)
+            for item, name in self._interested(self._gated, happening)
             if helps(item, name, happening)
         ]
 
@@ -320,9 +320,8 @@ class SchedulingQueue:
         self,
         index: dict[str, dict[GroupKey, None]],
         happening: Happening,
-        wants: Callable[[Profile, str, Happening], bool],
     ) -> Iterator[tuple[Item, str]]:
-        """The items of an index whose plugin named such events."""
+        """The items of an index whose plugin named such events, asked once per profile."""
         for name in list(index):
             answers: dict[str, bool] = {}
             for key in list(index[name]):
@@ -331,7 +330,7 @@ class SchedulingQueue:
                 if profile is None:
                     continue
                 if profile.name not in answers:
-                    answers[profile.name] = wants(profile, name, happening)
+                    answers[profile.name] = profile.wants(name, happening)
                 if answers[profile.name]:
                     yield item, name
 

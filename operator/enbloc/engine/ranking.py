@@ -84,9 +84,7 @@ class Ranking:
             return
         for name, evaluator in evaluators:
             self._listen(name, evaluator, changes)
-            entry = FilterPart(name, evaluator, self._mask)
-            entry.mask = _writable(entry.ask(pod, nodes))
-            self._filters.append(entry)
+            self._add_filter(name, evaluator, nodes)
         self._join()
         if self._mask.any():
             self._pre_score(profile, snapshot, nodes, changes)
@@ -154,11 +152,27 @@ class Ranking:
             parts: tuple[object, ...] = (scorer, plugin)
             normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
             normalize = next((part.normalize for part in normalizers), None)
-            empty = np.zeros(0, dtype=np.int64)
-            score = ScorePart(plugin.name, scorer, profile.weight(plugin), normalize, empty, empty)
-            score.raw = score.ask(self.pod, nodes, self._mask)
-            score.weigh(self._mask)
-            self._scores.append(score)
+            weight = profile.weight(plugin)
+            self._add_score(plugin.name, scorer, weight, normalize, nodes).weigh(self._mask)
+
+    def _add_filter(self, name: str, evaluator: decide.Filter, nodes: Nodes) -> None:
+        entry = FilterPart(name, evaluator, self._mask)
+        entry.mask = _writable(entry.ask(self.pod, nodes))
+        self._filters.append(entry)
+
+    def _add_score(
+        self,
+        name: str,
+        scorer: Scorer,
+        weight: int,
+        normalize: decide.Normalize | None,
+        nodes: Nodes,
+    ) -> ScorePart:
+        empty = np.zeros(0, dtype=np.int64)
+        score = ScorePart(name, scorer, weight, normalize, empty, empty)
+        score.raw = score.ask(self.pod, nodes, self._mask)
+        self._scores.append(score)
+        return score
 
     def _listen(
         self, plugin: str, evaluator: decide.Filter | Scorer, changes: Sequence[Change]
@@ -170,18 +184,15 @@ class Ranking:
 
     def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
         """Add what somebody outside said of this class."""
+        if not opinions:
+            return
         for name, evaluator, _ in opinions:
-            entry = FilterPart(name, evaluator, self._mask)
-            entry.mask = _writable(entry.ask(self.pod, nodes))
-            self._filters.append(entry)
+            self._add_filter(name, evaluator, nodes)
         self._join()
         if not self._scored:
             return
         for name, evaluator, weight in opinions:
-            empty = np.zeros(0, dtype=np.int64)
-            score = ScorePart(name, evaluator, weight, None, empty, empty)
-            score.raw = score.ask(self.pod, nodes, self._mask)
-            self._scores.append(score)
+            self._add_score(name, evaluator, weight, None, nodes)
         for score in self._scores:
             if score.among:
                 score.raw = score.ask(self.pod, nodes, self._mask)

@@ -151,6 +151,10 @@ class Rankings:
         self._known[id(spec)] = (spec, number)
         return number
 
+    def _stamp(self, epoch: object) -> object:
+        """Differs when the epoch does, or when labels tell pods apart that were alike."""
+        return epoch, len(self.selector_keys)
+
     def take(self, key: ClassKey, snapshot: Snapshot, epoch: object) -> Ranking | None:
         """The kept ranking of a class, brought up to the snapshot; it is the taker's now.
 
@@ -159,9 +163,9 @@ class Rankings:
             snapshot: the cluster as it is.
             epoch: differs whenever what plugins see at PreFilter has changed other than by pods.
         """
-        if (epoch, len(self.selector_keys)) != self._epoch:
+        if self._stamp(epoch) != self._epoch:
             self._kept.clear()
-            self._epoch = (epoch, len(self.selector_keys))
+            self._epoch = self._stamp(epoch)
         kept = self._kept.pop(key, None)
         if kept is None:
             return None
@@ -180,7 +184,7 @@ class Rankings:
         self, key: ClassKey, ranking: Ranking, beyond: Sequence[Change], epoch: object
     ) -> None:
         """Keep a ranking that has seen all of the journal, and then what a plan placed."""
-        if (epoch, len(self.selector_keys)) != self._epoch:
+        if self._stamp(epoch) != self._epoch:
             return
         if len(self._kept) >= _MOST_RANKINGS:
             del self._kept[next(iter(self._kept))]
