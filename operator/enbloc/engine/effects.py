@@ -85,6 +85,33 @@ class SetPodCondition:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class SetGangRunning:
+    """Write the condition `enbloc.dev/GangRunning` on a member that has it as a readiness gate."""
+
+    pod: PodKey
+    uid: PodUID
+    running: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Make a member of ours give its room back (gangs.md §4.5); answer Evicted or EvictRefused.
+
+    Attributes:
+        group: whose room it is.
+        reason: of the pod condition DisruptionTarget.
+        message: of it, for people.
+    """
+
+    pod: PodKey
+    uid: PodUID
+    group: GroupKey
+    reason: Reason
+    message: str
+
+
 class EventType(enum.StrEnum):
     """The two types that Kubernetes knows."""
 
@@ -94,12 +121,11 @@ class EventType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Write an event about a pod or a PodGroup.
+    """Write an event about a pod, a PodGroup or a node; exactly one of these is set.
 
     Attributes:
-        pod: the pod it is about, or None.
-        group: the PodGroup it is about, or None; exactly one of the two is set.
-        reporter: who says so: the profile's name on pods, our own name on groups.
+        reporter: who says so: the profile's name on pods, our own name on the others.
+        uid: of the object it is about; for a node, as kubelets do, its name.
     """
 
     type: EventType
@@ -110,6 +136,7 @@ class Emit:
     uid: str
     pod: PodKey | None = None
     group: GroupKey | None = None
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +168,8 @@ class Decided:
     Attributes:
         result: "scheduled", "unschedulable", "error" or "waiting".
         placed: members that got a node in this plan.
+        search: how it was found, or that no placement exists, or that the budget was spent.
+        steps: of the search beyond the ordered pass; 0 = none was needed.
     """
 
     group: GroupKey
@@ -150,6 +179,8 @@ class Decided:
     placed: int
     message: str
     plan: str = ""
+    search: str = ""
+    steps: int = 0
 
 
 Effect = Bind | PreBind | CancelPlan | SetGroupStatus | SetPodCondition | Emit | Ask | Decided

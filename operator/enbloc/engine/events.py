@@ -186,6 +186,27 @@ class BindUnknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Evicted:
+    """The API server accepted to delete this pod; the watch will show it terminating."""
+
+    uid: PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class EvictRefused:
+    """A pod was not evicted.
+
+    Attributes:
+        retry_at: when it may be asked again, engine clock; infinity = never (it is gone, another
+            one, or its namespace is terminating).
+    """
+
+    uid: PodUID
+    message: str
+    retry_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What an extender said to an Ask.
 

@@ -18,6 +18,9 @@ class Settings:
         schedule_timeout: seconds that bound a wait which holds room, unless a group says less.
         longest_wait: seconds after which a waiting group is tried even without an event.
         missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
+        search_steps: how much a search beyond the ordered pass may cost, in its own steps (the
+            default is about 100 ms' worth); 0 switches it off.
+        priority_class_raises: a PodGroup's priorityClassName may also raise its priority.
         log: how many events and steps are remembered for a replay.
         validate: assert the invariants after every step.
     """
@@ -27,5 +30,7 @@ class Settings:
     schedule_timeout: float = float(DEFAULT_SCHEDULE_TIMEOUT_SECONDS)
     longest_wait: float = 300.0
     missing_grace: float = 5.0
+    search_steps: int = 20_000
+    priority_class_raises: bool = False
     log: int = 10_000
     validate: bool = False

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pod groups: the scheduling unit, its minimums, and what a PodGroup's status remembers."""
 
+import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,14 @@ class Role:
 
     name: str
     min_member: int
+
+
+class OnIncomplete(enum.StrEnum):
+    """What to do when a gang is bound below its minimum (gangs.md §4.3)."""
+
+    REPAIR = "Repair"
+    KEEP = "Keep"
+    RESTART = "Restart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class Group:
         priority_class: may lower the group's priority; "" = none.
         generation: metadata.generation, for observedGeneration.
         annotations: those that some plugin declared, `(key, value)` in key order.
+        on_incomplete: what to do when it is bound below its minimum.
+        owner: UID of its controller; groups with the same one share promises. "" = none.
     """
 
     key: GroupKey
@@ -74,6 +85,8 @@ class Group:
     memory: Memory = Memory()
     problem: str = ""
     annotations: tuple[tuple[str, str], ...] = ()
+    on_incomplete: OnIncomplete = OnIncomplete.REPAIR
+    owner: str = ""
 
     def minimums(self) -> tuple[tuple[str, int], ...]:
         """Every role's minimum, `(role, minimum)`."""

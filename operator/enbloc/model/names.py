@@ -18,6 +18,8 @@ NAMESPACE: Final = "enbloc-system"
 POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
 ROLE_KEY: Final = "enbloc.dev/role"
 PLAN_KEY: Final = "enbloc.dev/plan"
+RANK_KEY: Final = "enbloc.dev/rank"
+SIZE_KEY: Final = "enbloc.dev/size"
 RUN_SECONDS_KEY: Final = "sandbox.enbloc.dev/run-seconds"
 EXIT_CODE_KEY: Final = "sandbox.enbloc.dev/exit-code"
 
@@ -29,6 +31,10 @@ CONTROLLER_LEASE: Final = "enbloc-controller"
 SCHEDULER_REPORTER: Final = "enbloc.dev/scheduler"
 CONTROLLER_REPORTER: Final = "enbloc.dev/controller"
 HEALTH_PORT: Final = 8081
+
+# ── conditions of pods ───────────────────────────────────────────────────────────────────────
+GANG_RUNNING: Final = "enbloc.dev/GangRunning"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 # ── taints that Kubernetes itself sets ───────────────────────────────────────────────────────
 TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
@@ -69,6 +75,9 @@ class Reason(StrEnum):
     STARTING = "Starting"
     RUNNING = "Running"
     BELOW_MINIMUM = "BelowMinimum"
+    TIMED_OUT = "TimedOut"
+    MEMBERS_CANNOT_EXIST = "MembersCannotExist"
+    PROMISE_EXPIRED = "PromiseExpired"
     SATISFIED = "Satisfied"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -83,6 +92,13 @@ class EventReason(StrEnum):
     GANG_UNSCHEDULABLE = "GangUnschedulable"
     GANG_INFEASIBLE = "GangInfeasible"
     GANG_BIND_FAILED = "GangBindFailed"
+    GANG_REPAIRED = "GangRepaired"
+    GANG_TIMED_OUT = "GangTimedOut"
+    GANG_BELOW_MINIMUM = "GangBelowMinimum"
+    PROMISE_EXPIRED = "PromiseExpired"
+    BACKOFF_LIMIT_TOO_SMALL = "BackoffLimitTooSmall"
+    NODE_QUARANTINED = "NodeQuarantined"
+    NODE_RELEASED = "NodeReleased"
     POD_GROUP_DELETED = "PodGroupDeleted"
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     POD_GROUP_AMBIGUOUS = "PodGroupAmbiguous"

@@ -140,6 +140,12 @@ class Pod:
         problem: why the pod cannot be scheduled as written; "" = none.
         labels: `(key, value)` in key order.
         annotations: those that some plugin declared, `(key, value)` in key order.
+        nominated: `status.nominatedNodeName`; "" = none.
+        rejected: why the kubelet refused to run it (`status.reason` of a failed pod that never
+            ran: OutOfcpu, NodeAffinity, UnexpectedAdmissionError, …); "" = it did not.
+        rank: annotation `enbloc.dev/rank` of a bound member; None = it has none.
+        gang_gate: it has the readiness gate `enbloc.dev/GangRunning`.
+        gang_running: that condition as it stands; None = it is absent.
     """
 
     key: PodKey
@@ -165,6 +171,11 @@ class Pod:
     annotations_size: int = field(default=0, compare=False)
     labels: Labels = ()
     annotations: Labels = ()
+    nominated: str = ""
+    rejected: str = ""
+    rank: int | None = None
+    gang_gate: bool = False
+    gang_running: bool | None = None
 
     @property
     def seniority(self) -> tuple[float, PodKey]:
