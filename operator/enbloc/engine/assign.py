@@ -37,6 +37,7 @@ class Tentative:
         rankings: says which pods are alike, and keeps rankings of earlier decisions; None = pods
             are told apart by all of their labels.
         epoch: under which kept rankings are valid; None = none is taken and none is kept.
+        opinions: of every class, from beyond the profile; who has any keeps no rankings.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class Tentative:
         snapshot: Snapshot,
         rankings: Rankings | None = None,
         epoch: object = None,
+        opinions: Sequence[Opinion] = (),
     ) -> None:
         self.profile = profile
         self.snapshot = snapshot
         self._rankings = rankings or Rankings(every_label=True)
-        self._epoch = epoch
+        self._epoch = None if opinions else epoch
+        self._everywhere = opinions
         self._fork: Nodes | None = None
         self._log: list[Change] = []
         self._applied = 0
@@ -88,11 +91,12 @@ class Tentative:
             if self._epoch is not None:
                 kept = self._rankings.take(key, self.snapshot, self._epoch)
             entry = _Entry(kept or Ranking(pod, self.profile, self.snapshot))
+            entry.ranking.consult(self._everywhere, self.snapshot.nodes)
             self._entries[key] = entry
         news = self._log[entry.seen :]
         if news and not entry.ranking.catch_up(self.nodes, news):
             entry.ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log)
-            entry.ranking.consult(self._opinions.get(key, ()), self.nodes)
+            entry.ranking.consult((*self._everywhere, *self._opinions.get(key, ())), self.nodes)
         entry.seen = len(self._log)
         return entry.ranking
 
