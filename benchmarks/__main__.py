@@ -1,11 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run every benchmark, print each figure beside its budget; exit 1 where one is missed."""
+"""Run benchmarks, print each figure beside its budget; exit 1 where one is missed.
 
+python -m benchmarks              all of them
+python -m benchmarks plan_gang    these
+"""
+
+import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -13,17 +18,34 @@ from benchmarks import bind_rate, engine
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
 
+Benchmark = Callable[[], Iterable[Figure]]
 
-def figures() -> Iterator[Figure]:
-    """Every figure, the cheap ones first."""
-    yield from engine.plan_gang()
-    yield from engine.streams()
+#: What each benchmark is called, the cheap ones first.
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "plan_gang": engine.plan_gang,
+    "streams": engine.streams,
+}
+#: These need a real API server.
+ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
+    "bind_rate": bind_rate.bind_rate,
+}
+
+
+def figures(wanted: Collection[str]) -> Iterator[Figure]:
+    """The figures of these benchmarks."""
+    for name, benchmark in BENCHMARKS.items():
+        if name in wanted:
+            yield from benchmark()
+    chosen = [name for name in ON_A_SERVER if name in wanted]
+    if not chosen:
+        return
     try:
         ensure(["etcd", "kube-apiserver"])
     except BuildError as missing:
         print(f"no figures of a real API server: {missing}")
         return
-    yield from bind_rate.bind_rate()
+    for name in chosen:
+        yield from ON_A_SERVER[name]()
 
 
 def verdict(value: float, entry: Mapping[str, Any]) -> str:
@@ -39,10 +61,16 @@ def verdict(value: float, entry: Mapping[str, Any]) -> str:
 
 
 def main() -> int:
-    """Print all figures; the exit code."""
+    """Print the figures; the exit code."""
+    every = [*BENCHMARKS, *ON_A_SERVER]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("name", nargs="*", help=f"of {', '.join(every)}; all if none is given")
+    wanted = parser.parse_args().name or every
+    if unknown := set(wanted) - set(every):
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
     budgets = yaml.safe_load((Path(__file__).parent / "budgets.yaml").read_text("utf-8"))
     missed = False
-    for name, value in figures():
+    for name, value in figures(wanted):
         text = verdict(value, budgets.get(name, {}))
         missed = missed or text.endswith("MISSED")
         print(f"{name:40} {value:10.1f} {text}", flush=True)
