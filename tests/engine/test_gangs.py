@@ -109,7 +109,7 @@ def test_gated_and_foreign_members_do_not_make_a_quorum_and_are_counted_aloud() 
     cluster.pod("g-2", "g", scheduler="default-scheduler")
     cluster.settle()
     assert cluster.condition("g")[2] == (
-        "1 of 3 members exist (1 more held by scheduling gates, 1 more named another schedulerName)"
+        "1 of 3 members exist (1 more held by scheduling gates, 1 more named another schedulerName: default-scheduler)"
     )
     cluster.change("g-1", gates=())
     cluster.change("g-2", node="n1")

@@ -53,8 +53,9 @@ class Engine:
         self.settings = settings or Settings()
         self.log: deque[Event | float] = deque(maxlen=self.settings.log)
         self._profiles = dict(profiles)
-        self._state = ClusterState()
-        self._groups = Groups(profiles, self._state.assumed)
+        self._state = ClusterState(self._profiles)
+        raises = self.settings.priority_class_raises
+        self._groups = Groups(profiles, self._state.assumed, raises=raises)
         self._sayings: dict[GroupKey, Saying] = {}
         self._queue = SchedulingQueue(self.settings.backoff, self.settings.longest_wait)
         self._plans = Plans(self._state, self.settings.schedule_timeout)
@@ -295,7 +296,7 @@ class Engine:
                 continue  # a burst is told of when it begins and when its floor is bound
             facts = self._groups.facts(members)
             if members.started is None and not facts.deficit and members.runs_whole(facts):
-                members.started = now
+                members.start(now)
                 facts = replace(facts, started=True)
             self._reviewed[key] = facts
             self._place(members, facts, now)

@@ -17,15 +17,23 @@ class Groups:
     Args:
         profiles: by schedulerName; pods that name none of them are not ours to place.
         assumed: pods that hold a reservation.
+        raises: a PodGroup's class may raise its priority, not only lower it.
 
     Attributes:
         settled: the first lists are complete, so that a new group begins with nothing to recall.
         classes: PriorityClass values by name.
     """
 
-    def __init__(self, profiles: Mapping[str, Profile], assumed: Container[PodUID]) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        assumed: Container[PodUID],
+        *,
+        raises: bool = False,
+    ) -> None:
         self._profiles = dict(profiles)
         self._assumed = assumed
+        self._raises = raises
         self._members: dict[GroupKey, Members] = {}
         self._key_of: dict[PodUID, GroupKey] = {}
         self.settled = False
@@ -99,7 +107,7 @@ class Groups:
 
     def facts(self, members: Members) -> GroupFacts:
         """What is true of a group now."""
-        return members.facts(self._profiles, self._assumed, self.classes)
+        return members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
 
     def profile(self, facts: GroupFacts) -> Profile:
         """The profile that decides about a group: the one that its members name."""

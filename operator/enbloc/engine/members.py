@@ -30,6 +30,8 @@ class Members:
         incarnation: identity of the present life; "" before the first member.
         succeeded_before: what status remembers of successes, per role.
         started: when the floor first ran together in it, server seconds; None = not yet.
+        captured: the minimums when it started, by role ("" = the group's own), lowered since where
+            the PodGroup was; empty = not started.
         queue_time: kept for the incarnation once the quorum was there; None before.
     """
 
@@ -41,6 +43,7 @@ class Members:
         self.incarnation = ""
         self.succeeded_before: Counter[str] = Counter()
         self.started: float | None = None
+        self.captured: dict[str, int] = {}
         self.queue_time: float | None = None
         self._identities: set[str] = set()
         self._done: dict[PodUID, Pod] = {}
@@ -80,6 +83,19 @@ class Members:
         self.group = group
         if self._settled and group is not None and group.memory.incarnation == self.incarnation:
             self._recall(group.memory)
+        self._capture()
+
+    def start(self, now: float) -> None:
+        """The floor runs together for the first time in this incarnation."""
+        self.started = now
+        self._capture()
+
+    def _capture(self) -> None:
+        """Keep what a started group needs to be complete: the least since it started."""
+        if self.started is None or self.group is None:
+            return
+        for role, minimum in (("", self.group.min_member), *self.group.minimums()):
+            self.captured[role] = min(minimum, self.captured.get(role, minimum))
 
     def settle(self) -> None:
         """The first lists are complete: find out which life the members that we found belong to.
@@ -116,12 +132,30 @@ class Members:
                     pod.scheduled_at or pod.created for pod in live if pod.bound and pod.running
                 )
             )
+        if self.started is not None:
+            self._recapture([pod for pod in live if pod.bound])
+        self._capture()
+
+    def _recapture(self, bound: list[Pod]) -> None:
+        """The minimum that a started group had when we last placed a member of it.
+
+        Receipts keep the group's own only; roles of a group that was raised since are complete as
+        they are.
+        """
+        last = max(bound, key=lambda pod: (pod.scheduled_at or pod.created, pod.key), default=None)
+        known = read_receipt(last.receipt) if last is not None else None
+        if known is None or self.group is None or known.floor >= self.group.min_member:
+            return
+        held = Counter(pod.role for pod in bound) + self.succeeded
+        self.captured = {role: held[role] for role, _ in self.group.minimums()}
+        self.captured[""] = known.floor
 
     def _arrive(self, identity: str) -> None:
         fresh = identity not in self._identities
         if self._live == 0 and fresh and self.incarnation:
             self.succeeded_before = Counter()
             self.started = None
+            self.captured = {}
             self.queue_time = None
             self._identities = set()
             self._done = {}
@@ -157,6 +191,8 @@ class Members:
         ours: Container[str],
         assumed: Container[PodUID],
         classes: Mapping[str, int],
+        *,
+        raises: bool = False,
     ) -> GroupFacts:
         """What is true of this group now.
 
@@ -164,6 +200,7 @@ class Members:
             ours: the scheduler names that we serve.
             assumed: pods that hold a reservation, and so are not pending.
             classes: PriorityClass values by name.
+            raises: the group's class may raise its priority, not only lower it.
         """
         group = self.group
         live = [pod for pod in self.pods.values() if pod.live]
@@ -175,12 +212,13 @@ class Members:
         succeeded = self.succeeded
         total = Floor(
             role="",
-            minimum=group.min_member if group else 1,
+            minimum=self._minimum("", group.min_member) if group else 1,
             pending=len(pending),
             bound=len(bound),
             succeeded=succeeded.total(),
         )
-        roles = _floors(group, pending, bound, succeeded) if group and group.roles else ()
+        foreign = [pod.scheduler for pod in unbound if pod.scheduler not in ours]
+        roles = self._floors(pending, bound, succeeded) if group and group.roles else ()
         return GroupFacts(
             key=self.key,
             group=group,
@@ -190,15 +228,49 @@ class Members:
             roles=roles,
             members=len(live),
             gated=len(gated),
-            foreign=sum(pod.scheduler not in ours for pod in unbound),
+            foreign=len(foreign),
+            foreign_schedulers=tuple(sorted(set(foreign))) if foreign else (),
             running=sum(pod.running for pod in bound),
             started=self.started is not None,
             incarnation=self.incarnation,
-            priority=self._priority(live, classes),
+            priority=self._priority(live, classes, raises=raises),
             queue_time=self._queue_time((total, *roles), live),
             problem=self._problem(live, pending, classes, ours),
             gates=_gates(gated) if gated else (),
+            ranks=() if self.solo else self._ranks(),
         )
+
+    def _minimum(self, role: str, minimum: int) -> int:
+        return min(minimum, self.captured.get(role, minimum))
+
+    def _floors(
+        self, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
+    ) -> tuple[Floor, ...]:
+        """A floor for each role that has a minimum."""
+        waiting = Counter(pod.role for pod in pending)
+        sitting = Counter(pod.role for pod in bound)
+        minimums = self.group.minimums() if self.group else ()
+        return tuple(
+            Floor(role, self._minimum(role, minimum), waiting[role], sitting[role], succeeded[role])
+            for role, minimum in minimums
+            if minimum > 0
+        )
+
+    def _ranks(self) -> tuple[int, ...]:
+        """Of members that are bound or have succeeded: whoever replaces a lost one takes its."""
+        held = (pod for pod in self.pods.values() if pod.rank is not None)
+        return tuple(
+            sorted(
+                pod.rank
+                for pod in held
+                if pod.rank is not None and (pod.bound or pod.phase is Phase.SUCCEEDED)
+            )
+        )
+
+    @property
+    def bound(self) -> list[Pod]:
+        """The live members with a node."""
+        return [pod for pod in self.pods.values() if pod.bound]
 
     def runs_whole(self, facts: GroupFacts) -> bool:
         """Whether the floor is Running or Succeeded now, of the group and of each role."""
@@ -209,10 +281,12 @@ class Members:
             and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)
         )
 
-    def _priority(self, live: list[Pod], classes: Mapping[str, int]) -> int:
+    def _priority(self, live: list[Pod], classes: Mapping[str, int], *, raises: bool) -> int:
         lowest = min((pod.priority for pod in live), default=0)
         name = self.group.priority_class if self.group else ""
-        return min(lowest, classes[name]) if name in classes else lowest
+        if name not in classes:
+            return lowest
+        return classes[name] if raises else min(lowest, classes[name])
 
     def _queue_time(self, floors: tuple[Floor, ...], live: list[Pod]) -> float:
         """Creation time of the k-th oldest live member, k = floor − succeeded (gangs.md §2.7)."""
@@ -252,21 +326,6 @@ class Members:
             named = ", ".join(sorted(profiles))
             return f"members name different schedulers of ours: {named}; choose one"
         return ""
-
-
-def _floors(
-    group: Group, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
-) -> tuple[Floor, ...]:
-    """A floor for each role that has a minimum."""
-    waiting = Counter(pod.role for pod in pending)
-    sitting = Counter(pod.role for pod in bound)
-    return tuple(
-        Floor(
-            role.name, role.min_member, waiting[role.name], sitting[role.name], succeeded[role.name]
-        )
-        for role in group.roles
-        if role.min_member > 0
-    )
 
 
 def _gates(gated: list[Pod]) -> tuple[str, ...]:

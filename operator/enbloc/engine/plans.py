@@ -242,9 +242,9 @@ class Plans:
         tentative = Tentative(open_plan.profile, snapshot, self._state.rankings)
         rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
         for assignment, row in zip(unsent, rows, strict=True):
-            counted = self._state.seated(assignment.pod.uid)
-            if row is not None and counted is not None:
-                tentative.take_off(counted, row)
+            seat = self._state.seat(assignment.pod.uid)
+            if row is not None and seat is not None:
+                tentative.take_off(seat.pod, row)
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
             if row is None or not tentative.ranking(assignment.pod).feasible(row):

@@ -8,11 +8,13 @@ A pod's seat is where its requests are counted::
         ▲                        │  ▲                                                         ▲
         └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
 
+Some seats are shadows: they count for some decisions and not for others (`enbloc.engine.shadows`).
+
 This object alone changes the node table and the pod table.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -20,8 +22,10 @@ from enbloc.engine import events as happened
 from enbloc.engine.parts import Change
 from enbloc.engine.plan import Assignment, Release
 from enbloc.engine.rankings import Rankings
+from enbloc.engine.shadows import Order, Shadow, Shadows, expected_on, stand_in
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -71,9 +75,13 @@ class ClusterState:
         foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
             has the same number needs no second look.
         rankings: kept across decisions; told of every pod that comes and goes.
+        shadows: the seats that do not count for everyone.
+
+    Args:
+        ours: the scheduler names that we serve; the pending pods of others may cast shadows.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ours: Container[str] = ()) -> None:
         self.nodes = Nodes(ResourceSpace())
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
@@ -82,6 +90,8 @@ class ClusterState:
         self.assumed: dict[PodUID, str] = {}
         self.foreign_version = 0
         self.rankings = Rankings()
+        self.shadows = Shadows()
+        self._ours = ours
         self._namespaces_version = 0
         self._seats: dict[PodUID, Seat] = {}
         self._on: defaultdict[str, set[PodUID]] = defaultdict(set)
@@ -132,9 +142,13 @@ class ClusterState:
             self.rankings.notice(pod.spec)
         if pod.node or pod.finished:
             self.assumed.pop(pod.uid, None)
+        shadow = self.shadows.pop(pod.uid)
         wanted: Seat | None = None
         if pod.node and not pod.finished:
             wanted = Seat(pod.node, pod)
+        elif pod.scheduler not in self._ours and (node := expected_on(pod)):
+            shadow = self.shadows.nominated(pod, node, shadow)
+            wanted = Seat(node, pod) if shadow else None
         elif pod.uid in self.assumed and seat is not None:
             # The room is kept as it was planned, until the answer and the watch agree.
             wanted = Seat(seat.node, replace(pod, spec=seat.pod.spec))
@@ -150,6 +164,7 @@ class ClusterState:
         """A pod was deleted; where it held room, that is free."""
         pod = self.pods.pop(uid, None)
         self.assumed.pop(uid, None)
+        self.shadows.forget(uid)
         if pod is None or uid not in self._seats:
             return []
         self.foreign_version += 1
@@ -222,15 +237,62 @@ class ClusterState:
         self.foreign_version += self.workloads.drop(key)
         return []
 
+    # ── shadows ──────────────────────────────────────────────────────────────────────────────
+
+    def hold(self, lost: Seat, group: GroupKey, order: Order, until: float) -> None:
+        """Keep the room of a lost member for its replacement, where it is still there.
+
+        Args:
+            lost: where the member was counted.
+            group: whose member it was.
+            order: the group's place in the queue; earlier groups need not respect it.
+            until: when it is given up, engine clock.
+        """
+        pod = stand_in(lost.pod)
+        row = self.nodes.row(lost.node)
+        if row is None or pod.uid in self._seats or self._lacks(row, pod):
+            return
+        self.shadows.put(Shadow(pod, lost.node, until, group, order))
+        self._sit(Seat(lost.node, pod))
+
+    def _lacks(self, row: int, pod: Pod) -> bool:
+        return any(
+            self.nodes.free(resource)[row] < amount for resource, amount in pod.spec.requests
+        )
+
+    def let_go(self, shadows: Iterable[Shadow]) -> list[Happening]:
+        """Free the room of shadows that are over."""
+        happenings: list[Happening] = []
+        for shadow in list(shadows):
+            self.shadows.lapse(shadow)
+            self._leave(shadow.pod.uid)
+            self.foreign_version += 1
+            happenings.append(Happening(Resource.POD, Action.DELETE, pod=shadow.pod))
+        return happenings
+
+    def _make_way(self, nodes: Iterable[str]) -> None:
+        """Give up what is held, latest in order first, where an earlier group took the room."""
+        for node in nodes:
+            for shadow in self.shadows.held_on(node):
+                row = self.nodes.row(node)
+                if row is None or all(
+                    self.nodes.free(resource)[row] >= 0 for resource in self.nodes.space.names
+                ):
+                    break
+                self.shadows.lapse(shadow)
+                self._leave(shadow.pod.uid)
+
     # ── reservations ─────────────────────────────────────────────────────────────────────────
 
-    def assume(self, plan: str, assignments: Iterable[Assignment]) -> None:
+    def assume(self, plan: str, assignments: Sequence[Assignment]) -> None:
         """Count the members of a plan where it puts them: the only change that a decision makes."""
         for assignment in assignments:
             pod = assignment.pod
             assert pod.uid not in self._seats, f"{pod.key} has a seat already"
             self.assumed[pod.uid] = plan
             self._sit(Seat(assignment.node, pod))
+        if self.shadows.any_held:
+            self._make_way({assignment.node for assignment in assignments})
 
     def forget(self, uid: PodUID, number: int) -> Release | None:
         """Give back the room of one assumed member of a plan; None if it held none."""
@@ -241,10 +303,13 @@ class ClusterState:
         group = pod.group if pod else None
         return Release(Resource.POD, Action.DELETE, pod=pod, group=group, number=number)
 
-    def seated(self, uid: PodUID) -> Pod | None:
-        """A pod as it is counted; None if it has no seat."""
-        seat = self._seats.get(uid)
-        return None if seat is None else seat.pod
+    def seat(self, uid: PodUID) -> Seat | None:
+        """Where a pod is counted; None if it has no seat."""
+        return self._seats.get(uid)
+
+    def on(self, node: str) -> Sequence[Pod]:
+        """The pods that are counted on a node, by UID."""
+        return [self._seats[uid].pod for uid in sorted(self._on.get(node, ()))]
 
     # ── seats ────────────────────────────────────────────────────────────────────────────────
 

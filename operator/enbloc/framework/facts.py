@@ -14,7 +14,8 @@ class Floor:
 
     Attributes:
         role: "" for the group's own minimum.
-        minimum: the floor.
+        minimum: the floor. Of a group that has started, it is at most what it was then: raising
+            the minimum never makes a running gang incomplete (gangs.md §2.5).
         pending: unbound live members that are ours and not gated.
         bound: live members with a node.
         succeeded: members that succeeded in this incarnation.
@@ -56,13 +57,15 @@ class GroupFacts:
         members: live members.
         gated: live members that have scheduling gates.
         gates: the names of their gates, each once, of the oldest member first.
-        foreign: unbound live members that name another scheduler, `namespace/name` order.
+        foreign: unbound live members that name another scheduler.
+        foreign_schedulers: the names of those schedulers, sorted.
         succeeded: per role (with "" for members without one), in this incarnation.
         running: live members whose phase is Running.
         started: the floor has run together in this incarnation.
         priority: lowest priority of the live members, lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.
         problem: why the group cannot be scheduled as written; "" = none.
+        ranks: taken by members that are held, ascending.
     """
 
     key: GroupKey
@@ -81,6 +84,8 @@ class GroupFacts:
     queue_time: float = 0.0
     problem: str = ""
     gates: tuple[str, ...] = ()
+    foreign_schedulers: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
 
     @property
     def floors(self) -> tuple[Floor, ...]:
@@ -115,5 +120,6 @@ class GroupFacts:
         if self.gated:
             asides.append(f"{self.gated} more held by scheduling gates")
         if self.foreign:
-            asides.append(f"{self.foreign} more named another schedulerName")
+            named = ", ".join(self.foreign_schedulers)
+            asides.append(f"{self.foreign} more named another schedulerName: {named}")
         return f"{text} ({', '.join(asides)})" if asides else text
