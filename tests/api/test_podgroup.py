@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from enbloc.api import PodGroup, PodGroupSpec
+from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import API_GROUP, API_VERSION, POD_GROUP_KIND
 
 CRD = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text(encoding="utf-8"))
@@ -77,6 +78,13 @@ def test_group_version_and_kind_are_those_of_the_crd() -> None:
     assert group.kind == CRD["spec"]["names"]["kind"] == POD_GROUP_KIND
 
 
+def test_the_choices_are_those_of_the_model_and_the_default_is_too() -> None:
+    field = SCHEMA["properties"]["spec"]["properties"]["onIncomplete"]
+
+    assert field["enum"] == list(OnIncomplete)
+    assert field["default"] == OnIncomplete.REPAIR
+
+
 def test_a_document_of_the_api_server_comes_back_as_it_was() -> None:
     document = {
         "apiVersion": "enbloc.dev/v1alpha1",
@@ -88,6 +96,7 @@ def test_a_document_of_the_api_server_comes_back_as_it_was() -> None:
             "scheduleTimeoutSeconds": 0,
             "roles": [{"name": "launcher", "minMember": 1}, {"name": "worker", "minMember": 7}],
             "priorityClassName": "low",
+            "onIncomplete": "Keep",
         },
         "status": {
             "members": 0,
@@ -116,7 +125,7 @@ def test_a_document_of_the_api_server_comes_back_as_it_was() -> None:
         pytest.param({"minMembers": 8}, "spec.minMembers", id="an unknown field"),
         pytest.param({"minMember": 0}, "spec.minMember", id="a minimum of none"),
         pytest.param({"minMember": "8"}, "spec.minMember", id="a number in quotes"),
-        pytest.param({"onIncomplete": "Keep"}, "spec.onIncomplete", id="a field yet to come"),
+        pytest.param({"onIncomplete": "keep"}, "spec.onIncomplete", id="another spelling"),
         pytest.param({"roles": [{"minMember": 1}]}, "spec.roles.0.name", id="a nameless role"),
         pytest.param({"minResources": {"cpu": "1 Ti"}}, "spec.minResources.cpu", id="no quantity"),
     ],

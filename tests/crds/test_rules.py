@@ -96,11 +96,21 @@ CASES = {
         SCHEDULED,
         {"roles": [{"name": "worker", "minMember": 3}, {"name": "launcher", "minMember": 0}]},
     ),
-    "another minimum, room and time limit while it is scheduled": Case(
+    "what may always be changed, while it is scheduled": Case(
         {"minMember": 8},
         SCHEDULED,
-        {"minMember": 4, "minResources": {"cpu": "4"}, "scheduleTimeoutSeconds": 5},
+        {
+            "minMember": 4,
+            "minResources": {"cpu": "4"},
+            "scheduleTimeoutSeconds": 5,
+            "onIncomplete": "Restart",
+        },
     ),
+    "to be kept when it is incomplete": Case({"onIncomplete": "Keep"}),
+    "another choice for when it is incomplete": Case(
+        {"onIncomplete": "Evict"}, refused="onIncomplete"
+    ),
+    "another spelling of it": Case({"onIncomplete": "keep"}, refused="onIncomplete"),
     "quantities": Case({"minResources": {"cpu": "500m", "memory": "1.5Ti", "example.com/x": 8}}),
     "a negative number": Case({"minResources": {"cpu": -1}}, refused="minResources"),
     "a negative quantity": Case({"minResources": {"cpu": "-1"}}, refused="minResources"),
@@ -172,7 +182,7 @@ async def test_accepted(client: Client, case: Case) -> None:
     await play(client, case)
 
 
-async def test_the_minimum_is_one_unless_it_is_said(client: Client) -> None:
+async def test_what_is_not_said_has_its_default(client: Client) -> None:
     document = {
         "apiVersion": POD_GROUPS.api_version,
         "kind": POD_GROUPS.kind,
@@ -182,4 +192,8 @@ async def test_the_minimum_is_one_unless_it_is_said(client: Client) -> None:
 
     created = await client.create(POD_GROUPS, document, "default")
 
-    assert created["spec"] == {"minMember": 1, "roles": [{"name": "worker", "minMember": 1}]}
+    assert created["spec"] == {
+        "minMember": 1,
+        "onIncomplete": "Repair",
+        "roles": [{"name": "worker", "minMember": 1}],
+    }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject, group, node, pod
-from enbloc.model.groups import Group, GroupKey, Memory, Role
+from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
 from enbloc.model.node import Node
 from enbloc.model.pods import Owner, Phase, Pod, PodKey
 from enbloc.model.resources import AMOUNT_LIMIT
@@ -132,6 +132,100 @@ def test_the_condition_podscheduled(
 
     assert made.scheduled_at == scheduled_at
     assert made.unschedulable is unschedulable
+
+
+RUNNING = [{"name": "main", "state": {"running": {}}}]
+WAITING = [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        pytest.param({"phase": "Failed", "reason": "OutOfcpu"}, "OutOfcpu", id="no room"),
+        pytest.param(
+            {"phase": "Failed", "reason": "UnexpectedAdmissionError", "containerStatuses": []},
+            "UnexpectedAdmissionError",
+            id="no device",
+        ),
+        pytest.param(
+            {"phase": "Failed", "reason": "Evicted"}, "Evicted", id="a node under pressure"
+        ),
+        pytest.param(
+            {"phase": "Failed", "reason": "Evicted", "containerStatuses": RUNNING},
+            "",
+            id="evicted while it ran",
+        ),
+        pytest.param(
+            {"phase": "Failed", "reason": "DeadlineExceeded", "containerStatuses": WAITING},
+            "",
+            id="too late, and never started",
+        ),
+        pytest.param(
+            {"phase": "Failed", "reason": "Terminated", "initContainerStatuses": WAITING},
+            "",
+            id="shut down while it was prepared",
+        ),
+        pytest.param({"phase": "Running", "reason": "NodeLost"}, "", id="its node is lost"),
+        pytest.param({"phase": "Failed"}, "", id="collected from a node that is gone"),
+        pytest.param({"phase": "Failed", "containerStatuses": RUNNING}, "", id="it failed itself"),
+    ],
+)
+def test_a_kubelet_that_refused_a_pod_is_told_from_one_that_ended_it(
+    status: dict[str, Any], why: str
+) -> None:
+    assert read_pod(spec={"nodeName": "node-1"}, status=status).rejected == why
+
+
+@pytest.mark.parametrize(
+    ("node_name", "text", "rank"),
+    [
+        ("node-1", "0", 0),
+        ("node-1", "17", 17),
+        ("", "17", None),
+        ("node-1", "-1", None),
+        ("node-1", "1.5", None),
+        ("node-1", "²", None),
+        ("node-1", "", None),
+        ("node-1", "9" * 5000, None),
+    ],
+)
+def test_a_bound_member_says_its_rank(node_name: str, text: str, rank: int | None) -> None:
+    made = read_pod({"annotations": {"enbloc.dev/rank": text}}, {"nodeName": node_name})
+
+    assert made.rank == rank
+
+
+def test_a_member_without_a_rank_has_none() -> None:
+    assert read_pod(spec={"nodeName": "node-1"}).rank is None
+
+
+@pytest.mark.parametrize(
+    ("gates", "condition", "gate", "running"),
+    [
+        pytest.param(None, "True", False, None, id="no gate"),
+        pytest.param(["other"], "True", False, None, id="a gate of others"),
+        pytest.param(["other", "enbloc.dev/GangRunning"], None, True, None, id="not said yet"),
+        pytest.param(["enbloc.dev/GangRunning"], "True", True, True, id="it runs"),
+        pytest.param(["enbloc.dev/GangRunning"], "False", True, False, id="it does not"),
+    ],
+)
+def test_the_gate_that_waits_for_the_whole_gang(
+    gates: list[str] | None, condition: str | None, *, gate: bool, running: bool | None
+) -> None:
+    conditions = [{"type": "Ready", "status": "False"}]
+    if condition:
+        conditions.append({"type": "enbloc.dev/GangRunning", "status": condition})
+    made = read_pod(
+        spec={"readinessGates": gates and [{"conditionType": each} for each in gates]},
+        status={"conditions": conditions},
+    )
+
+    assert (made.gang_gate, made.gang_running) == (gate, running)
+
+
+def test_a_pod_that_another_scheduler_nominated() -> None:
+    assert read_pod(status={"nominatedNodeName": "node-1"}).nominated == "node-1"
+    assert read_pod(status={"nominatedNodeName": None}).nominated == ""
 
 
 @pytest.mark.parametrize(
@@ -266,7 +360,7 @@ def test_reading_is_total(
         (pod, PodObject, {
             "spec": {"containers": [{"resources": {"requests": amounts}}], "overhead": amounts,
                      "tolerations": [{"operator": word, "effect": other}], "priority": number},
-            "status": {"phase": word, "conditions": conditions},
+            "status": {"phase": word, "reason": other, "conditions": conditions},
         }),
         (node, NodeObject, {
             "spec": {"taints": [{"key": word, "effect": other}]},
@@ -274,7 +368,8 @@ def test_reading_is_total(
         }),
         (group, PodGroupObject, {
             "spec": {"minMember": number, "minResources": amounts, "scheduleTimeoutSeconds": number,
-                     "roles": [{"name": word, "minMember": number}, {"name": other}]},
+                     "roles": [{"name": word, "minMember": number}, {"name": other}],
+                     "onIncomplete": word},
             "status": {"startedTime": word, "succeeded": number},
         }),
     ]  # fmt: skip
@@ -400,6 +495,10 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
             "succeeded": 3,
             "attempts": 2,
             "roles": [{"name": "worker", "succeeded": 3}, {"name": "launcher"}],
+            "conditions": [
+                {"type": "Scheduled", "status": "False"},
+                {"type": "InitiallyScheduled", "status": "True"},
+            ],
         },
     )
 
@@ -412,10 +511,24 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
         timeout=30,
         priority_class="low",
         resource_version=7,
-        memory=Memory("job-1", 60.0, 3, (("worker", 3), ("launcher", 0)), 2),
+        memory=Memory(
+            "job-1", 60.0, 3, (("worker", 3), ("launcher", 0)), 2, initially_scheduled=True
+        ),
     )
     assert made.minimums() == (("launcher", 1), ("worker", 0))
     assert str(made.key) == "n/g"
+
+
+@pytest.mark.parametrize("choice", OnIncomplete)
+def test_a_group_says_what_to_do_when_it_is_incomplete(choice: OnIncomplete) -> None:
+    assert read_group({"onIncomplete": str(choice)}).on_incomplete is choice
+
+
+def test_a_group_belongs_to_its_controller() -> None:
+    references = [{"kind": "A", "uid": "1"}, {"kind": "Job", "uid": "2", "controller": True}]
+    document = {"metadata": {"name": "g", "ownerReferences": references}, "spec": {}}
+
+    assert group(msgspec.convert(document, PodGroupObject)).owner == "2"
 
 
 def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
@@ -429,6 +542,10 @@ def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
         ({"minResources": {"cpu": "-1"}}, 'spec.minResources[cpu]: "-1" is negative'),
         ({"scheduleTimeoutSeconds": -1}, "spec.scheduleTimeoutSeconds: -1 is negative; use 0"),
         ({"roles": [{"name": ""}]}, 'spec.roles[0].name: "" is empty or taken'),
+        (
+            {"onIncomplete": "Evict"},
+            "spec.onIncomplete: 'Evict' is not a valid OnIncomplete; use Repair, Keep, Restart",
+        ),
         ({"roles": [{"name": "a"}, {"name": "a"}]}, 'spec.roles[1].name: "a" is empty or taken'),
         ({"roles": [{"name": "a", "minMember": -1}]}, "spec.roles[0].minMember: -1 is negative"),
         (

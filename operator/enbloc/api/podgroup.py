@@ -76,6 +76,7 @@ class PodGroupSpec(Strict):
         schedule_timeout_seconds: bounds every wait that holds room; 0 = the configured default.
         roles: at most 16, each with a minimum of its own.
         priority_class_name: may lower the group's priority.
+        on_incomplete: what to do when it is bound below its minimum.
     """
 
     min_member: Annotated[int, Field(ge=1, le=100_000)] = 1
@@ -85,6 +86,7 @@ class PodGroupSpec(Strict):
     priority_class_name: (
         Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")] | None
     ) = None
+    on_incomplete: Literal["Repair", "Keep", "Restart"] = "Repair"
 
 
 class RoleStatus(Strict):

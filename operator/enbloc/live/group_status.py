@@ -9,6 +9,7 @@ import msgspec
 from enbloc.engine.effects import ConditionValue, SetGroupStatus
 from enbloc.model.names import Condition
 from enbloc.model.objects import (
+    GroupConditionObject,
     Metadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
@@ -28,17 +29,6 @@ OURS: Final = frozenset(
 )
 
 
-class ShownCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """One condition, all six fields."""
-
-    type: str = ""
-    status: str = ""
-    observed_generation: int | None = None
-    last_transition_time: str | None = None
-    reason: str = ""
-    message: str | None = None
-
-
 class Shown(PodGroupStatusObject, omit_defaults=True):
     """The scheduler's part of a status: what stands there, or what should.
 
@@ -47,7 +37,6 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
 
     last_attempt_time: str | None = None
     next_attempt_time: str | None = None
-    conditions: tuple[ShownCondition, ...] | None = None
 
     def own(self) -> "Shown":
         """Without what others write, in a fixed order, so that two can be compared."""
@@ -97,11 +86,11 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
 
 
 def _condition(
-    value: ConditionValue, before: ShownCondition | None, generation: int, now: float
-) -> ShownCondition:
+    value: ConditionValue, before: GroupConditionObject | None, generation: int, now: float
+) -> GroupConditionObject:
     status = "Unknown" if value.status is None else str(value.status)
     since = before.last_transition_time if before and before.status == status else None
-    return ShownCondition(
+    return GroupConditionObject(
         type=str(value.type),
         status=status,
         observed_generation=generation,

@@ -17,8 +17,15 @@ from enbloc.model.codec_selectors import (
 )
 from enbloc.model.codec_specs import pod_class
 from enbloc.model.dialects import membership
-from enbloc.model.groups import Group, GroupKey, Memory, Role
-from enbloc.model.names import JOBSET_RESTART_KEY, JOBSET_UID_KEY, PLAN_KEY
+from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
+from enbloc.model.names import (
+    GANG_RUNNING,
+    JOBSET_RESTART_KEY,
+    JOBSET_UID_KEY,
+    PLAN_KEY,
+    RANK_KEY,
+    Condition,
+)
 from enbloc.model.node import Node
 from enbloc.model.objects import (
     PREFERRED,
@@ -77,6 +84,8 @@ _NO_STATUS: Final = PodStatusObject()
 _NO_NODE_STATUS: Final = NodeStatusObject()
 _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
+#: Of a rank: no gang has more than 100,000 members.
+_MOST_DIGITS: Final = 6
 _seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
@@ -103,9 +112,12 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     pod_spec, problem = pod_class(obj)
     member = membership(labels, annotations)
-    problems = Problems(filter(None, (problem, member.problem)))
+    problems = Problems()
+    if problem or member.problem:
+        problems += filter(None, (problem, member.problem))
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
+    gang_gate = bool(spec.readiness_gates) and _has_gang_gate(spec)
     return Pod(
         key=PodKey(namespace, metadata.name),
         uid=PodUID(metadata.uid),
@@ -114,9 +126,9 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         node=_shared(spec.node_name or ""),
         phase=_PHASES.get(status.phase or Phase.PENDING, Phase.UNKNOWN),
         deleting=metadata.deletion_timestamp is not None,
-        gates=_gates(spec),
+        gates=_gates(spec) if spec.scheduling_gates else (),
         group=_group_key(namespace, member.group) if member.group else None,
-        role=_shared(member.role),
+        role=_shared(member.role) if member.role else "",
         group_conflict=member.conflict,
         priority=spec.priority or 0,
         created=_time(metadata, problems),
@@ -130,6 +142,11 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         annotations_size=_size(annotations),
         labels=_pairs(labels),
         annotations=_kept(annotations, keep),
+        nominated=_shared(status.nominated_node_name) if status.nominated_node_name else "",
+        rejected=_admission_refusal(status) if status.reason else "",
+        rank=_rank(annotations) if spec.node_name else None,
+        gang_gate=gang_gate,
+        gang_running=_gang_running(status) if gang_gate else None,
     )
 
 
@@ -172,6 +189,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         timeout = 0
     resources = quantities(spec.min_resources, "spec.minResources", problems)
     created, version = _time(metadata, problems), _version(metadata, problems)
+    on_incomplete, owner = _on_incomplete(spec, problems), _owner(metadata)
     return Group(
         key=_group_key(metadata.namespace or "", metadata.name),
         uid=metadata.uid,
@@ -186,6 +204,8 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         memory=_memory(obj.status or PodGroupStatusObject()),
         problem=problems.text(),
         annotations=_kept(metadata.annotations or _EMPTY, keep),
+        on_incomplete=on_incomplete,
+        owner=owner.uid if owner else "",
     )
 
 
@@ -249,7 +269,19 @@ def _memory(status: PodGroupStatusObject) -> Memory:
         succeeded=status.succeeded or 0,
         roles=tuple((role.name, role.succeeded or 0) for role in status.roles or ()),
         attempts=status.attempts or 0,
+        initially_scheduled=any(
+            each.type == Condition.INITIALLY_SCHEDULED and each.status == "True"
+            for each in status.conditions or ()
+        ),
     )
+
+
+def _on_incomplete(spec: PodGroupSpecObject, problems: Problems) -> OnIncomplete:
+    try:
+        return OnIncomplete(spec.on_incomplete or OnIncomplete.REPAIR)
+    except ValueError as error:
+        problems.append(f"spec.onIncomplete: {error}; use {', '.join(OnIncomplete)}")
+        return OnIncomplete.REPAIR
 
 
 def _taints(given: tuple[TaintObject, ...], problems: Problems) -> tuple[Taint, ...]:
@@ -271,6 +303,38 @@ def _owner(metadata: Metadata) -> Owner | None:
         if reference.controller:
             return _shared_owner(reference.kind, reference.name, reference.uid)
     return None
+
+
+def _admission_refusal(status: PodStatusObject) -> str:
+    """Why the kubelet never admitted a pod: it failed for a reason, and lists no containers.
+
+    A kubelet that refuses a pod writes a status of phase, reason and message alone. It lists the
+    containers, started or not, of every pod that it did admit; so what ends a pod later
+    (Evicted, DeadlineExceeded, Terminated, Preempting) leaves their statuses beside the reason,
+    while an `Evicted` without them is a node under pressure that would not take the pod. Whoever
+    else fails a pod (its garbage collection, say) gives no reason.
+
+    Source: rejectPod and generateAPIPodStatus of Kubernetes 1.36's kubelet.
+    """
+    listed = status.container_statuses or status.init_container_statuses
+    return "" if listed or status.phase != Phase.FAILED else status.reason or ""
+
+
+def _rank(annotations: Texts) -> int | None:
+    """The place of a bound member within its gang; None = none, or none that can be read."""
+    text = annotations.get(RANK_KEY)
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        return None
+    return int(text)
+
+
+def _has_gang_gate(spec: PodSpecObject) -> bool:
+    return any(gate.condition_type == GANG_RUNNING for gate in spec.readiness_gates or ())
+
+
+def _gang_running(status: PodStatusObject) -> bool | None:
+    condition = _condition(status.conditions, GANG_RUNNING)
+    return None if condition is None else condition.status == "True"
 
 
 def _restart(labels: Texts) -> str:

@@ -206,6 +206,12 @@ class ImageVolume(_Struct, omit_defaults=True):
     reference: str | None = None
 
 
+class ReadinessGate(_Struct):
+    """`spec.readinessGates[]`."""
+
+    condition_type: str = ""
+
+
 class Volume(_Struct, omit_defaults=True):
     """`spec.volumes[]`."""
 
@@ -228,6 +234,7 @@ class PodSpecObject(_Struct):
     volumes: tuple[Volume, ...] | None = None
     resource_claims: tuple[Named, ...] | None = None
     scheduling_gates: tuple[Named, ...] | None = None
+    readiness_gates: tuple[ReadinessGate, ...] | None = None
     host_network: bool | None = None
     host_users: bool | None = None
     scheduler_name: str | None = None
@@ -247,6 +254,8 @@ class PodStatusObject(_Struct):
     """`status` of a pod."""
 
     phase: str | None = None
+    reason: str | None = None
+    nominated_node_name: str | None = None
     conditions: tuple[ConditionObject, ...] | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
@@ -322,6 +331,7 @@ class PodGroupSpecObject(_Struct):
     schedule_timeout_seconds: Int64 | None = None
     roles: tuple[RoleObject, ...] | None = None
     priority_class_name: str | None = None
+    on_incomplete: str | None = None
 
 
 class RoleStatusObject(_Struct):
@@ -329,6 +339,17 @@ class RoleStatusObject(_Struct):
 
     name: str = ""
     succeeded: Int64 | None = None
+
+
+class GroupConditionObject(_Struct):
+    """`status.conditions[]` of a PodGroup, all six fields."""
+
+    type: str = ""
+    status: str = ""
+    observed_generation: Int64 | None = None
+    last_transition_time: str | None = None
+    reason: str = ""
+    message: str | None = None
 
 
 class PodGroupStatusObject(_Struct):
@@ -339,6 +360,7 @@ class PodGroupStatusObject(_Struct):
     succeeded: Int64 | None = None
     attempts: Int64 | None = None
     roles: tuple[RoleStatusObject, ...] | None = None
+    conditions: tuple[GroupConditionObject, ...] | None = None
 
 
 class PodGroupObject(_Struct):
