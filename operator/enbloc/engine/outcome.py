@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Outcome: what placing one group came to."""
+
+from enum import StrEnum
+
+from enbloc.framework.status import Diagnosis
+from enbloc.model.pods import Pod
+
+
+class Search(StrEnum):
+    """How a placement beyond the ordered pass was found, or what is known instead.
+
+    NONE also stands for a search that could not have helped: it is switched off, or the members
+    are alike and what refuses them is no matter of where the others go.
+    """
+
+    NONE = ""
+    ORDER = "another order"
+    CLASSES = "search over classes"
+    SOLVER = "exact solver"
+    INFEASIBLE = "proven infeasible"
+    REFUSED = "refused by plugins"
+    SPENT = "budget spent"
+
+
+class Outcome:
+    """What placing one group came to.
+
+    Attributes:
+        needed: members of the deficit with their rows, in the order they were placed.
+        surplus: members beyond it that fitted as well.
+        unplaced: members that did not fit and were not needed.
+        diagnoses: why members found no node, each different answer once; empty = all fitted. Where
+            no placement was found they are those of the ordered pass.
+        failed: the floor could not be met.
+        search: what found the placement beyond the ordered pass, or why nothing did.
+        steps: what that cost.
+    """
+
+    def __init__(self) -> None:
+        self.needed: list[tuple[Pod, int]] = []
+        self.surplus: list[tuple[Pod, int]] = []
+        self.unplaced: list[Pod] = []
+        self.diagnoses: list[Diagnosis] = []
+        self.failed = False
+        self.search = Search.NONE
+        self.steps = 0
+
+    def note(self, diagnosis: Diagnosis) -> None:
+        """A member found no node."""
+        if diagnosis not in self.diagnoses:
+            self.diagnoses.append(diagnosis)
