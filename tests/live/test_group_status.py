@@ -3,10 +3,10 @@
 import pytest
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
-from enbloc.live.group_status import NOTHING, Shown, ShownCondition, wanted
+from enbloc.live.group_status import NOTHING, Shown, wanted
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import RoleStatusObject
+from enbloc.model.objects import GroupConditionObject, RoleStatusObject
 from enbloc.model.times import time_text
 
 T0, T1 = 1_800_000_000.7, 1_800_000_060.2
@@ -35,7 +35,7 @@ def scheduled(status: bool | None, message: str = "") -> ConditionValue:
     return ConditionValue(Condition.SCHEDULED, status, reason, message)
 
 
-def only(shown: Shown) -> ShownCondition:
+def only(shown: Shown) -> GroupConditionObject:
     assert shown.conditions is not None
     [condition] = shown.conditions
     return condition
@@ -82,7 +82,7 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
         attempts=mine.attempts,
         last_attempt_time=mine.last_attempt_time,
         roles=(RoleStatusObject("worker"), *mine.roles),
-        conditions=(ShownCondition("Ready", "True"), *mine.conditions),
+        conditions=(GroupConditionObject("Ready", "True"), *mine.conditions),
     )
     assert (
         wanted(effect(scheduled(True), roles=(RoleSucceeded("ps", 1),)), shown, T1) == shown.own()
