@@ -55,6 +55,7 @@ def test_without_a_file_the_default_plugins_are_shown_in_order_with_weights(
         (name, default.weight) for name, default in DEFAULTS.items()
     ]
     assert ours["kind"] == "EnblocConfiguration"
+    assert (ours["searchSteps"], ours["priorityClassRaises"]) == (20_000, False)
     assert captured.err == ""
 
 

@@ -10,6 +10,7 @@ import yaml
 from enbloc.config import LeaderElection
 from enbloc.config.strict import duration, seconds
 from enbloc.engine.queue import Backoff
+from enbloc.engine.settings import Settings
 from tests.config.files import HEAD, configured, one, problems, sample, v1
 
 OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
@@ -88,6 +89,19 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
             id="the group of our kinds, which are no files",
         ),
         pytest.param(OURS + "timeout: 1\n", 'timeout: Unknown field "timeout"', id="our own field"),
+        pytest.param(
+            OURS + "searchSteps: -1\n",
+            "searchSteps: must be greater than or equal to 0, is -1",
+            id="fewer steps than none",
+        ),
+        pytest.param(
+            OURS + "searchSteps: 1.5\n", "searchSteps: must be a valid integer, is 1.5", id="half"
+        ),
+        pytest.param(
+            OURS + "priorityClassRaises: sometimes\n",
+            'priorityClassRaises: must be a valid boolean, is "sometimes"',
+            id="neither true nor false",
+        ),
         pytest.param("- a\n", "document 1 must be a mapping, is a list", id="a list"),
         pytest.param("a: [", "neither YAML nor JSON: ", id="no YAML"),
         pytest.param('{"a": ', "neither YAML nor JSON: ", id="no JSON"),
@@ -162,6 +176,8 @@ def test_what_a_file_sets_is_in_the_configuration() -> None:
     assert found.settings.schedule_timeout == 120
     assert found.settings.missing_grace == 0
     assert found.settings.longest_wait == 600
+    assert found.settings.search_steps == 0
+    assert found.settings.priority_class_raises
     assert found.kubeconfig == "/etc/kubernetes/scheduler.conf"
     assert found.leader_election == LeaderElection(
         leader_elect=True,
@@ -171,6 +187,10 @@ def test_what_a_file_sets_is_in_the_configuration() -> None:
         resource_namespace="scheduling",
     )
     assert found.profiles["no-scores"].score == ()
+
+
+def test_what_no_file_sets_is_the_engine_s_default() -> None:
+    assert configured(OURS).settings == Settings()
 
 
 def test_documents_may_come_in_several_files() -> None:

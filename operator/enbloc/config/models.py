@@ -164,3 +164,5 @@ class EnblocConfiguration(Strict):
     schedule_timeout_seconds: Annotated[Int32, Field(gt=0)] | None = None
     missing_grace_seconds: Annotated[Int32, Field(ge=0)] | None = None
     pod_max_in_unschedulable_pods_seconds: Annotated[Int32, Field(gt=0)] | None = None
+    search_steps: Annotated[Int32, Field(ge=0)] | None = None
+    priority_class_raises: bool | None = None

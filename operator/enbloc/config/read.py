@@ -140,11 +140,15 @@ def _settings(
     timeout = ours and ours.schedule_timeout_seconds
     grace = ours.missing_grace_seconds if ours else None
     longest = ours and ours.pod_max_in_unschedulable_pods_seconds
+    steps = ours.search_steps if ours else None
+    raises = ours.priority_class_raises if ours else None
     return Settings(
         backoff=Backoff(float(initial), float(maximum)),
         schedule_timeout=float(timeout or base.schedule_timeout),
         longest_wait=float(longest or base.longest_wait),
         missing_grace=base.missing_grace if grace is None else float(grace),
+        search_steps=base.search_steps if steps is None else steps,
+        priority_class_raises=base.priority_class_raises if raises is None else raises,
     )
 
 

@@ -46,6 +46,8 @@ def effective(configuration: Configuration) -> list[dict[str, Any]]:
         "scheduleTimeoutSeconds": int(settings.schedule_timeout),
         "missingGraceSeconds": int(settings.missing_grace),
         "podMaxInUnschedulablePodsSeconds": int(settings.longest_wait),
+        "searchSteps": settings.search_steps,
+        "priorityClassRaises": settings.priority_class_raises,
     }
     return [scheduler, ours]
 
