@@ -96,7 +96,8 @@ async def test_an_apply_to_status_owns_apart(api: Client) -> None:
     await apply(api, f"{GROUPS}/g", {**head, "spec": {"minMember": 2}}, "m1")
     status = {**head, "spec": {"minMember": 9}, "status": {"members": 3}}
     _, written = await apply(api, f"{GROUPS}/g/status", status, "m2")
-    assert (written["spec"], written["status"]) == ({"minMember": 2}, {"members": 3})
+    assert written["spec"] == {"minMember": 2, "onIncomplete": "Repair"}
+    assert written["status"] == {"members": 3}
     entry = next(e for e in written["metadata"]["managedFields"] if e["manager"] == "m2")
     assert (entry["subresource"], entry["fieldsV1"]) == ("status", {"f:status": {"f:members": {}}})
     missing = {**head, "metadata": {"name": "zz"}, "status": {}}

@@ -51,7 +51,11 @@ async def test_our_kind_is_there_from_the_start(api: Client) -> None:
     conditions = {one["type"]: one["status"] for one in crd["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}
     created = await api.create(GROUPS, group("a", roles=[{"name": "w"}]))
-    assert created["spec"] == {"minMember": 1, "roles": [{"name": "w", "minMember": 1}]}
+    assert created["spec"] == {
+        "minMember": 1,
+        "onIncomplete": "Repair",
+        "roles": [{"name": "w", "minMember": 1}],
+    }
     assert created["metadata"]["generation"] == 1
     listing = await api.get(GROUPS)
     assert (listing["kind"], listing["items"][0]["kind"]) == ("PodGroupList", "PodGroup")
@@ -157,7 +161,11 @@ async def test_a_put_of_a_custom_object_names_its_version(api: Client) -> None:
 async def test_unknown_fields_and_needless_nulls_are_pruned(api: Client) -> None:
     body = group("a", foo=1, priorityClassName=None, minMember=None, roles=[{"name": "w", "x": 1}])
     created = await api.create(GROUPS, body)
-    assert created["spec"] == {"minMember": 1, "roles": [{"name": "w", "minMember": 1}]}
+    assert created["spec"] == {
+        "minMember": 1,
+        "onIncomplete": "Repair",
+        "roles": [{"name": "w", "minMember": 1}],
+    }
     assert 'unknown field \\"spec.foo\\"' in api.headers["Warning"]
     strict = f"{GROUPS}?fieldValidation=Strict"
     status, answer = await api.ask("POST", strict, {**body, "metadata": {"name": "b"}})

@@ -339,7 +339,7 @@ class Api:
         """
         item = self.stored(resource, key)
         metadata = item.obj["metadata"]
-        self._check_preconditions(resource, item, how)
+        self.check_preconditions(resource, item, how)
         kind = self.kind(resource.storage)
         kind.check_delete(self, item.obj)
         finalizers = self._finalizers(kind, metadata, how)
@@ -382,7 +382,8 @@ class Api:
             changes["generation"] = metadata["generation"] + 1
         return make_item(item.key, with_metadata(item.obj, **changes), item.managed, item.rv)
 
-    def _check_preconditions(self, resource: Resource, item: Item, how: Deletion) -> None:
+    def check_preconditions(self, resource: Resource, item: Item, how: Deletion) -> None:
+        """Refuse to delete another object than the one that was meant; 409."""
         why = ""
         uid, name = item.obj["metadata"]["uid"], item.key[1]
         if how.uid and how.uid != uid:

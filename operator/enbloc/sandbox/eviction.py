@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from enbloc.model.names import Condition
+from enbloc.model.names import DISRUPTION_TARGET
 from enbloc.sandbox import status
 from enbloc.sandbox.api import Api
 from enbloc.sandbox.meta import with_metadata
@@ -34,24 +35,30 @@ def evict(api: Api, target: Target, body: Document, options: Options) -> dict[st
     free = state.get("phase") in {"Succeeded", "Failed", "Pending"}
     if not free and "deletionTimestamp" not in pod.obj["metadata"]:
         _spend(api, pod, how)
-        if not how.dry_run:
-            api.amend(pods, target.key, _disrupted(api, pod.obj))
+    if not how.dry_run:
+        # The real server, too, asks for the pod that was meant only after the budget was spent.
+        api.check_preconditions(pods, pod, how)
+        api.amend(pods, target.key, _disrupted(api, pod.obj))
+        how = dataclasses.replace(how, rv="")
     api.delete(pods, target.key, how)
     return status.success(code=201)
 
 
 def _disrupted(api: Api, pod: Document) -> dict[str, Any]:
+    """The pod with the condition that says so; another reason that stood there is replaced."""
     state = pod.get("status") or {}
-    condition = {
-        "type": Condition.DISRUPTION_TARGET,
+    conditions = {one["type"]: one for one in state.get("conditions") or ()}
+    before = conditions.get(DISRUPTION_TARGET, {})
+    stands = before.get("status") == "True"
+    conditions[DISRUPTION_TARGET] = {
+        "type": DISRUPTION_TARGET,
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": api.now(),
+        "lastTransitionTime": before["lastTransitionTime"] if stands else api.now(),
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
     }
-    kept = [one for one in state.get("conditions") or () if one["type"] != condition["type"]]
-    return {**pod, "status": {**state, "conditions": [*kept, condition]}}
+    return {**pod, "status": {**state, "conditions": list(conditions.values())}}
 
 
 def _unhealthy(budget: Document, pod: Document) -> bool:
