@@ -115,8 +115,9 @@ class _Bar:
 class Quarantine:
     """Who blamed which node, and which bars stand.
 
-    Bounds: a record lives until an hour after its bar ended, or as long as its group; per node
-    the last blame of two groups is remembered, for ten minutes.
+    Bounds: a bar's record weighs nothing an hour after its end, or when its group is gone, and the
+    last blame of two groups per node nothing after ten minutes; such records are dropped whenever
+    there are twice as many as before.
     """
 
     def __init__(self) -> None:
