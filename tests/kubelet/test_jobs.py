@@ -92,7 +92,7 @@ def test_a_pod_that_vanished_while_running_counts_as_failed_and_one_of_ours_does
     tally = Tally(unwanted={"ours"})
     tally.count(pod("p"), now=0.0, gone=True)
     tally.count(pod("ours"), now=0.0, gone=True)
-    assert tally.failed == {"p"}
+    assert set(tally.failed) == {"p"}
 
 
 def test_beyond_the_backoff_limit_the_rest_is_deleted_before_the_job_fails() -> None:
@@ -193,9 +193,80 @@ def test_a_pod_carries_its_job_its_index_and_its_owner() -> None:
 
 
 def test_fields_that_are_not_followed_are_named() -> None:
-    assert unsupported(job(podFailurePolicy={"rules": []}, completions=1)) == [
-        "spec.podFailurePolicy"
-    ]
+    assert unsupported(job(successPolicy={"rules": []}, completions=1)) == ["spec.successPolicy"]
+
+
+IGNORING: dict[str, Any] = {
+    "podReplacementPolicy": "Failed",
+    "podFailurePolicy": {
+        "rules": [
+            {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+            {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
+            {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [1]}},
+        ]
+    },
+}
+
+
+def ended(uid: str, code: int = 0, *, disrupted: bool = False) -> Object:
+    found = pod(uid, "Failed")
+    target = {"type": "DisruptionTarget", "status": "True" if disrupted else "False"}
+    containers = [{"name": "c", "state": {"terminated": {"exitCode": code}}}]
+    return Object(
+        found.metadata, {}, found.status | {"conditions": [target], "containerStatuses": containers}
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed", "count", "fails"),
+    [
+        pytest.param(ended("p", disrupted=True), 0, False, id="disrupted: not its own fault"),
+        pytest.param(ended("p", 1), 1, False, id="no rule fits: it counts"),
+        pytest.param(ended("p", 42), 1, True, id="a code that fails the Job"),
+        pytest.param(ended("p", 42, disrupted=True), 0, False, id="the first rule that fits"),
+        pytest.param(ended("p", 7), 0, False, id="any code but one"),
+    ],
+)
+def test_the_failure_policy_says_what_a_failure_counts_for(
+    failed: Object, count: int, *, fails: bool
+) -> None:
+    found = step(job(backoffLimit=3, **IGNORING), failed)
+
+    assert found.status is not None
+    assert found.status["failed"] == count
+    assert conditions(found.status) == (
+        {"FailureTarget": "True", "Failed": "True"} if fails else {}
+    )
+    assert found.create == (() if fails else (None,))
+
+
+def test_disruptions_that_are_ignored_never_use_up_the_backoff_limit() -> None:
+    pods = [ended(f"p{i}", disrupted=True) for i in range(9)]
+
+    assert step(job(backoffLimit=0, **IGNORING), *pods, now=0.0).create == (None,)
+    assert step(job(backoffLimit=8), *pods).status is not None
+    assert conditions(step(job(backoffLimit=8), *pods).status) == {
+        "FailureTarget": "True",
+        "Failed": "True",
+    }
+
+
+def test_a_job_that_replaces_late_waits_until_the_pod_has_ended() -> None:
+    late = job(completionMode="Indexed", completions=1, podReplacementPolicy="Failed")
+    leaving = pod("p", "Running", 0, deletion_timestamp="2026-01-01T00:00:00Z")
+    tally = Tally()
+    first = step(late, leaving, tally=tally)
+
+    assert first.create == ()
+    assert first.status is not None
+    assert first.status["failed"] == 0
+
+    tally.count(leaving, now=0.0, gone=True)
+    after = step(late, tally=tally)
+
+    assert after.create == (0,)
+    assert after.status is not None
+    assert after.status["failed"] == 1
 
 
 @given(st.sets(st.integers(0, 60)))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a Job needs next: pods to create, pods to delete, its status. Pure.
 
-Followed: parallelism, completions, completionMode, backoffLimit, suspend.
+Followed: parallelism, completions, completionMode, backoffLimit, podFailurePolicy,
+podReplacementPolicy, suspend.
 Not followed, and said so in `unsupported`: what makes a Job's success or failure depend on more.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from enbloc.kube.paths import JOBS
+from enbloc.sandbox.job_failures import counted, fatal, replaces_late
 from enbloc.sandbox.objects import Object, reference, timestamp
 
 NAME_LABEL: Final = "batch.kubernetes.io/job-name"
@@ -21,7 +23,6 @@ _UNSUPPORTED: Final = (
     "backoffLimitPerIndex",
     "managedBy",
     "maxFailedIndexes",
-    "podFailurePolicy",
     "successPolicy",
     "ttlSecondsAfterFinished",
 )
@@ -34,7 +35,8 @@ class Tally:
     Attributes:
         seen: UIDs of all pods that a watch has shown.
         succeeded: UIDs of pods that succeeded.
-        failed: UIDs of pods that failed, or were deleted before they finished.
+        failed: pods that failed or were gone before they finished, as last seen, by UID.
+        leaving: UIDs of pods that are being deleted and have not ended.
         indexes: completion indexes that are done.
         unwanted: UIDs of pods that we deleted ourselves; these count as neither.
         failed_at: when the last failure was seen (seconds of a monotonic clock).
@@ -42,7 +44,8 @@ class Tally:
 
     seen: set[str] = field(default_factory=set)
     succeeded: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
+    failed: dict[str, Object] = field(default_factory=dict[str, Object])
+    leaving: set[str] = field(default_factory=set)
     indexes: set[int] = field(default_factory=set)
     unwanted: set[str] = field(default_factory=set)
     failed_at: float = 0.0
@@ -58,16 +61,26 @@ class Tally:
         uid = pod.metadata.uid
         self.seen.add(uid)
         if pod.phase == "Succeeded":
-            self.failed.discard(uid)
+            self.failed.pop(uid, None)
+            self.leaving.discard(uid)
             self.succeeded.add(uid)
             index = index_of(pod)
             if index is not None:
                 self.indexes.add(index)
-        elif (pod.phase == "Failed" or pod.deleting or gone) and uid not in (
-            self.failed | self.unwanted | self.succeeded
-        ):
-            self.failed.add(uid)
+        elif uid in self.unwanted or uid in self.succeeded or uid in self.failed:
+            return
+        elif pod.phase == "Failed" or gone:
+            self.leaving.discard(uid)
+            self.failed[uid] = pod
             self.failed_at = now
+        elif pod.deleting and uid not in self.leaving:
+            self.leaving.add(uid)
+            self.failed_at = now
+
+    def failures(self, job: Object) -> int:
+        """How many pods count against backoffLimit."""
+        leaving = 0 if replaces_late(job) else len(self.leaving)
+        return len(counted(job, self.failed.values())) + leaving
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,8 @@ def next_step(
     if outcome is not None or job.spec.get("suspend"):
         status = _status(job, (), tally, outcome, ended=not live)
         return Step((), tuple(active), _changed(job, status))
-    create, delete, again_in = _balance(job, active, tally, now, retry_seconds)
+    leaving = [pod for pod in live if pod.deleting] if replaces_late(job) else []
+    create, delete, again_in = _balance(job, active, leaving, tally, now, retry_seconds)
     kept = [pod for pod in active if pod not in delete]
     status = _status(job, kept, tally, None, ended=False)
     return Step(create, tuple(delete), _changed(job, status), again_in)
@@ -185,9 +199,17 @@ def _with_index(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _balance(
-    job: Object, active: Sequence[Object], tally: Tally, now: float, retry_seconds: float
+    job: Object,
+    active: Sequence[Object],
+    leaving: Sequence[Object],
+    tally: Tally,
+    now: float,
+    retry_seconds: float,
 ) -> tuple[tuple[int | None, ...], list[Object], float | None]:
-    """Pods to create, pods to delete, and when to look again."""
+    """Pods to create, pods to delete, and when to look again.
+
+    `leaving`: pods being deleted that keep their places until they have ended.
+    """
     completions = _completions(job)
     parallelism = int(job.spec.get("parallelism", 1))
     done = len(tally.indexes) if _indexed(job) else len(tally.succeeded)
@@ -196,17 +218,18 @@ def _balance(
     else:  # a work queue: once one has succeeded, no new pods
         wanted = parallelism if not tally.succeeded else min(parallelism, len(active))
     delete = _surplus(job, active, tally, wanted)
-    missing = wanted - (len(active) - len(delete))
+    missing = wanted - (len(active) - len(delete)) - len(leaving)
     if missing <= 0:
         return (), delete, None
-    if tally.failed:
-        wait = min(retry_seconds * 2.0 ** (len(tally.failed) - 1), 360.0)
+    failures = tally.failures(job)
+    if failures:
+        wait = min(retry_seconds * 2.0 ** (failures - 1), 360.0)
         left = tally.failed_at + wait - now
         if left > 0:
             return (), delete, left
     if not _indexed(job):
         return (None,) * missing, delete, None
-    taken = tally.indexes | {index_of(pod) for pod in active}
+    taken = tally.indexes | {index_of(pod) for pod in (*active, *leaving)}
     free = (index for index in range(int(completions or 0)) if index not in taken)
     return tuple(index for index, _ in zip(free, range(missing), strict=False)), delete, None
 
@@ -237,11 +260,16 @@ def _outcome(job: Object, tally: Tally) -> tuple[str, str, str] | None:
     for kind in job.status.get("conditions") or ():
         if kind["type"] == "FailureTarget" and kind["status"] == "True":
             return "Failed", kind["reason"], kind["message"]
-    if len(tally.failed) > int(job.spec.get("backoffLimit", 6)):
+    ended_badly = fatal(job, tally.failed.values())
+    if ended_badly is not None:
+        message = f"Pod {ended_badly.key} matches a FailJob rule of podFailurePolicy"
+        return "Failed", "PodFailurePolicy", message
+    if tally.failures(job) > int(job.spec.get("backoffLimit", 6)):
         return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     completions = _completions(job)
     done = len(tally.indexes) if _indexed(job) else len(tally.succeeded)
-    queue_empty = tally.succeeded and tally.seen <= tally.succeeded | tally.failed
+    ended = tally.succeeded | tally.failed.keys() | tally.leaving
+    queue_empty = tally.succeeded and tally.seen <= ended
     if (completions is not None and done >= completions) or (completions is None and queue_empty):
         return "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
     return None
@@ -274,7 +302,7 @@ def _status(
         "active": len(active),
         "ready": sum(_ready(pod) for pod in active),
         "succeeded": max(done, int(job.status.get("succeeded", 0))),
-        "failed": max(len(tally.failed), int(job.status.get("failed", 0))),
+        "failed": max(tally.failures(job), int(job.status.get("failed", 0))),
         "startTime": None if suspended else job.status.get("startTime") or timestamp(),
         "completedIndexes": compressed(tally.indexes) if tally.indexes else None,
         "completionTime": job.status.get("completionTime")
