@@ -22,6 +22,8 @@ RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
 RUN_SECONDS_KEY: Final = "sandbox.enbloc.dev/run-seconds"
 EXIT_CODE_KEY: Final = "sandbox.enbloc.dev/exit-code"
+REFUSE_KEY: Final = "sandbox.enbloc.dev/refuse"
+SILENT_KEY: Final = "sandbox.enbloc.dev/silent"
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────
 SCHEDULER_MANAGER: Final = "enbloc-scheduler"

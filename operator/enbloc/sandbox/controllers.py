@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers of the sandbox, as plain clients of its API: node lifecycle and Jobs.
+"""The controllers of the sandbox, as plain clients of its API.
 
+Node lifecycle, pods of lost nodes, Jobs, disruption budgets.
 On a real cluster kube-controller-manager does their work. They keep nothing across a restart: of
 a Job's finished pods only those count that still exist, or that its status counted.
 """
@@ -18,7 +19,9 @@ from enbloc.kube.items import Added, Deleted, Modified, Synced
 from enbloc.kube.paths import JOBS, PODS
 from enbloc.kube.reflector import Reflector
 from enbloc.sandbox import jobs
+from enbloc.sandbox.budgets import Budgets
 from enbloc.sandbox.lifecycle import NodeLifecycle
+from enbloc.sandbox.lost_pods import LostPods
 from enbloc.sandbox.objects import Object, settled
 
 log = logging.getLogger(__name__)
@@ -29,7 +32,8 @@ class ControllerPace:
     """How patient the controllers are (seconds).
 
     Attributes:
-        grace: without a heartbeat for this long, a node is lost.
+        grace: without a heartbeat for this long, a node is lost; as long after the deletion of a
+            Node its pods are collected.
         retry: before the first replacement of a failed pod of a Job; doubled with each failure.
     """
 
@@ -38,11 +42,13 @@ class ControllerPace:
 
 
 async def run_controllers(client: Client, pace: ControllerPace | None = None) -> None:
-    """Node lifecycle and Jobs, until cancelled."""
+    """All of them, until cancelled."""
     pace = pace or ControllerPace()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(NodeLifecycle(client, pace.grace).run())
+        tasks.create_task(LostPods(client, pace.grace).run())
         tasks.create_task(JobController(client, pace.retry).run())
+        tasks.create_task(Budgets(client).run())
 
 
 @dataclass(slots=True)

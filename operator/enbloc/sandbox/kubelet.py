@@ -11,6 +11,9 @@
 
 Room is counted from admission until the containers are gone, which is before the API server hears
 of it: a scheduler that fills it at once finds it free.
+
+Two annotations of a Node make its kubelet misbehave: one names the reason for which it refuses
+every pod, the other ("true") cuts it off, so that nothing is heard of it while its pods run on.
 """
 
 import asyncio
@@ -64,9 +67,13 @@ class _Machine:
     posted: float = float("-inf")
     renewed: float = float("-inf")
     addresses: int = 0
+    reachable: asyncio.Event = field(default_factory=asyncio.Event)
 
     def admit(self, pod: Object) -> Refusal | None:
         """Why the node as it is now refuses the pod; None if it takes it."""
+        reason = self.node.annotations.get(names.REFUSE_KEY)
+        if reason:
+            return Refusal(reason, f"Pod was rejected: node has annotation {names.REFUSE_KEY}")
         resources = self.shape.resources()
         return refusal(
             pod.spec,
@@ -167,6 +174,7 @@ class Kubelet:
         clock = asyncio.get_running_loop().time
         await asyncio.sleep(self._pace.lease * (machine.index + 1) / (len(self._machines) + 1))
         while machine.shape.name in self._machines:
+            await machine.reachable.wait()
             try:
                 late = clock() - machine.renewed > 2 * self._pace.lease
                 await self._renew(machine, uid)
@@ -207,9 +215,20 @@ class Kubelet:
         """Labels and taints count when a pod is admitted; a deleted Node is a machine gone."""
         async for item in Reflector(self._client, NODES, Object).stream():
             if isinstance(item, Added | Modified) and item.meta.name in self._machines:
-                self._machines[item.meta.name].node = item.object
+                machine = self._machines[item.meta.name]
+                machine.node = item.object
+                if item.object.annotations.get(names.SILENT_KEY) == "true":
+                    machine.reachable.clear()
+                else:
+                    machine.reachable.set()
             elif isinstance(item, Deleted):
-                self._machines.pop(item.meta.name, None)
+                self._unplug(item.meta.name)
+
+    def _unplug(self, node: str) -> None:
+        """The machine is gone, and its pods' containers with it."""
+        machine = self._machines.pop(node, None)
+        for uid in [uid for uid, held in self._held.items() if held.machine is machine]:
+            self._release(uid)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
@@ -250,14 +269,14 @@ class Kubelet:
             self._release(uid)
             if uid not in self._ending:
                 self._ending.add(uid)
-                self._tasks.create_task(self._confirm(pod))
+                self._tasks.create_task(self._confirm(machine, pod))
         elif pod.finished:
             self._release(uid)
         elif uid not in self._seen:
             self._seen.add(uid)
             refused = None if pod.phase == "Running" else _unreadable(pod) or machine.admit(pod)
             if refused is not None:
-                self._tasks.create_task(self._report(pod, reports.refused(refused)))
+                self._tasks.create_task(self._report(machine, pod, reports.refused(refused)))
                 return
             machine.charge(pod.spec, +1)
             life = self._tasks.create_task(self._live(machine, pod))
@@ -279,7 +298,7 @@ class Kubelet:
         else:
             await asyncio.sleep(self._pace.start)
             status = reports.running(pod, machine.address, machine.next_address())
-            if await self._report(pod, status) is None:
+            if await self._report(machine, pod, status) is None:
                 return
             pod = Object(pod.metadata, pod.spec, {**pod.status, **status})
         seconds = pod.annotations.get(names.RUN_SECONDS_KEY)
@@ -288,13 +307,14 @@ class Kubelet:
         await asyncio.sleep(max(0.0, float(seconds) - ran))
         self._release(pod.metadata.uid)
         code = int(pod.annotations.get(names.EXIT_CODE_KEY, "0"))
-        await self._report(pod, reports.ended(pod, code))
+        await self._report(machine, pod, reports.ended(pod, code))
 
-    async def _report(self, pod: Object, status: dict[str, Any]) -> Any | None:
+    async def _report(self, machine: _Machine, pod: Object, status: dict[str, Any]) -> Any | None:
         """Post a pod's status, if it still is that pod."""
         meta = pod.metadata
         body = {"metadata": {"uid": meta.uid}, "status": status}
         return await self._sent(
+            machine,
             lambda: self._client.patch(
                 PODS,
                 meta.name,
@@ -302,10 +322,10 @@ class Kubelet:
                 meta.namespace,
                 kind=PatchType.STRATEGIC,
                 subresource="status",
-            )
+            ),
         )
 
-    async def _confirm(self, pod: Object) -> None:
+    async def _confirm(self, machine: _Machine, pod: Object) -> None:
         """The containers are gone: let the API server drop the object."""
         meta = pod.metadata
         body = {
@@ -315,10 +335,12 @@ class Kubelet:
             "preconditions": {"uid": meta.uid},
         }
         await self._sent(
-            lambda: self._client.request("delete", PODS, meta.name, meta.namespace, body=body)
+            machine,
+            lambda: self._client.request("delete", PODS, meta.name, meta.namespace, body=body),
         )
 
-    async def _sent(self, call: Callable[[], Awaitable[Any]]) -> Any | None:
+    async def _sent(self, machine: _Machine, call: Callable[[], Awaitable[Any]]) -> Any | None:
+        await machine.reachable.wait()
         async with self._slots:
             return await settled(call)
 

@@ -8,8 +8,6 @@
     Ready=False                     not-ready:NoSchedule, :NoExecute
     heartbeat stale                 conditions Unknown; unreachable:NoSchedule, :NoExecute
     spec.unschedulable              unschedulable:NoSchedule beside these
-
-Pods of a lost node are not evicted here, as they are on a cluster after five minutes.
 """
 
 import asyncio

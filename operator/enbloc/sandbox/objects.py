@@ -44,6 +44,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
     resource_version: str = ""
+    generation: int = 0
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None

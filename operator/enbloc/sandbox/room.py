@@ -86,7 +86,7 @@ def refusal(
         )
     for taint in taints:
         if taint.get("effect") == "NoExecute" and not any(
-            _tolerates(toleration, taint) for toleration in spec.get("tolerations") or ()
+            tolerates(toleration, taint) for toleration in spec.get("tolerations") or ()
         ):
             return Refusal(
                 "TaintToleration",
@@ -157,7 +157,8 @@ def _integer(text: str) -> bool:
     return text.lstrip("+-").isdecimal()
 
 
-def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Whether a toleration speaks of a taint."""
     if toleration.get("effect") not in (None, "", taint.get("effect")):
         return False
     key = toleration.get("key") or ""
