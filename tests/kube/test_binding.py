@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A Binding is settled, whatever becomes of its requests; an eviction respects budgets."""
+"""A Binding is settled, whatever becomes of its requests."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,6 @@ import pytest
 
 from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
 from enbloc.kube.errors import Fenced
-from enbloc.kube.eviction import Blocked, Evicted, evict
 from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
 
 BINDING = Binding("default", "p", "u1", "node-1", {"enbloc.dev/plan": "{}"})
@@ -158,32 +157,4 @@ async def test_a_fenced_binding_is_not_sent() -> None:
         fenced = client.fenced(lambda: False)
         with pytest.raises(Fenced):
             await bind(fenced, BINDING)
-        with pytest.raises(Fenced):
-            await evict(fenced, "default", "p", "u1")
     assert not server.seen
-
-
-async def test_an_eviction_names_the_uid_and_no_grace_period() -> None:
-    server = Script(CREATED)
-    async with talking_to(server) as client:
-        assert await evict(client, "default", "p", "u1") == Evicted()
-    assert server.seen[0].path == "/api/v1/namespaces/default/pods/p/eviction"
-    assert server.bodies[0]["deleteOptions"] == {"preconditions": {"uid": "u1"}}
-
-
-async def test_an_eviction_blocked_by_a_budget_is_not_repeated() -> None:
-    server = Script(refuses(429, "TooManyRequests", "budget", retryAfterSeconds=10))
-    async with talking_to(server) as client:
-        outcome = await evict(client, "default", "p", "u1")
-    assert isinstance(outcome, Blocked)
-    assert outcome.retry_after == 10
-    assert len(server.seen) == 1
-
-
-async def test_an_eviction_may_be_refused_or_unknown() -> None:
-    server = Script(refuses(404, "NotFound"), resets)
-    async with talking_to(server) as client:
-        refused = await evict(client, "default", "p", "u1")
-        assert isinstance(refused, Refused)
-        assert refused.cause is Cause.MEMBER_CHANGED
-        assert isinstance(await evict(client, "default", "p", "u1"), Unknown)

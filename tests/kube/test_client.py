@@ -175,8 +175,8 @@ async def test_a_request_outside_the_role_fails_before_it_is_sent() -> None:
     server = Script(says(lambda: answer({})))
     async with talking_to(server, rules=ROLES["scheduler"]) as client:
         await client.get(PODS, "p", "default")
-        with pytest.raises(AssertionError, match="delete pods is not in"):
-            await client.delete(PODS, "p", "default")
+        with pytest.raises(AssertionError, match="delete nodes is not in"):
+            await client.delete(NODES, "n1")
         with pytest.raises(AssertionError, match="watch events"):
             client.watch(EVENTS, query={}, silence=1)
     assert len(server.seen) == 1

@@ -19,10 +19,10 @@ from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import load
 from enbloc.kube.errors import Conflict, Forbidden
 from enbloc.kube.events import About, Notice, Recorder
-from enbloc.kube.eviction import Evicted, evict
+from enbloc.kube.eviction import PAUSE, Blocked, Evicted, Exempt, Outcome, Victim, evict
 from enbloc.kube.items import Added, Modified
 from enbloc.kube.lease import Elector
-from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS
+from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.kube.permissions import ROLES
 from enbloc.kube.reflector import Reflector
 from enbloc.model import names
@@ -49,13 +49,13 @@ class World:
     scheduler: Client
     namespace: str
 
-    async def pod(self, name: str) -> dict[str, Any]:
+    async def pod(self, name: str, **metadata: Any) -> dict[str, Any]:
         spec = {
             "schedulerName": names.SCHEDULER_NAME,
             "automountServiceAccountToken": False,
             "containers": [{"name": "c", "image": "i"}],
         }
-        body = {"metadata": {"name": name}, "spec": spec}
+        body = {"metadata": {"name": name, **metadata}, "spec": spec}
         made: dict[str, Any] = await self.admin.create(PODS, body, self.namespace)
         return made
 
@@ -151,7 +151,99 @@ async def test_preconditions_protect_another_pod_of_that_name(world: World) -> N
     pod = await world.pod("p")
     with pytest.raises(Conflict):
         await world.admin.delete(PODS, "p", world.namespace, uid="other")
-    assert await evict(world.admin, world.namespace, "p", pod["metadata"]["uid"]) == Evicted()
+    stale = str(int(pod["metadata"]["resourceVersion"]) - 1)
+    with pytest.raises(Conflict):
+        await world.admin.delete(PODS, "p", world.namespace, resource_version=stale)
+
+
+# ── evictions (gangs.md §4.5) ────────────────────────────────────────────────────────────────
+
+#: What owns pods here: nothing acts on it.
+OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+
+
+async def owned(world: World, name: str, phase: str, **metadata: Any) -> dict[str, Any]:
+    """As `placed`, with a controller."""
+    thing = {"metadata": {"name": f"owner-of-{name}"}}
+    owner = (await world.admin.create(OWNERS, thing, world.namespace))["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"]}
+    references = [{**reference, "uid": owner["uid"], "controller": True}]
+    return await placed(world, name, phase, ownerReferences=references, **metadata)
+
+
+async def placed(world: World, name: str, phase: str, **metadata: Any) -> dict[str, Any]:
+    """A pod with a node, where it runs or has yet to start."""
+    pod = await world.pod(name, **metadata)
+    assert await bind(world.scheduler, world.binding(pod)) == Bound()
+    status = {"status": {"phase": phase}}
+    shown: dict[str, Any] = await world.admin.patch(
+        PODS, name, status, world.namespace, kind=PatchType.MERGE, subresource="status"
+    )
+    return shown
+
+
+async def evicted(world: World, pod: dict[str, Any], uid: str = "") -> Outcome:
+    metadata = pod["metadata"]
+    victim = Victim(
+        world.namespace, metadata["name"], uid or metadata["uid"], "BelowMinimum", "3 of 8 fit"
+    )
+    return await asyncio.wait_for(evict(world.scheduler, victim, lambda: 1_800_000_000.0), 60.0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason"), [("Pending", "BelowMinimum"), ("Running", "EvictionByEvictionAPI")]
+)
+async def test_an_evicted_pod_is_deleted_with_its_own_grace_period_and_says_why(
+    world: World, phase: str, reason: str
+) -> None:
+    # A finalizer keeps the pod in sight.
+    stays = ["test.enbloc.dev/stay"]
+    pod = await owned(world, "p", phase, finalizers=stays)
+    assert await evicted(world, pod) == Evicted()
+    assert await evicted(world, pod) == Evicted()
+    shown = await world.admin.get(PODS, "p", world.namespace)
+    assert shown["metadata"]["deletionGracePeriodSeconds"] == 30
+    [reasons] = [
+        c["reason"] for c in shown["status"]["conditions"] if c["type"] == "DisruptionTarget"
+    ]
+    assert reasons == reason
+    empty = {"metadata": {"finalizers": None}}
+    await world.admin.patch(PODS, "p", empty, world.namespace, kind=PatchType.MERGE)
+
+
+async def test_a_bare_pod_and_a_namesake_are_spared(world: World) -> None:
+    pod = await placed(world, "bare", "Running")
+    assert isinstance(await evicted(world, pod), Exempt)
+    shown = await world.admin.get(PODS, "bare", world.namespace)
+    types = {c["type"] for c in shown["status"]["conditions"]}
+    assert "DisruptionTarget" not in types
+    pod = await owned(world, "owned", "Running")
+    assert isinstance(await evicted(world, pod, uid="other"), Exempt)
+    assert isinstance(await evicted(world, {"metadata": {"name": "no", "uid": "u"}}), Exempt)
+
+
+async def test_a_budget_spares_what_runs_and_nothing_else(world: World) -> None:
+    labels = {"app": "g"}
+    spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
+    running = await owned(world, "r", "Running", labels=labels)
+    for name, budget in (("one", True), ("two", False)):  # the server cannot do with two
+        body = {"metadata": {"name": name}, "spec": spec}
+        await world.admin.create(BUDGETS, body, world.namespace)
+        blocked = await evicted(world, running)
+        assert isinstance(blocked, Blocked)
+        assert (blocked.budget, blocked.retry_after) == (budget, PAUSE)
+    pending = await owned(world, "p", "Pending", labels=labels)
+    assert await evicted(world, pending) == Evicted()
+
+
+async def test_what_runs_in_a_terminating_namespace_is_left_to_its_end(world: World) -> None:
+    stays = ["test.enbloc.dev/stay"]
+    pod = await owned(world, "p", "Running", finalizers=stays)
+    await world.admin.delete(NAMESPACES, world.namespace)
+    assert isinstance(await evicted(world, pod), Exempt)
+    empty = {"metadata": {"finalizers": None}}
+    await world.admin.patch(PODS, "p", empty, world.namespace, kind=PatchType.MERGE)
 
 
 async def test_a_status_is_applied_with_the_permission_to_patch_it_alone(world: World) -> None:

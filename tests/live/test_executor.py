@@ -71,6 +71,7 @@ class World:
             PodConditions(self.client, lambda: 0.0, troubles),
             self.notes,
             self.extenders,
+            lambda: 0.0,
         )
 
     async def events(self) -> list[Event]:
@@ -162,24 +163,33 @@ async def test_each_decision_is_one_log_line_with_fixed_keys(
     )
 
 
-async def test_an_event_goes_to_its_pod_or_its_group(world: World) -> None:
-    def emit(*, pod: PodKey | None = None, group: GroupKey | None = None) -> Emit:
+async def test_an_event_goes_to_its_pod_its_group_or_its_node(world: World) -> None:
+    def emit(*, pod: PodKey | None = None, group: GroupKey | None = None, node: str = "") -> Emit:
         return Emit(
             type=EventType.NORMAL,
             reason=EventReason.SCHEDULED,
             action="Binding",
             note="done",
             reporter="enbloc",
-            uid="u",
+            uid=node or "u",
             pod=pod,
             group=group,
+            node=node,
         )
 
+    effects = [
+        emit(pod=PodKey("ns", "p")),
+        emit(group=GroupKey("ns", "g")),
+        emit(node="n1"),
+    ]
     async with world.notes:
-        world.executor.start([emit(pod=PodKey("ns", "p")), emit(group=GroupKey("ns", "g"))], 0.0)
-    regarding = [body["regarding"] for _, _, body in world.client.sent]
-    assert [about["kind"] for about in regarding] == ["Pod", "PodGroup"]
-    assert [about["name"] for about in regarding] == ["p", "g"]
+        world.executor.start(effects, 0.0)
+    bodies = [body for _, _, body in world.client.sent]
+    regarding = [body["regarding"] for body in bodies]
+    assert [about["kind"] for about in regarding] == ["Pod", "PodGroup", "Node"]
+    assert [about["name"] for about in regarding] == ["p", "g", "n1"]
+    assert regarding[2] == {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"}
+    assert [body["metadata"]["namespace"] for body in bodies] == ["ns", "ns", "default"]
 
 
 async def test_a_question_to_an_extender_is_answered(world: World) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from enbloc.engine.effects import ConditionValue, SetGroupStatus, SetPodCondition
+from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.kube.errors import (
     APIError,
     Conflict,
@@ -256,7 +256,7 @@ async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(troubles: T
     conditions = PodConditions(client, lambda: 0.0, troubles)
     conditions.seen(UNBOUND)
     for message in ("no room", "less room"):
-        conditions.writer.put(CONDITION.uid, replace(CONDITION, message=message))
+        conditions.put(replace(CONDITION, message=message))
         await conditions.writer.settled()
     bodies = [body for _, _, body in client.sent]
     assert [b["metadata"]["uid"] for b in bodies] == ["u2", "u2"]
@@ -274,7 +274,7 @@ async def test_what_a_pod_shows_decides_whether_a_condition_is_new(troubles: Tro
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, troubles)
     conditions.seen(replace(UNBOUND, unschedulable=True))
-    conditions.writer.put(CONDITION.uid, CONDITION)
+    conditions.put(CONDITION)
     await conditions.writer.settled()
     [condition] = client.sent[-1][2]["status"]["conditions"]
     assert "lastTransitionTime" not in condition
@@ -288,11 +288,11 @@ async def test_a_condition_that_comes_too_late_is_not_written(
     conditions = PodConditions(client, lambda: 0.0, troubles)
     conditions.seen(UNBOUND)
     conditions.seen(replace(UNBOUND, **change))  # type: ignore[arg-type]
-    conditions.writer.put(CONDITION.uid, CONDITION)
+    conditions.put(CONDITION)
     await conditions.writer.settled()
     conditions.seen(UNBOUND)
     conditions.gone(CONDITION.uid)
-    conditions.writer.put(CONDITION.uid, CONDITION)
+    conditions.put(CONDITION)
     await conditions.writer.settled()
     assert client.sent == []
 
@@ -304,7 +304,7 @@ async def test_a_condition_never_lands_on_a_pod_that_was_bound_meanwhile(
     conditions = PodConditions(client, lambda: 0.0, troubles)
     conditions.seen(UNBOUND)
     client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # it is bound now
-    conditions.writer.put(CONDITION.uid, CONDITION)
+    conditions.put(CONDITION)
     await asyncio.sleep(0.01)
     conditions.seen(replace(UNBOUND, node="n1", resource_version=2))
     await conditions.writer.settled()
@@ -316,8 +316,72 @@ async def test_a_condition_survives_another_change_of_its_pod(troubles: Troubles
     conditions = PodConditions(client, lambda: 0.0, troubles)
     conditions.seen(UNBOUND)
     client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # a label
-    conditions.writer.put(CONDITION.uid, CONDITION)
+    conditions.put(CONDITION)
     await asyncio.sleep(0.01)
     conditions.seen(replace(UNBOUND, resource_version=2))
     await conditions.writer.settled()
     assert "status" in client.store.objects["pods", "p"]
+
+
+GATED = Pod(POD, CONDITION.uid, PodSpec(), node="n1", gang_gate=True)
+RUNNING = SetGangRunning(POD, CONDITION.uid, running=True, message="8 of 8 members run")
+
+
+async def test_the_gang_gate_of_a_bound_pod_opens_and_closes_and_keeps_its_time(
+    troubles: Troubles,
+) -> None:
+    client = MemoryClient(store_with_group())
+    now = [0.0]
+    conditions = PodConditions(client, lambda: now[0], troubles)
+    conditions.seen(GATED)
+    for effect in (
+        RUNNING,
+        replace(RUNNING, message="9 of 8 members run"),
+        replace(RUNNING, running=False, message="7 of 8 members run"),
+    ):
+        conditions.put(effect)
+        await conditions.writer.settled()
+        now[0] += 60.0
+    bodies = [body for _, _, body in client.sent]
+    assert [b["metadata"] for b in bodies] == [{"uid": "u2"}] * 3
+    [opened], [again], [closed] = (b["status"]["conditions"] for b in bodies)
+    assert opened == {
+        "type": "enbloc.dev/GangRunning",
+        "status": "True",
+        "reason": "Satisfied",
+        "message": "8 of 8 members run",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }
+    assert "lastTransitionTime" not in again
+    assert (closed["status"], closed["reason"]) == ("False", "BelowMinimum")
+    assert closed["lastTransitionTime"] == "1970-01-01T00:02:00Z"
+
+
+@pytest.mark.parametrize("change", [{"gang_gate": False}, {"phase": Phase.SUCCEEDED}])
+async def test_the_gang_gate_is_written_on_live_pods_that_have_it_alone(
+    change: dict[str, object], troubles: Troubles
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    conditions.seen(GATED)
+    conditions.seen(replace(GATED, **change))  # type: ignore[arg-type]
+    conditions.put(RUNNING)
+    await conditions.writer.settled()
+    conditions.seen(GATED)
+    conditions.gone(CONDITION.uid)
+    conditions.put(RUNNING)
+    await conditions.writer.settled()
+    assert client.sent == []
+
+
+async def test_the_newest_of_each_condition_of_a_pod_is_written(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, troubles)
+    conditions.seen(replace(UNBOUND, gang_gate=True))
+    conditions.put(RUNNING)
+    conditions.put(CONDITION)
+    conditions.put(replace(RUNNING, running=False))
+    await conditions.writer.settled()
+    written = [b["status"]["conditions"][0] for _, _, b in client.sent]
+    assert [c["status"] for c in written if c["type"] == "PodScheduled"] == ["False"]
+    assert [c["status"] for c in written if c["type"] != "PodScheduled"] == ["False"]

@@ -4,7 +4,7 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
-# settling a Binding whose outcome is unknown
+# settling a Binding or an eviction
 - apiGroups: [""]
   resources: [pods]
   verbs: [get]
@@ -12,7 +12,15 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# the condition PodScheduled
+# a gang gives back the room of what has yet to start
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [delete]
+# a gang gives back the room of what runs
+- apiGroups: [""]
+  resources: [pods/eviction]
+  verbs: [create]
+# the conditions PodScheduled, DisruptionTarget and GangRunning
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]
@@ -65,9 +73,13 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
-# how the owner of a group ended
+# how the owner of a group ended, and which members it can create
 - apiGroups: [batch]
   resources: [jobs]
+  verbs: [list, watch]
+# which members the owner of a group can create
+- apiGroups: [apps]
+  resources: [replicasets, statefulsets]
   verbs: [list, watch]
 # the gangs
 - apiGroups: [enbloc.dev]

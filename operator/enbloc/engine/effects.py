@@ -183,4 +183,15 @@ class Decided:
     steps: int = 0
 
 
-Effect = Bind | PreBind | CancelPlan | SetGroupStatus | SetPodCondition | Emit | Ask | Decided
+Effect = (
+    Bind
+    | PreBind
+    | CancelPlan
+    | SetGroupStatus
+    | SetPodCondition
+    | SetGangRunning
+    | Evict
+    | Emit
+    | Ask
+    | Decided
+)

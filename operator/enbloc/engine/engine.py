@@ -120,6 +120,8 @@ class Engine:
             case happened.BindUnknown():
                 # The member stays SENT and its room taken; the executor is sending it again.
                 pass
+            case happened.Evicted() | happened.EvictRefused():
+                pass
             case happened.Answer():
                 ready = self._consultations.answered(event)
                 asking = self._queue.get(ready) if ready is not None else None

@@ -247,5 +247,7 @@ Event = (
     | Bound
     | BindRefused
     | BindUnknown
+    | Evicted
+    | EvictRefused
     | Answer
 )

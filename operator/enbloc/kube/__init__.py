@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from enbloc.kube.config import Cluster, load
     from enbloc.kube.errors import APIError
     from enbloc.kube.events import About, Notice, Recorder
-    from enbloc.kube.eviction import Blocked, Evicted, evict
+    from enbloc.kube.eviction import Blocked, Evicted, Exempt, Victim, evict
     from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Filtered, Question
     from enbloc.kube.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, Timing
     from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming
@@ -32,7 +32,7 @@ _HOMES: Final = {
     "config": ("Cluster", "load"),
     "errors": ("APIError",),
     "events": ("About", "Notice", "Recorder"),
-    "eviction": ("Blocked", "Evicted", "evict"),
+    "eviction": ("Blocked", "Evicted", "Exempt", "Victim", "evict"),
     "extender": ("ExtenderClient", "ExtenderFailed", "Filtered", "Question"),
     "items": ("Added", "Deleted", "Item", "Malformed", "Meta", "Modified", "Synced", "Timing"),
     "lease": ("Elector", "LeaseLost", "LeaseTiming"),
@@ -61,6 +61,7 @@ __all__ = [
     "Deleted",
     "Elector",
     "Evicted",
+    "Exempt",
     "ExtenderClient",
     "ExtenderFailed",
     "Filtered",
@@ -82,6 +83,7 @@ __all__ = [
     "Synced",
     "Timing",
     "Unknown",
+    "Victim",
     "bind",
     "evict",
     "load",

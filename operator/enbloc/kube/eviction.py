@@ -1,59 +1,243 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Evicting a pod through the Eviction API, which respects disruption budgets."""
+"""Making a pod give its room back, until the outcome is certain (gangs.md §4.5).
 
+::
+
+    look: GET ──gone, finished, no controller──► Exempt
+      │   └────terminating─────────────────────► Evicted
+      ▼
+    mark: PATCH DisruptionTarget=True, if the pod is still as seen
+      ├─ Pending ──► DELETE, with UID and resourceVersion ──201──► Evicted
+      └─ else ─────► Eviction API, with UID ──┬─201──────────────► Evicted
+                                              └─429 of a budget──► Blocked
+    409, 404, 401, 429, timeout, reset, 5xx: look again; another refusal: Blocked
+
+The grace period is the pod's own: a shorter one frees room while containers still run.
+"""
+
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Final
 
-from enbloc.kube.binding import Refused, Unknown, cause
-from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError, Fenced, TooManyRequests
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    Fenced,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from enbloc.kube.paths import PODS
+from enbloc.model.names import DISRUPTION_TARGET
+from enbloc.model.text import clipped
+from enbloc.model.times import time_text
+
+#: The least wait before a pod that was refused is asked for again (seconds).
+PAUSE: Final = 10.0
+#: What a 500 says that is an answer, and not a failure of the server.
+_ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget")
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """The pod that is to go, and why.
+
+    Attributes:
+        namespace: of the pod.
+        name: of the pod.
+        uid: of the pod; another pod of that name is left alone.
+        reason: of its condition DisruptionTarget.
+        message: of it, for people.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """The pod will be deleted."""
+    """The pod is being deleted, or was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A disruption budget forbids it now.
+    """The pod may not go now.
 
     Attributes:
-        retry_after: seconds that the server asks for.
-        message: which budget, in the server's words.
+        retry_after: seconds before it is worth another try.
+        message: in the server's words.
+        budget: a disruption budget forbids it; else a permission, a webhook or our own request.
     """
 
     retry_after: float
     message: str
+    budget: bool
 
 
-async def evict(
-    client: Client, namespace: str, name: str, uid: str
-) -> Evicted | Blocked | Refused | Unknown:
-    """Ask for the deletion of the pod if it still has this UID; sent once.
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """The pod will not be evicted: it is gone, finished, bare, or its namespace is terminating."""
 
-    Of a pod with another UID the server says so only by running into its timeout: Unknown.
+    message: str
 
-    The grace period is the pod's own: a shorter one frees room while containers still run.
+
+Outcome = Evicted | Blocked | Exempt
+
+
+async def evict(client: Client, victim: Victim, now: Callable[[], float]) -> Outcome:
+    """Evict a pod that has a controller; what may have happened is looked at, and sent again.
+
+    Ends only when the outcome is certain, or cancelled.
+
+    Args:
+        client: the API.
+        victim: the pod.
+        now: server time, seconds since the epoch.
 
     Raises:
         Fenced: not sent, because the client may no longer write.
     """
-    body = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": name, "namespace": namespace},
-        "deleteOptions": {"preconditions": {"uid": uid}},
-    }
-    try:
-        await client.create(PODS, body, namespace, name=name, subresource="eviction", tries=1)
-    except TooManyRequests as error:
-        return Blocked(error.retry_after, str(error))
-    except Fenced:
-        raise
-    except APIError as error:
-        if error.outcome_unknown:
-            return Unknown(str(error))
-        return Refused(cause(error), str(error))
-    return Evicted()
+    attempt = _Attempt(client, victim, now)
+    backoff = Backoff(initial=0.1)
+    while True:
+        try:
+            outcome = await attempt.go()
+        except Fenced:
+            raise
+        except TooManyRequests as error:
+            if error.has_cause("DisruptionBudget"):
+                return Blocked(max(PAUSE, error.retry_after), _why(error), budget=True)
+            await asyncio.sleep(error.retry_after)
+            continue
+        except APIError as error:
+            if not _look_again(error):
+                return _refused(error)
+        else:
+            if outcome is not None:
+                return outcome
+        await asyncio.sleep(backoff.next())
+
+
+class _Attempt:
+    """One round of looking, marking and evicting; remembers whether a deletion was sent."""
+
+    def __init__(self, client: Client, victim: Victim, now: Callable[[], float]) -> None:
+        self._client = client
+        self._victim = victim
+        self._now = now
+        self._sent = False
+
+    async def go(self) -> Outcome | None:
+        """Once through; None if the pod has to be looked at again."""
+        victim = self._victim
+        try:
+            pod: Document = await self._client.get(PODS, victim.name, victim.namespace)
+        except NotFound as missing:
+            return self._gone(str(missing))
+        if pod["metadata"]["uid"] != victim.uid:
+            return self._gone(f"another pod has the name {victim.name}")
+        settled = _settled(pod)
+        if settled is not None:
+            return settled
+        marked = await self._mark(pod)
+        self._sent = True
+        if _phase(marked) == "Pending":
+            version = marked["metadata"]["resourceVersion"]
+            await self._client.delete(
+                PODS, victim.name, victim.namespace, uid=victim.uid, resource_version=version
+            )
+        else:
+            await self._ask()
+        return Evicted()
+
+    def _gone(self, message: str) -> Outcome:
+        return Evicted() if self._sent else Exempt(message)
+
+    async def _mark(self, pod: Document) -> Document:
+        """Say on the pod why it goes; the resourceVersion keeps this off any other state of it."""
+        victim, metadata = self._victim, pod["metadata"]
+        condition = {
+            "type": DISRUPTION_TARGET,
+            "status": "True",
+            "reason": victim.reason,
+            "message": clipped(victim.message),
+        }
+        if not _is_marked(pod):
+            condition["lastTransitionTime"] = time_text(self._now())
+        marked: Document = await self._client.patch(
+            PODS,
+            victim.name,
+            {
+                "metadata": {"uid": victim.uid, "resourceVersion": metadata["resourceVersion"]},
+                "status": {"conditions": [condition]},
+            },
+            victim.namespace,
+            kind=PatchType.STRATEGIC,
+            subresource="status",
+        )
+        return marked
+
+    async def _ask(self) -> None:
+        """Send the Eviction, once."""
+        victim = self._victim
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": victim.name, "namespace": victim.namespace},
+            "deleteOptions": {"preconditions": {"uid": victim.uid}},
+        }
+        await self._client.create(
+            PODS, body, victim.namespace, name=victim.name, subresource="eviction", tries=1
+        )
+
+
+def _settled(pod: Document) -> Outcome | None:
+    """What is certain before anything is written; None if the pod has yet to be evicted."""
+    metadata = pod["metadata"]
+    if metadata.get("deletionTimestamp"):
+        return Evicted()
+    if _phase(pod) in {"Succeeded", "Failed"}:
+        return Exempt("it has finished, and holds no room")
+    if not any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
+        return Exempt("it has no controller: a deleted bare pod never comes back")
+    return None
+
+
+def _phase(pod: Document) -> str:
+    phase: str | None = (pod.get("status") or {}).get("phase")
+    return phase or "Pending"
+
+
+def _is_marked(pod: Document) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == DISRUPTION_TARGET and c["status"] == "True" for c in conditions)
+
+
+def _look_again(error: APIError) -> bool:
+    """Whether the pod changed, nothing was learnt, or it may be gone in spite of this answer."""
+    if isinstance(error, ServerError):
+        return not any(answer in error.message for answer in _ANSWERS)
+    return isinstance(error, NotFound | Conflict | Unauthorized | Unreachable)
+
+
+def _refused(error: APIError) -> Blocked | Exempt:
+    if error.namespace_terminating:
+        return Exempt(str(error))
+    return Blocked(PAUSE, str(error), budget=False)
+
+
+def _why(error: APIError) -> str:
+    """Which budget forbids it."""
+    causes = error.details.get("causes") or ()
+    return "; ".join(str(cause.get("message")) for cause in causes) or str(error)

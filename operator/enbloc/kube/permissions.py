@@ -59,9 +59,16 @@ _EVENTS: Final = Rule("events.k8s.io", ["events"], ["create", "patch"], why="eve
 ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "scheduler": (
         Rule("", ["pods"], ["list", "watch"], why="what is to be placed, and what is"),
-        Rule("", ["pods"], ["get"], why="settling a Binding whose outcome is unknown"),
+        Rule("", ["pods"], ["get"], why="settling a Binding or an eviction"),
         Rule("", ["pods/binding"], ["create"], why="binding"),
-        Rule("", ["pods/status"], ["patch"], why="the condition PodScheduled"),
+        Rule("", ["pods"], ["delete"], why="a gang gives back the room of what has yet to start"),
+        Rule("", ["pods/eviction"], ["create"], why="a gang gives back the room of what runs"),
+        Rule(
+            "",
+            ["pods/status"],
+            ["patch"],
+            why="the conditions PodScheduled, DisruptionTarget and GangRunning",
+        ),
         Rule("", ["nodes"], ["list", "watch"], why="where there is room"),
         Rule("", ["namespaces"], ["list", "watch"], why="affinity to pods of other namespaces"),
         Rule(
@@ -86,7 +93,18 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     ),
     "controller": (
         Rule("", ["pods"], ["list", "watch"], why="the members of each group"),
-        Rule("batch", ["jobs"], ["list", "watch"], why="how the owner of a group ended"),
+        Rule(
+            "batch",
+            ["jobs"],
+            ["list", "watch"],
+            why="how the owner of a group ended, and which members it can create",
+        ),
+        Rule(
+            "apps",
+            ["replicasets", "statefulsets"],
+            ["list", "watch"],
+            why="which members the owner of a group can create",
+        ),
         Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
         Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="counters and summary"),
         _EVENTS,

@@ -5,7 +5,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from enbloc.engine.effects import (
@@ -15,7 +15,9 @@ from enbloc.engine.effects import (
     Decided,
     Effect,
     Emit,
+    Evict,
     PreBind,
+    SetGangRunning,
     SetGroupStatus,
     SetPodCondition,
 )
@@ -24,12 +26,14 @@ from enbloc.framework.profile import Profile
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live import binding
+from enbloc.live.evicting import Evictions
 from enbloc.live.extending import Extenders
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.report import DecisionLog
 from enbloc.live.statuses import GroupStatuses, PodConditions
 
+#: The most Bindings in flight.
 SLOTS: Final = 32
 #: How long a stop waits for statuses; who decides next writes them anew.
 STATUS_SECONDS: Final = 2.0
@@ -48,7 +52,7 @@ class Executor:
         pods: writes the condition of pods.
         notes: writes events.
         extenders: asked, and told to bind.
-        slots: the most Bindings in flight.
+        now: server time, seconds since the epoch: the engine's clock.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class Executor:
         pods: PodConditions,
         notes: Notes,
         extenders: Extenders,
-        slots: int = SLOTS,
+        now: Callable[[], float],
     ) -> None:
         self._client = client
         self._profiles = profiles
@@ -73,9 +77,10 @@ class Executor:
         self._binds: set[asyncio.Task[None]] = set()
         self._preparing: dict[asyncio.Task[None], str] = {}
         self._asking: set[asyncio.Task[None]] = set()
+        self._evictions = Evictions(client, now, inbox.put, self._settled)
         self._broken = asyncio.Event()
         self._fault: BaseException | None = None
-        inbox.put(SlotsFree(slots))
+        inbox.put(SlotsFree(SLOTS))
 
     def start(self, effects: Sequence[Effect], seconds: float) -> None:
         """Carry out what one step decided.
@@ -85,25 +90,30 @@ class Executor:
             seconds: how long the step took.
         """
         for effect in effects:
-            match effect:
-                case Bind():
-                    self._spawn(self._bind(effect), effect)
-                case PreBind():
-                    self._spawn(self._prepare(effect), effect)
-                case CancelPlan(plan):
-                    self._cancel(plan)
-                case SetGroupStatus():
-                    self._groups.writer.put(effect.group, effect)
-                case SetPodCondition():
-                    self._pods.writer.put(effect.uid, effect)
-                case Emit():
-                    self._notes.emit(effect)
-                case Decided():
-                    self._decisions.decided(effect, seconds)
-                case Ask():
-                    self._ask(effect)
-                case _:
-                    assert_never(effect)
+            self._start(effect, seconds)
+
+    def _start(self, effect: Effect, seconds: float) -> None:
+        match effect:
+            case Bind():
+                self._spawn(self._bind(effect), effect)
+            case PreBind():
+                self._spawn(self._prepare(effect), effect)
+            case CancelPlan(plan):
+                self._cancel(plan)
+            case SetGroupStatus():
+                self._groups.writer.put(effect.group, effect)
+            case SetPodCondition() | SetGangRunning():
+                self._pods.put(effect)
+            case Evict():
+                self._evictions.start(effect)
+            case Emit():
+                self._notes.emit(effect)
+            case Decided():
+                self._decisions.decided(effect, seconds)
+            case Ask():
+                self._ask(effect)
+            case _:
+                assert_never(effect)
 
     async def run(self) -> None:
         """Raise the exception of a task that broke, by a bug of ours; until cancelled.
@@ -120,6 +130,7 @@ class Executor:
         Args:
             seconds: the longest wait for Bindings; statuses wait for STATUS_SECONDS more.
         """
+        self._evictions.close()  # who decides next looks at the pods, and decides anew
         if self._binds:
             await asyncio.wait(self._binds, timeout=seconds)
         if self._binds:
@@ -134,6 +145,7 @@ class Executor:
         """Give up everything under way."""
         for task in (*self._binds, *self._preparing, *self._asking):
             task.cancel()
+        self._evictions.close()
         self._groups.writer.close()
         self._pods.writer.close()
 

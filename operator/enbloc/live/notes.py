@@ -10,7 +10,7 @@ from typing import Final, Self
 from enbloc.engine.effects import Emit
 from enbloc.kube.client import Client
 from enbloc.kube.events import About, Notice, Recorder
-from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.kube.paths import NODES, POD_GROUPS, PODS
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
 
 #: How long the end waits for what is not yet written (seconds).
@@ -50,11 +50,6 @@ class Notes:
 
     def emit(self, effect: Emit) -> None:
         """Write an event that the engine asked for."""
-        if effect.pod is not None:
-            about = About(PODS, effect.pod.namespace, effect.pod.name, effect.uid)
-        else:
-            assert effect.group is not None, "an event is about a pod or a group"
-            about = About(POD_GROUPS, effect.group.namespace, effect.group.name, effect.uid)
         self._recorder.emit(
             Notice(
                 type=effect.type,
@@ -62,7 +57,7 @@ class Notes:
                 action=effect.action,
                 note=effect.note,
                 reporter=effect.reporter,
-                regarding=about,
+                regarding=_about(effect),
             )
         )
 
@@ -78,3 +73,12 @@ class Notes:
                 regarding=about,
             )
         )
+
+
+def _about(effect: Emit) -> About:
+    if effect.pod is not None:
+        return About(PODS, effect.pod.namespace, effect.pod.name, effect.uid)
+    if effect.group is not None:
+        return About(POD_GROUPS, effect.group.namespace, effect.group.name, effect.uid)
+    assert effect.node, "an event is about a pod, a group or a node"
+    return About(NODES, "", effect.node, effect.uid)

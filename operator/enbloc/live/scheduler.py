@@ -106,7 +106,14 @@ class Scheduler:
         conditions = PodConditions(fenced, clock.now, self._troubles)
         self._extenders = Extenders(fenced, profiles)
         self._executor = Executor(
-            fenced, profiles, self._inbox, statuses, conditions, self._notes, self._extenders
+            fenced,
+            profiles,
+            self._inbox,
+            statuses,
+            conditions,
+            self._notes,
+            self._extenders,
+            clock.now,
         )
         self._malformed = MalformedObjects(self._notes.malformed)
         feeds = Feeds(client, self._inbox, self._malformed, profiles, self._troubles, timing)

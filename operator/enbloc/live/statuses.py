@@ -3,13 +3,13 @@
 """What the scheduler writes into the status of PodGroups and of pods."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from enbloc.engine.effects import SetGroupStatus, SetPodCondition
+from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.errors import Conflict
 from enbloc.kube.group_status import apply_group_status
@@ -17,7 +17,7 @@ from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.live.latest import LatestWriter
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import SCHEDULER_MANAGER
+from enbloc.model.names import GANG_RUNNING, SCHEDULER_MANAGER, Reason
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.text import clipped
 from enbloc.model.times import time_text
@@ -76,6 +76,8 @@ class GroupStatuses:
 #: A condition whose pod changed meanwhile is tried again after these pauses, in seconds.
 _RETRIES: Final = (0.05, 0.2, 1.0, 3.0)
 
+PodCondition = SetPodCondition | SetGangRunning
+
 
 @dataclass(frozen=True, slots=True)
 class Unbound:
@@ -91,7 +93,10 @@ class Unbound:
 
 
 class PodConditions:
-    """Writes PodScheduled=False on members, as kube-scheduler does, and never on a bound pod.
+    """Writes conditions of members, per pod and condition the newest.
+
+    PodScheduled=False is written as kube-scheduler does, and never on a bound pod; GangRunning on
+    pods that have it as a readiness gate.
 
     Args:
         client: may write only while this process is the leader.
@@ -103,9 +108,14 @@ class PodConditions:
         self._client = client
         self._now = now
         self._unbound: dict[PodUID, Unbound] = {}
-        self.writer: Final = LatestWriter[PodUID, SetPodCondition](
-            "the condition PodScheduled of pods", self._write, troubles
+        self._running: dict[PodUID, bool | None] = {}
+        self.writer: Final = LatestWriter[tuple[PodUID, type[PodCondition]], PodCondition](
+            "the conditions of pods", self._write, troubles
         )
+
+    def put(self, effect: PodCondition) -> None:
+        """Write this condition; it replaces one of its kind and pod that waits."""
+        self.writer.put((effect.uid, type(effect)), effect)
 
     def seen(self, pod: Pod) -> None:
         """A pod as the watch shows it."""
@@ -113,25 +123,34 @@ class PodConditions:
             self._unbound.pop(pod.uid, None)
         else:
             self._unbound[pod.uid] = Unbound(pod.resource_version, pod.unschedulable)
+        if pod.gang_gate and not pod.finished:
+            self._running[pod.uid] = pod.gang_running
+        elif self._running:
+            self._running.pop(pod.uid, None)
 
     def gone(self, uid: PodUID) -> None:
         """A pod was deleted."""
         self._unbound.pop(uid, None)
+        self._running.pop(uid, None)
 
-    async def _write(self, uid: PodUID, effect: SetPodCondition) -> None:
-        """Write while the pod is unbound; a change in between is looked at, then written over."""
+    async def _write(self, key: tuple[PodUID, type[PodCondition]], effect: PodCondition) -> None:
+        """Write what still fits; a change in between is looked at, then written over."""
+        del key
         for pause in _RETRIES:
-            pod = self._unbound.get(uid)
-            if pod is None:
-                return
             try:
-                await self._patch(uid, effect, pod)
+                if isinstance(effect, SetPodCondition):
+                    await self._unscheduled(effect)
+                else:
+                    await self._gang_running(effect)
             except Conflict:
                 await asyncio.sleep(pause)
             else:
                 return
 
-    async def _patch(self, uid: PodUID, effect: SetPodCondition, pod: Unbound) -> None:
+    async def _unscheduled(self, effect: SetPodCondition) -> None:
+        pod = self._unbound.get(effect.uid)
+        if pod is None:
+            return
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -140,18 +159,39 @@ class PodConditions:
         }
         if not pod.false:  # where it is False already, since when stays as it is
             condition["lastTransitionTime"] = time_text(self._now())
-        reply = await self._client.patch(
+        reply = await self._patch(effect, condition, {"resourceVersion": str(pod.version)})
+        known = self._unbound.get(effect.uid)
+        version = int(reply["metadata"]["resourceVersion"])
+        if known is not None and known.version <= version:
+            self._unbound[effect.uid] = Unbound(version, false=True)
+
+    async def _gang_running(self, effect: SetGangRunning) -> None:
+        if effect.uid not in self._running:
+            return
+        reason = Reason.SATISFIED if effect.running else Reason.BELOW_MINIMUM
+        condition = {
+            "type": GANG_RUNNING,
+            "status": str(effect.running),
+            "reason": str(reason),
+            "message": clipped(effect.message),
+        }
+        if self._running[effect.uid] is not effect.running:
+            condition["lastTransitionTime"] = time_text(self._now())
+        await self._patch(effect, condition, {})  # nobody else writes it: any state of the pod
+        if effect.uid in self._running:
+            self._running[effect.uid] = effect.running
+
+    async def _patch(
+        self, effect: PodCondition, condition: Mapping[str, str], preconditions: Mapping[str, str]
+    ) -> Any:
+        return await self._client.patch(
             PODS,
             effect.pod.name,
             {
-                "metadata": {"uid": uid, "resourceVersion": str(pod.version)},
+                "metadata": {"uid": effect.uid, **preconditions},
                 "status": {"conditions": [condition]},
             },
             effect.pod.namespace,
             kind=PatchType.STRATEGIC,
             subresource="status",
         )
-        known = self._unbound.get(uid)
-        version = int(reply["metadata"]["resourceVersion"])
-        if known is not None and known.version <= version:
-            self._unbound[uid] = Unbound(version, false=True)

@@ -28,6 +28,11 @@ BIND_DURATION: Final = Histogram(
     ["result"],
     buckets=_SECONDS,
 )
+EVICTIONS: Final = Counter(
+    "enbloc_evictions_total",
+    "Members asked to give their room back, by outcome (evicted, blocked, exempt). [ALPHA]",
+    ["outcome"],
+)
 POD_GROUPS: Final = Gauge(
     "enbloc_podgroups",
     "Groups known to the scheduler, by status (active, backoff, unschedulable, …). [ALPHA]",
