@@ -365,7 +365,7 @@ def test_scores_among_feasible_nodes_are_asked_again_when_other_nodes_are_feasib
     cluster.gang("g", 3, spec=spec(cpu=5))  # one on each node, and one more in vain
     cluster.settle()
     assert scorer.seen[0] == [True, True]
-    assert sorted(map(sum, scorer.seen)) == [1, 2]
+    assert set(map(sum, scorer.seen)) == {1, 2}
 
 
 def test_a_gang_of_several_kinds_tells_why_each_kind_found_no_node() -> None:

@@ -37,6 +37,7 @@ class Ranking:
     """
 
     __slots__ = (
+        "_consulted",
         "_filters",
         "_fixed",
         "_listeners",
@@ -71,6 +72,7 @@ class Ranking:
         self.pod = pod
         self.refused: Diagnosis | None = None
         self._filters: list[FilterPart] = []
+        self._consulted = 0
         self._scores: list[ScorePart] = []
         self._outside: tuple[Mask, tuple[str, ...]] | None = None
         self._scored = False
@@ -188,6 +190,7 @@ class Ranking:
             return
         for name, evaluator, _ in opinions:
             self._add_filter(name, evaluator, nodes)
+        self._consulted += len(opinions)
         self._join()
         if not self._scored:
             return
@@ -337,6 +340,33 @@ class Ranking:
     def totals(self) -> npt.NDArray[np.int64]:
         """int64[N]: the sum of weighted scores; −1 where not feasible."""
         return self._total
+
+    def narrowed(self) -> Mask:
+        """bool[N]: the rows that stay refused (False) whoever else comes."""
+        if self.refused is not None:
+            return np.zeros_like(self._mask)
+        mask = self._fixed.copy()
+        for entry in self._moving:
+            evaluator = entry.evaluator
+            if decide.implements(evaluator, decide.Narrows) and evaluator.narrows:
+                mask &= entry.mask
+        return mask
+
+    def lasting(self) -> Mask:
+        """bool[N]: the rows that stay refused (False) whoever comes or leaves.
+
+        By what the profile's own filters read in node objects. All True where PreFilter refused
+        the class, which it may not do under another load.
+        """
+        if self.refused is not None:
+            return np.ones_like(self._mask)
+        mask = np.ones_like(self._mask)
+        if self._outside is not None:
+            mask &= ~self._outside[0]
+        for entry in self._filters[: len(self._filters) - self._consulted]:
+            if entry.evaluator.reads is Reads.SPEC:
+                mask &= entry.mask
+        return mask
 
     # ── why not ──────────────────────────────────────────────────────────────────────────────
 

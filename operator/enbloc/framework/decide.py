@@ -181,6 +181,43 @@ class Placed(Protocol):
 
 
 @runtime_checkable
+class Takes(Plugin, Protocol):
+    """A filter plugin that shares out resources says so, and a search need not try to find out.
+
+    Where no order of placing suffices, a search looks for one placement of the whole group. It
+    knows what Takes, KeepsApart and Narrows tell it; everybody else is asked about what it found.
+    """
+
+    def takes(self, pod: Pod) -> Sequence[str]:
+        """Of the resources that the pod requests, those that it must find free on its node."""
+        ...
+
+
+@runtime_checkable
+class KeepsApart(Plugin, Protocol):
+    """A filter plugin that never lets certain pods share a node or a topology domain."""
+
+    def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> Sequence[str]:
+        """Keys of node labels in whose domains the two exclude each other; "" = on one node.
+
+        Only if the filter refuses the later of the two, whichever it is and whoever else is
+        there. `other` may be a pod of the same class, or `pod` itself to stand for one. Nodes
+        without the label belong to no domain.
+        """
+        ...
+
+
+@runtime_checkable
+class Narrows(Protocol):
+    """A filter that may promise: where it refuses now it refuses, whoever else comes."""
+
+    @property
+    def narrows(self) -> bool:
+        """Pods that come only ever take nodes away; those that leave may give them back."""
+        ...
+
+
+@runtime_checkable
 class PostFilter(Plugin, Protocol):
     """Asked when nothing fits."""
 

@@ -13,6 +13,7 @@ from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.inter_pod_affinity_filter import AffinityFilter
 from enbloc.plugins.inter_pod_affinity_hints import could_help
 from enbloc.plugins.inter_pod_affinity_score import AffinityScore, normalize
+from enbloc.plugins.inter_pod_affinity_terms import kept_apart
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class InterPodAffinity:
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> AffinityFilter:
         """Count whom the pod must be near to and apart from, and who keeps it away."""
         return AffinityFilter(pod, snapshot)
+
+    def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> tuple[str, ...]:
+        """The topology keys of required anti-affinity of either against the other."""
+        return tuple(dict.fromkeys(kept_apart(pod, other, snapshot)))
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> AffinityScore | None:
         """Weigh the preferences of the pod and of the placed pods."""

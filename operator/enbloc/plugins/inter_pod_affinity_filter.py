@@ -58,6 +58,11 @@ class AffinityFilter:
                 if self._incoming.named_by(theirs, owner):
                     self._unwelcome.add(theirs.topology_key, placed.row[places], 1)
 
+    @property
+    def narrows(self) -> bool:
+        """Unless it wants to be near somebody, who may yet come."""
+        return not self._near
+
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Near to a pod that matches every affinity term, apart from those of anti-affinity."""
         del pod

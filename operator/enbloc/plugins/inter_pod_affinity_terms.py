@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whom the terms of pod affinity speak of, and the tally of where those pods are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,17 @@ class Incoming:
             selects is not None and selects.matches(self._namespace_labels)
         )
         return inside and term.selector.matches(self._labels)
+
+
+def kept_apart(pod: Pod, other: Pod, snapshot: Snapshot) -> Iterator[str]:
+    """The topology keys of required anti-affinity between two pods, whoever comes first."""
+    for one, two in ((pod, other), (other, pod)):
+        incoming = Incoming(two, snapshot)
+        namespace, labels = two.key.namespace, dict(two.labels)
+        for term in one.spec.pod_anti_affinity.required:
+            mine = wanted(term, one.key.namespace, snapshot.namespaces)
+            if mine.names(namespace, labels) and incoming.named_by(term, one.key.namespace):
+                yield term.topology_key
 
 
 class Tally:

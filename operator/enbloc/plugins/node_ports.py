@@ -28,6 +28,7 @@ class _FreePorts:
 
     reads: ClassVar[Reads] = Reads.CLUSTER
     reason: ClassVar[str] = "node(s) didn't have free ports for the requested pod ports"
+    narrows: ClassVar[bool] = True
 
     def __init__(self, wanted: tuple[HostPort, ...], taken: Amounts) -> None:
         self.wanted = wanted
@@ -76,6 +77,11 @@ class NodePorts:
         rows = placed.row[placed.specs_where(conflicts)]
         taken = np.bincount(rows, minlength=len(snapshot.nodes)).astype(np.int64, copy=False)
         return _FreePorts(wanted, taken)
+
+    def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> tuple[str, ...]:
+        """Not on one node if they want the same port."""
+        del snapshot
+        return ("",) if _clash(pod.spec.host_ports, other.spec.host_ports) else ()
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE for a node, and for a pod that held a wanted port and left."""

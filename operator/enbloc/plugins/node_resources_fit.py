@@ -68,6 +68,10 @@ class NodeResourcesFit:
         fits: Mask = np.logical_and.reduce(nodes.frees(names) >= amounts)
         return fits
 
+    def takes(self, pod: Pod) -> tuple[str, ...]:
+        """Everything that it requests and that is not ignored."""
+        return tuple(name for name, _ in self._requests(pod.spec))
+
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Each refused node counts under every resource that it lacks."""
         counts: Counter[str] = Counter()

@@ -1,0 +1,297 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packing: a group's deficit as numbers: so many of each kind into the room of each node.
+
+It says no more than what filters demand for certain, so that a packing without an answer proves
+that there is no placement; an answer is only a proposal, on which plugins have the last word.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.asking import asked
+from enbloc.engine.rankings import ClassKey
+from enbloc.engine.tentative import Tentative
+from enbloc.framework import decide
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.model.nodes import Amounts, Mask, Nodes
+from enbloc.model.pods import Pod
+
+#: How many members of each kind go to each row: int64[C, M].
+Counts = npt.NDArray[np.int64]
+
+
+class Kind(NamedTuple):
+    """Alike pending members of one role, oldest first."""
+
+    key: ClassKey
+    role: str
+    pods: tuple[Pod, ...]
+
+
+class Need(NamedTuple):
+    """A floor: at least so many members, of these kinds."""
+
+    count: int
+    kinds: tuple[int, ...]
+
+
+class Apart(NamedTuple):
+    """Kinds of which no two may share a domain.
+
+    Attributes:
+        domains: int64[M], of each row, from 1 on; 0 = it belongs to none.
+        pairs: bool[C, C], symmetric.
+    """
+
+    domains: npt.NDArray[np.int64]
+    pairs: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """What must go where.
+
+    Attributes:
+        kinds: C kinds of members.
+        needs: the floors; the first is the group's own, of all kinds.
+        resources: R names of what is shared out, each with its unit: amounts are multiples of it.
+        requests: int64[C, R], in units.
+        rows: int64[M]: the rows of the node table that have a place for some kind.
+        room: int64[M, R], in units, rounded down.
+        places: int64[C, M]: how many members of a kind a row could take, were it alone there.
+        apart: who excludes whom.
+    """
+
+    kinds: tuple[Kind, ...]
+    needs: tuple[Need, ...]
+    resources: tuple[tuple[str, int], ...]
+    requests: Amounts
+    rows: npt.NDArray[np.intp]
+    room: Amounts
+    places: Counts
+    apart: tuple[Apart, ...]
+
+    @cached_property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """bool[C, M]: a row takes at most one of the kind."""
+        alone = np.zeros(self.places.shape, np.bool_)
+        for domains, pairs in self.apart:
+            alone |= pairs.diagonal()[:, None] & (domains != 0)
+        return alone
+
+    @property
+    def counts(self) -> list[int]:
+        """How many members of each kind there are."""
+        return [len(kind.pods) for kind in self.kinds]
+
+    def holds(self, counts: Counts) -> bool:
+        """Whether so many members of each kind (int64[C, M]) satisfy everything, in integers."""
+        if (counts < 0).any() or (counts > self.places).any():
+            return False
+        if (counts.T @ self.requests > self.room).any():
+            return False
+        sums = counts.sum(axis=1)
+        if (sums > np.array(self.counts)).any():
+            return False
+        if any(int(sums[list(need.kinds)].sum()) < need.count for need in self.needs):
+            return False
+        return not any(_clashes(counts, each) for each in self.apart)
+
+
+def _clashes(counts: Counts, apart: Apart) -> bool:
+    """Whether two that exclude each other share a domain."""
+    size = int(apart.domains.max(initial=0)) + 1
+    inside = np.array([np.bincount(apart.domains, line, size) for line in counts])[:, 1:]
+    several = inside - np.eye(len(counts))[:, :, None]  # [C, C, D]: whom each finds besides itself
+    present = inside[:, None] > 0
+    return bool((present & (several > 0) & apart.pairs[:, :, None]).any())
+
+
+# ── from a group and a cluster ───────────────────────────────────────────────────────────────
+
+
+def packing_now(facts: GroupFacts, tentative: Tentative) -> Packing:
+    """The deficit, in the room that is free now."""
+
+    def mask(pod: Pod) -> Mask:
+        return tentative.ranking(pod).narrowed()
+
+    return _packing(facts, tentative, mask, lambda names: tentative.nodes.frees(names).copy(), ())
+
+
+def packing_ever(facts: GroupFacts, held: Sequence[Pod], tentative: Tentative) -> Packing:
+    """The deficit, in what the nodes have when nobody is there but the group's bound members."""
+    nodes = tentative.snapshot.nodes
+
+    def mask(pod: Pod) -> Mask:
+        return tentative.ranking(pod).lasting()
+
+    def room(names: tuple[str, ...]) -> Amounts:
+        rooms = nodes.allocatables(names).copy()
+        for pod, row in _seated(held, nodes):
+            requests = dict(pod.spec.requests)
+            rooms[:, row] -= [requests.get(name, 0) for name in names]
+        return rooms
+
+    return _packing(facts, tentative, mask, room, _seated(held, nodes))
+
+
+def _seated(held: Sequence[Pod], nodes: Nodes) -> list[tuple[Pod, int]]:
+    return [(pod, row) for pod in held if (row := nodes.row(pod.node)) is not None]
+
+
+def _packing(
+    facts: GroupFacts,
+    tentative: Tentative,
+    mask: Callable[[Pod], Mask],
+    rooms: Callable[[tuple[str, ...]], Amounts],
+    seated: Sequence[tuple[Pod, int]],
+) -> Packing:
+    profile, nodes = tentative.profile, tentative.snapshot.nodes
+    kinds = _kinds(facts, tentative)
+    pods = [kind.pods[0] for kind in kinds]
+    excludes = _Exclusions(profile, tentative)
+    resources, requests = _shared(profile, pods)
+    names = tuple(name for name, _ in resources)
+    units = np.array([unit for _, unit in resources], np.int64).reshape(-1, 1)
+    room = rooms(names).clip(min=0) // units if names else np.zeros((0, len(nodes)), np.int64)
+    places = np.zeros((len(kinds), len(nodes)), np.int64)
+    for index, pod in enumerate(pods):
+        eligible = mask(pod)
+        for neighbour, row in seated:
+            eligible &= excludes.leaves(pod, neighbour, row)
+        places[index] = _places(requests[index], room, len(kinds[index].pods)) * eligible
+    rows = np.flatnonzero(places.any(axis=0))
+    aparts = tuple(
+        Apart(_dense(excludes.domains(key)[rows]), pairs)
+        for key, pairs in excludes.among(pods).items()
+    )
+    packing = Packing(
+        kinds, _needs(facts, kinds), resources, requests, rows, room[:, rows].T, places[:, rows],
+        aparts,
+    )  # fmt: skip
+    np.minimum(packing.places, 1, out=packing.places, where=packing.alone)
+    return packing
+
+
+def _kinds(facts: GroupFacts, tentative: Tentative) -> tuple[Kind, ...]:
+    named = {floor.role for floor in facts.roles}
+    found: dict[tuple[ClassKey, str], list[Pod]] = {}
+    for pod in facts.pending:
+        role = pod.role if pod.role in named else ""
+        found.setdefault((tentative.key(pod), role), []).append(pod)
+    return tuple(Kind(key, role, tuple(pods)) for (key, role), pods in found.items())
+
+
+def _needs(facts: GroupFacts, kinds: Sequence[Kind]) -> tuple[Need, ...]:
+    """Each floor's deficit; the group's is never less than those of its roles together."""
+    roles = [
+        Need(floor.deficit, tuple(i for i, kind in enumerate(kinds) if kind.role == floor.role))
+        for floor in facts.roles
+        if floor.deficit
+    ]
+    total = max(facts.total.deficit, sum(need.count for need in roles))
+    return (Need(total, tuple(range(len(kinds)))), *roles)
+
+
+def _shared(profile: Profile, pods: Sequence[Pod]) -> tuple[tuple[tuple[str, int], ...], Amounts]:
+    """What every kind that requests it must find free, each with its unit; int64[C, R] in units."""
+    wanted = [dict(pod.spec.requests) for pod in pods]
+    taken = [
+        {
+            name
+            for plugin in _filtering(profile)
+            if decide.implements(plugin, decide.Takes)
+            for name in asked(plugin.name, "Filter", plugin.takes, pod)
+        }
+        for pod in pods
+    ]
+    names = sorted({name for each in wanted for name in each})
+    shared = [
+        (name, math.gcd(*(each.get(name, 0) for each in wanted)))
+        for name in names
+        if all(name in mine for mine, each in zip(taken, wanted, strict=True) if each.get(name))
+    ]
+    requests = [[each.get(name, 0) // unit for name, unit in shared] for each in wanted]
+    return tuple(shared), np.array(requests, np.int64).reshape(len(pods), len(shared))
+
+
+def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
+    """int64[N]: how many members with this request (int64[R]) each row's room takes."""
+    places = np.full(room.shape[1], most, np.int64)
+    for amount, line in zip(request.tolist(), room, strict=True):
+        if amount:
+            np.minimum(places, line // amount, out=places)
+    return places
+
+
+def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
+    """The plugins that do filter, themselves or through what they give at PreFilter."""
+    for plugin in profile.filter:
+        if decide.implements(plugin, decide.Filter) or plugin in profile.pre_filter:
+            yield plugin
+
+
+def _dense(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The same domains, numbered without gaps; 0 stays 0."""
+    found, dense = np.unique(np.append(codes, 0), return_inverse=True)
+    del found
+    return dense[:-1].astype(np.int64, copy=False)
+
+
+class _Exclusions:
+    """What the plugins of a profile say of who keeps whom away."""
+
+    def __init__(self, profile: Profile, tentative: Tentative) -> None:
+        self._plugins = [
+            plugin for plugin in _filtering(profile) if decide.implements(plugin, decide.KeepsApart)
+        ]
+        self._snapshot = tentative.snapshot
+        self._key = tentative.key
+        self._known: dict[tuple[ClassKey, ClassKey], set[str]] = {}
+
+    def between(self, pod: Pod, other: Pod) -> set[str]:
+        """The label keys by which two pods exclude each other; "" = on one node."""
+        pair = self._key(pod), self._key(other)
+        known = self._known.get(pair)
+        if known is None:
+            known = self._known[pair] = {
+                key
+                for plugin in self._plugins
+                for key in asked(plugin.name, "Filter", plugin.apart, pod, other, self._snapshot)
+            }
+        return known
+
+    def domains(self, key: str) -> npt.NDArray[np.int64]:
+        """int64[N]: the domain of each row; 0 = none."""
+        nodes = self._snapshot.nodes
+        if not key:
+            return np.arange(1, len(nodes) + 1)
+        return nodes.domains(key).astype(np.int64)
+
+    def leaves(self, pod: Pod, neighbour: Pod, row: int) -> Mask:
+        """bool[N]: the rows that a pod's neighbour on `row` leaves to it."""
+        mask = np.ones(len(self._snapshot.nodes), np.bool_)
+        for key in self.between(pod, neighbour):
+            domains = self.domains(key)
+            if domains[row]:
+                mask &= domains != domains[row]
+        return mask
+
+    def among(self, pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:
+        """By label key, bool[C, C]: which of these pods exclude each other."""
+        found: dict[str, npt.NDArray[np.bool_]] = {}
+        for one, pod in enumerate(pods):
+            for two, other in enumerate(pods[: one + 1]):
+                for key in self.between(pod, other):
+                    pairs = found.setdefault(key, np.zeros((len(pods), len(pods)), np.bool_))
+                    pairs[one, two] = pairs[two, one] = True
+        return found
