@@ -13,6 +13,7 @@ from enbloc.engine.effects import (
     Decided,
     Effect,
     Emit,
+    Evict,
     SetGroupStatus,
     SetPodCondition,
 )
@@ -21,6 +22,8 @@ from enbloc.engine.events import (
     Bound,
     Cause,
     Event,
+    Evicted,
+    EvictRefused,
     GroupGone,
     GroupSeen,
     NodeGone,
@@ -68,6 +71,8 @@ class Cluster:
         self.effects: list[Effect] = []
         self.status: dict[str, SetGroupStatus] = {}
         self.answer: Callable[[Bind], str] = lambda _: "ok"
+        self.evicted: list[Evict] = []
+        self.evict_answer: Callable[[Evict], str] = lambda _: "ok"
         self._version = 0
         self._uids = 0
         if sync:
@@ -161,6 +166,9 @@ class Cluster:
             if isinstance(effect, Bind):
                 self.sent.append(effect)
                 self._carry_out(effect)
+            elif isinstance(effect, Evict):
+                self.evicted.append(effect)
+                self._evict(effect)
             elif isinstance(effect, SetGroupStatus):
                 self.status[effect.group.name] = effect
         return effects
@@ -188,6 +196,19 @@ class Cluster:
             cause = Cause[answer]
             self.tell(BindRefused(target.plan, target.uid, cause, answer.lower()))
             self.tell(SlotsFree(1))
+
+    def _evict(self, effect: Evict) -> None:
+        """With "ok" the pod is gone at once, with "slow" it terminates; else it is refused."""
+        answer = self.evict_answer(effect)
+        if answer == "hold":
+            return
+        if answer not in ("ok", "slow"):
+            self.tell(EvictRefused(effect.uid, answer, self.now + 10.0))
+            return
+        self.tell(Evicted(effect.uid))
+        self.change(effect.pod.name, deleting=True)
+        if answer == "ok":
+            self.delete(effect.pod.name)
 
     def confirm(self, effect: Bind) -> None:
         """The API server binds, answers, and the watch shows it."""

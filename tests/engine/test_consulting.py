@@ -312,7 +312,7 @@ def test_events_are_remembered_for_each_of_several_groups_that_ask_and_hold() ->
     cluster.settle()
     barrier.open = False
     cluster.settle(seconds=31)
-    assert cluster.condition("held")[1] == "Unschedulable"
+    assert cluster.condition("held")[1] == "WaitingOnPermit"
 
 
 class Night:

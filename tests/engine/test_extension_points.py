@@ -73,7 +73,7 @@ def test_a_wait_at_permit_ends_with_its_timeout_and_the_whole_group_gives_its_ro
     cluster.gang("g", 12)
     cluster.settle(seconds=31)
     assert cluster.condition("g")[1:] == (
-        "Unschedulable",
+        "WaitingOnPermit",
         "rejected due to timeout after waiting 30s at plugin Approval",
     )
     assert (cluster.engine._state.nodes.free("cpu") == 8000).all()
@@ -84,7 +84,7 @@ def test_a_refusal_at_permit_gives_the_room_back_and_waits_for_the_plugins_event
     cluster = cluster_with(Approval(lambda: answers[0]))
     cluster.gang("g", 4)
     cluster.settle(seconds=100)
-    assert cluster.condition("g")[1:] == ("Unschedulable", "not today")
+    assert cluster.condition("g")[1:] == ("WaitingOnPermit", "not today")
     answers.pop(0)
     cluster.node("n1", cpu=8, labels=(("approved", "yes"),))
     cluster.settle()
@@ -127,7 +127,7 @@ def test_a_group_that_its_annotation_refused_is_tried_again_when_that_changes() 
     cluster.gang("g", 4)
     cluster.group("g", 4, annotations=(("example.com/signed", "no"),))
     cluster.settle(seconds=100)
-    assert cluster.condition("g")[1:] == ("Unschedulable", "not signed")
+    assert cluster.condition("g")[1:] == ("WaitingOnPermit", "not signed")
     cluster.group("g", 4, annotations=(("example.com/signed", "yes"),))
     cluster.settle()
     assert len(cluster.where("g")) == 4

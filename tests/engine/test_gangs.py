@@ -109,7 +109,8 @@ def test_gated_and_foreign_members_do_not_make_a_quorum_and_are_counted_aloud() 
     cluster.pod("g-2", "g", scheduler="default-scheduler")
     cluster.settle()
     assert cluster.condition("g")[2] == (
-        "1 of 3 members exist (1 more held by scheduling gates, 1 more named another schedulerName: default-scheduler)"
+        "1 of 3 members exist (1 more held by scheduling gates, "
+        "1 more named another schedulerName: default-scheduler)"
     )
     cluster.change("g-1", gates=())
     cluster.change("g-2", node="n1")
@@ -242,11 +243,28 @@ def test_members_that_name_two_of_our_schedulers_are_listed_and_none_is_schedule
 
 def test_min_resources_are_checked_before_any_member_is_placed() -> None:
     cluster = Cluster()
-    cluster.nodes("n1", cpu=4)
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.pod("filler", node="n2", spec=spec(cpu=4))
     cluster.group("g", 1, min_resources=(("cpu", 6000),))
     cluster.pod("g-0", "g")
     cluster.settle()
     assert cluster.condition("g")[2] == ("minResources needs 6 cpu free in the cluster, 4 is")
+    cluster.delete("filler")
+    cluster.settle()
+    assert len(cluster.where()) == 1
+
+
+def test_min_resources_beyond_all_nodes_are_infeasible_with_the_number() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    cluster.group("g", 1, min_resources=(("cpu", 6000),))
+    cluster.pod("g-0", "g")
+    cluster.settle()
+    assert cluster.condition("g")[1:] == (
+        "Infeasible",
+        "minResources needs 6 cpu; all nodes together have 4",
+    )
+    assert cluster.pod_conditions("g-0")[-1][0] == "Unschedulable"
     cluster.node("n2", cpu=4)
     cluster.settle()
     assert len(cluster.where()) == 1

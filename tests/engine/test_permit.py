@@ -63,7 +63,7 @@ def test_the_plugin_whose_time_is_over_first_ends_the_wait_of_all() -> None:
     assert cluster.condition("g")[1] == "WaitingOnPermit"
     cluster.settle(seconds=1)
     assert cluster.condition("g")[1:] == (
-        "Unschedulable",
+        "WaitingOnPermit",
         "rejected due to timeout after waiting 20s at plugin Second",
     )
 
@@ -110,13 +110,13 @@ def test_a_wait_lasts_as_long_as_the_least_of_what_is_named(
 def test_the_first_refusal_ends_it_and_later_plugins_are_not_asked() -> None:
     second = Second(SUCCESS)
     cluster = _waiting(First(refuse("no")), second)
-    assert cluster.condition("g")[1:] == ("Unschedulable", "no")
+    assert cluster.condition("g")[1:] == ("WaitingOnPermit", "no")
     assert second.asked == 0
 
 
 def test_a_wait_does_not_keep_the_later_plugins_from_refusing() -> None:
     cluster = _waiting(First(wait(30)), Second(refuse("no"), SUCCESS))
-    assert cluster.condition("g")[1:] == ("Unschedulable", "no")
+    assert cluster.condition("g")[1:] == ("WaitingOnPermit", "no")
     _relabel(cluster)  # First's event; Second refused
     assert len(cluster.decisions()) == 1
     cluster.node("n3")
@@ -127,8 +127,8 @@ def test_a_wait_does_not_keep_the_later_plugins_from_refusing() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        pytest.param(refuse("no"), "Unschedulable", id="refusal"),
-        pytest.param(pending("no"), "Unschedulable", id="pending"),
+        pytest.param(refuse("no"), "WaitingOnPermit", id="refusal"),
+        pytest.param(pending("no"), "WaitingOnPermit", id="pending"),
         pytest.param(Status(Code.ERROR, "no"), "SchedulerError", id="error"),
         pytest.param(Status(Code.SKIP, "no"), "SchedulerError", id="skip is no answer"),
     ],
@@ -136,7 +136,7 @@ def test_a_wait_does_not_keep_the_later_plugins_from_refusing() -> None:
 def test_a_plugin_may_change_its_mind_after_waiting(answer: Status, reason: str) -> None:
     cluster = _waiting(First(wait(30), answer, SUCCESS))
     _relabel(cluster)
-    if reason == "Unschedulable":  # the event came while the plan was open, so it counts
+    if reason == "WaitingOnPermit":  # the event came while the plan was open, so it counts
         assert len(cluster.where()) == 2
         return
     assert cluster.condition("g")[1:] == (reason, "no")
@@ -177,7 +177,7 @@ def test_a_prebind_that_refuses_waits_for_its_plugin_s_events() -> None:
     other = _prepared(cluster)[1]
     cluster.tell(PreBindFailed(other.plan, other.uid, "no such volume", "Prepares"))
     cluster.settle(seconds=100)
-    assert cluster.condition("g")[1:] == ("Unschedulable", "no such volume")
+    assert cluster.condition("g")[1:] == ("WaitingOnPermit", "no such volume")
     assert len(_prepared(cluster)) == 2
     cluster.node("n3")
     cluster.settle()

@@ -3,6 +3,7 @@
 """Conditions: what the scheduler says of a group, in the words of the API."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from enbloc.engine.effects import ConditionValue
 from enbloc.framework.facts import GroupFacts
@@ -17,12 +18,20 @@ class Saying:
     message: str
 
 
+_LEAVING: Final = Reason.TIMED_OUT
+
 #: Nothing was decided yet.
 PENDING = Saying(Reason.PENDING, "waiting for its turn")
 
 
 def conditions(
-    facts: GroupFacts, saying: Saying, *, binding: int, ever: bool
+    facts: GroupFacts,
+    saying: Saying,
+    *,
+    binding: int,
+    ever: bool,
+    satisfied: bool | None = None,
+    expired: str = "",
 ) -> tuple[ConditionValue, ...]:
     """The scheduler's conditions of a group.
 
@@ -31,18 +40,41 @@ def conditions(
         saying: why its deficit is not placed, where it has one.
         binding: members that a plan of ours is binding now.
         ever: it was scheduled before in this incarnation.
+        satisfied: whether the floor runs together now; None = it never did.
+        expired: that the room promised to it was given up; "" = it was not.
     """
+    scheduled = _scheduled(facts, saying, binding=binding, ever=ever, expired=expired)
+    if satisfied is None:
+        return scheduled
+    return (*scheduled, _satisfied(facts, satisfied=satisfied))
+
+
+def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:
+    floor = facts.total
+    text = f"{facts.running} of {floor.minimum} members run"
+    if floor.succeeded:
+        text += f", {floor.succeeded} succeeded"
+    reason = Reason.SATISFIED if satisfied else Reason.BELOW_MINIMUM
+    return ConditionValue(Condition.SATISFIED, satisfied, reason, text)
+
+
+def _scheduled(
+    facts: GroupFacts, saying: Saying, *, binding: int, ever: bool, expired: str
+) -> tuple[ConditionValue, ...]:
     floor = facts.total
     if not facts.deficit and facts.group is not None and not facts.problem:
         placed = _placed(floor.held, floor.minimum, floor.succeeded)
-        scheduled = ConditionValue(Condition.SCHEDULED, True, Reason.SCHEDULED, placed)
+        reason, text = Reason.SCHEDULED, placed
+        if expired:
+            reason, text = Reason.PROMISE_EXPIRED, f"{placed}; {expired}"
+        scheduled = ConditionValue(Condition.SCHEDULED, True, reason, text)
         return (scheduled, _initially(placed))
     status: bool | None = False
     if binding:
         saying = Saying(Reason.BINDING, f"binding {binding} members")
     elif saying.reason is Reason.PENDING:
         status = None
-    elif facts.started and floor.held and not facts.problem:
+    elif facts.started and floor.held and not facts.problem and saying.reason is not _LEAVING:
         lost = f"{floor.held} of {floor.minimum} members are left"
         saying = Saying(Reason.BELOW_MINIMUM, f"{lost}: {saying.message}")
     scheduled = ConditionValue(Condition.SCHEDULED, status, saying.reason, saying.message)

@@ -3,75 +3,106 @@
 """Cycle: one group, one snapshot and one profile make one plan; pure."""
 
 from dataclasses import replace
+from typing import Final, NamedTuple
 
 from enbloc.engine.asking import asked_status
-from enbloc.engine.assign import Outcome, Tentative, ordered_pass
-from enbloc.engine.explain import short_of, unplaced
+from enbloc.engine.assign import Outcome, Tentative, place_group
+from enbloc.engine.explain import beyond, unplaced
 from enbloc.engine.plan import Assignment, Plan, Verdict
+from enbloc.engine.promises import Claim, Promises
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
-from enbloc.model.pods import Pod
+from enbloc.model.nodes import Nodes
 from enbloc.model.snapshot import Snapshot
 
-#: The engine's own refusals (minResources, quorum) wake on what this plugin names.
-GANG_PLUGIN = "GangScheduling"
+#: The engine's own refusals (minResources, promises) wake on what this plugin names.
+GANG_PLUGIN: Final = "GangScheduling"
+
+#: By this name a group waits that only other nodes, or a change of its own, can help.
+INFEASIBLE: Final = "Infeasible"
+
+
+class Room(NamedTuple):
+    """What a group may take of the room that nobody was promised.
+
+    Attributes:
+        promises: who was promised what.
+        claim: what this group is owed, or asks to be.
+    """
+
+    promises: Promises
+    claim: Claim
 
 
 def schedule_group(
     plan_id: str,
     facts: GroupFacts,
-    held: tuple[Pod, ...],
     tentative: Tentative,
+    room: Room | None,
+    steps: int,
 ) -> Plan:
     """Place the deficit of a group, all of it or nothing, and what else of it fits.
 
     Args:
         plan_id: the identity of the plan, if there will be one.
         facts: the group as it is.
-        held: the bound members; what they ask for counts towards minResources.
         tentative: the cluster as it is, and the plugins that are asked.
+        room: what others were promised, and this group wants; None = nobody wants anything.
+        steps: how much a search beyond the ordered pass may cost.
 
     Returns:
         A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
-        refused) or ERROR (a plugin failed).
+        refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
     """
-    snapshot, profile = tentative.snapshot, tentative.profile
     try:
-        short = _short(facts, held, snapshot)
-        if short:
-            return Plan(
-                plan_id,
-                facts.key,
-                Verdict.UNSCHEDULABLE,
-                message=short,
-                rejectors=frozenset({GANG_PLUGIN}),
-            )
-        outcome = ordered_pass(facts, tentative)
-        plan = _plan(plan_id, facts, outcome, snapshot)
+        short = _short(plan_id, facts, tentative, room) if room else None
+        if short is not None:
+            return short
+        before = tentative.nodes.fork() if room else None
+        outcome = place_group(facts, tentative, steps)
+        plan = _plan(plan_id, facts, outcome, tentative.snapshot)
         if plan.verdict is Verdict.UNSCHEDULABLE:
-            plan = _post_filtered(plan, facts, snapshot, profile)
+            return _post_filtered(plan, facts, tentative.snapshot, tentative.profile)
+        if room is not None and before is not None:
+            plan = _kept(plan, room, before)
     except PluginError as error:
         plan = Plan(plan_id, facts.key, Verdict.ERROR, message=str(error))
     return plan
 
 
-def _short(facts: GroupFacts, held: tuple[Pod, ...], snapshot: Snapshot) -> str:
-    """Whether the cluster's free room cannot hold the group's minResources; "" if it can."""
-    group = facts.group
-    if group is None or not group.min_resources or not facts.deficit:
-        return ""
-    claimed: dict[str, int] = {}
-    for pod in held:
-        for resource, amount in pod.spec.requests:
-            claimed[resource] = claimed.get(resource, 0) + amount
-    for resource, amount in group.min_resources:
-        needed = amount - claimed.get(resource, 0)
-        free = int(snapshot.nodes.free(resource).clip(min=0).sum())
-        if needed > free:
-            return short_of(resource, needed, free)
-    return ""
+def _short(plan_id: str, facts: GroupFacts, tentative: Tentative, room: Room) -> Plan | None:
+    """A refusal if the room that the group wants before any member starts is not its own."""
+    if not facts.deficit:
+        return None
+    nodes = tentative.nodes
+    for resource, amount in room.claim.wanted:
+        offered = int(nodes.allocatable(resource).sum())
+        if amount > offered:
+            text = beyond(resource, amount, offered)
+            return _no(plan_id, facts, Verdict.INFEASIBLE, text)
+    text = room.promises.admits(room.claim, nodes)
+    return _no(plan_id, facts, Verdict.UNSCHEDULABLE, text) if text else None
+
+
+def _no(plan_id: str, facts: GroupFacts, verdict: Verdict, message: str) -> Plan:
+    who = INFEASIBLE if verdict is Verdict.INFEASIBLE else GANG_PLUGIN
+    return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({who}))
+
+
+def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
+    """What of a plan leaves alone the room that others were promised."""
+    stay, why = room.promises.kept(room.claim, plan.assignments, before)
+    if not stay:
+        return replace(
+            plan,
+            verdict=Verdict.UNSCHEDULABLE,
+            assignments=(),
+            message=why,
+            rejectors=frozenset({GANG_PLUGIN}),
+        )
+    return replace(plan, assignments=tuple(stay), message=plan.message or why)
 
 
 def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: Profile) -> Plan:
@@ -89,7 +120,6 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
 
 
 def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot) -> Plan:
-    wanted = max(facts.total.deficit, sum(floor.deficit for floor in facts.roles))
     diagnoses = outcome.diagnoses or [Diagnosis(nodes=len(snapshot.nodes))]
     placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
     if not placed:
@@ -98,9 +128,11 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot)
             facts.key,
             Verdict.UNSCHEDULABLE,
             diagnosis=diagnoses[0],
-            message=unplaced(facts, wanted, len(outcome.needed), diagnoses),
+            message=unplaced(facts, facts.lacking, len(outcome.needed), diagnoses),
             rejectors=frozenset[str]().union(*(each.plugins for each in diagnoses)),
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
+            search=outcome.search,
+            steps=outcome.steps,
         )
     names = snapshot.nodes.names
     assignments = tuple(
@@ -115,4 +147,6 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot)
         assignments,
         diagnosis=diagnoses[0],
         message=unplaced(facts, 0, 0, diagnoses) if outcome.unplaced else "",
+        search=outcome.search,
+        steps=outcome.steps,
     )

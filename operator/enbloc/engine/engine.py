@@ -6,6 +6,7 @@
 
     apply(event)   the tables and the groups take note            O(changed row)
     step(now)      review what changed · wake whom it helps · hand out Binds · decide one group
+                   · let one gang that is bound in part give its room back
     wakeup()       when to call step again if nothing happens
 
 The clock is server time in seconds since the epoch, advanced by the shell's monotonic clock.
@@ -17,33 +18,34 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
+from typing import Final
 
-from enbloc.engine import events as happened
 from enbloc.engine.asking import asked
-from enbloc.engine.assign import Tentative
 from enbloc.engine.conditions import PENDING, Saying
-from enbloc.engine.consulting import Consultations
-from enbloc.engine.cycle import GANG_PLUGIN, schedule_group
+from enbloc.engine.cycle import GANG_PLUGIN, Room, schedule_group
 from enbloc.engine.effects import Decided, Effect, EventType
-from enbloc.engine.events import Cause, Event, Stream
-from enbloc.engine.gate import fingerprint, gate, group_action, helps
-from enbloc.engine.groups import Groups
-from enbloc.engine.members import Members, solo_key
+from enbloc.engine.events import Cause, Event
+from enbloc.engine.gate import fingerprint, gate, helps
+from enbloc.engine.intake import Intake
+from enbloc.engine.members import Members
+from enbloc.engine.mending import Mending
 from enbloc.engine.missing import Missing
 from enbloc.engine.plan import Plan, Verdict
-from enbloc.engine.plans import End, Ending, Plans
-from enbloc.engine.queue import Item, Place, SchedulingQueue
-from enbloc.engine.report import Reporter
+from enbloc.engine.plans import End, Ending
+from enbloc.engine.promising import Promising
+from enbloc.engine.queue import Item, Place
 from enbloc.engine.settings import Settings
-from enbloc.engine.state import ClusterState
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import EventReason, Reason
-from enbloc.model.pods import Pod, PodUID
+
+_REASONS: Final = {
+    Verdict.UNSCHEDULABLE: Reason.UNSCHEDULABLE,
+    Verdict.INFEASIBLE: Reason.INFEASIBLE,
+    Verdict.ERROR: Reason.SCHEDULER_ERROR,
+}
 
 
 class Engine:
@@ -53,19 +55,16 @@ class Engine:
         self.settings = settings or Settings()
         self.log: deque[Event | float] = deque(maxlen=self.settings.log)
         self._profiles = dict(profiles)
-        self._state = ClusterState(self._profiles)
-        raises = self.settings.priority_class_raises
-        self._groups = Groups(profiles, self._state.assumed, raises=raises)
+        self._intake = intake = Intake(self._profiles, self.settings)
+        self._state, self._groups, self._queue = intake.state, intake.groups, intake.queue
+        self._plans, self._reporter = intake.plans, intake.reporter
+        self._consultations = intake.consultations
+        self._outlook = intake.outlook
+        self._mending = Mending(intake, self.settings)
+        self._promising = Promising(intake, self.settings.schedule_timeout)
         self._sayings: dict[GroupKey, Saying] = {}
-        self._queue = SchedulingQueue(self.settings.backoff, self.settings.longest_wait)
-        self._plans = Plans(self._state, self.settings.schedule_timeout)
-        self._reporter = Reporter()
-        self._unsynced = set(Stream)
-        self._dirty: dict[GroupKey, None] = {}
-        self._happenings: list[Happening] = []
         self._missing = Missing(self.settings.missing_grace)
         self._helps = partial(helps, self._groups)
-        self._consultations = Consultations()
         self._reviewed: dict[GroupKey, GroupFacts] = {}
         self._decided: list[Effect] = []
         self._plan_count = 0
@@ -73,137 +72,26 @@ class Engine:
     @property
     def synced(self) -> bool:
         """Every stream has delivered its first list; before, nothing is decided."""
-        return not self._unsynced
+        return self._intake.synced
 
-    def queue_counts(self) -> dict[Place, int]:
-        """How many groups are in each place of the queue, for the metrics."""
-        return self._queue.counts()
-
-    # ── events ───────────────────────────────────────────────────────────────────────────────
-
-    def apply(self, event: Event) -> None:  # noqa: C901 - one line for each kind of event
+    def apply(self, event: Event) -> None:
         """Take note of what happened; nothing is decided here."""
         self.log.append(event)
-        match event:
-            case happened.PodSeen(pod):
-                self._pod_seen(pod)
-            case happened.PodGone(_, uid):
-                self._pod_gone(uid)
-            case happened.GroupSeen(group):
-                self._group_seen(group)
-            case happened.GroupGone(key, uid):
-                self._group_gone(key, uid)
-            case happened.PriorityClassSeen(name, value):
-                self._class_changed(name, value)
-            case happened.PriorityClassGone(name):
-                self._class_changed(name, None)
-            case (
-                happened.NodeSeen()
-                | happened.NodeGone()
-                | happened.NamespaceSeen()
-                | happened.NamespaceGone()
-                | happened.WorkloadSeen()
-                | happened.WorkloadGone()
-            ):
-                self._happenings += self._state.apply(event)
-            case happened.Synced(stream):
-                self._synced(stream)
-            case happened.SlotsFree(count):
-                self._plans.slots += count
-            case (
-                happened.Bound()
-                | happened.BindRefused()
-                | happened.PreBound()
-                | happened.PreBindFailed()
-            ):
-                self._answered(event)
-            case happened.BindUnknown():
-                # The member stays SENT and its room taken; the executor is sending it again.
-                pass
-            case happened.Evicted() | happened.EvictRefused():
-                pass
-            case happened.Answer():
-                ready = self._consultations.answered(event)
-                asking = self._queue.get(ready) if ready is not None else None
-                if asking is not None and asking.place is Place.PARKED:
-                    self._queue.activate(asking)
-            case _:
-                assert_never(event)
+        self._intake.apply(event)
 
-    def _synced(self, stream: Stream) -> None:
-        self._unsynced.discard(stream)
-        if not self._unsynced:
-            self._groups.settle()
-            self._dirty.update((members.key, None) for members in self._groups)
+    # ── for the metrics ──────────────────────────────────────────────────────────────────────
 
-    def _pod_seen(self, pod: Pod) -> None:
-        before = self._groups.key_of(pod.uid)
-        if before is not None and before != (pod.group or solo_key(pod)):
-            self._leave(pod.uid)
-        self._happenings += self._state.pod_seen(pod)
-        key = self._groups.enter(pod)
-        if key is None:
-            return
-        if pod.group_conflict and self._groups.ours(pod) and not pod.node:
-            self._reporter.ambiguous(pod, pod.scheduler)
-        confirmed = self._plans.seen(pod, key)
-        if confirmed is not None:  # the watch was quicker than the answer
-            self._reporter.bound(pod, confirmed.node, pod.scheduler)
-        self._dirty[key] = None
+    def queue_counts(self) -> dict[Place, int]:
+        """How many groups are in each place of the queue."""
+        return self._queue.counts()
 
-    def _pod_gone(self, uid: PodUID) -> None:
-        self._happenings += self._state.pod_gone(uid)
-        self._reporter.forget_pod(uid)
-        self._leave(uid)
+    def below_minimum(self) -> int:
+        """How many groups have started and do not run whole now."""
+        return self._reporter.below_minimum
 
-    def _leave(self, uid: PodUID) -> None:
-        key = self._groups.leave(uid)
-        if key is not None:
-            self._plans.gone(uid, key)
-            self._dirty[key] = None
-
-    def _group_seen(self, group: Group) -> None:
-        members = self._groups.obtain(group.key)
-        action = group_action(members.group, group)
-        members.take_group(group)
-        self._dirty[group.key] = None
-        if action & Action.UPDATE_MINIMUM:
-            self._plans.withdraw(group.key)
-        if action:
-            self._happenings.append(Happening(Resource.POD_GROUP, action, group=group.key))
-
-    def _group_gone(self, key: GroupKey, uid: str) -> None:
-        members = self._groups.get(key)
-        if members is None or members.group is None or members.group.uid != uid:
-            return
-        open_plan = self._plans.of(key)
-        if open_plan is not None and open_plan.started:
-            note = "the PodGroup was deleted while its members were being bound; they are completed"
-            self._reporter.group_event(
-                open_plan.facts, EventType.WARNING, EventReason.POD_GROUP_DELETED, note
-            )
-        members.take_group(None)
-        self._plans.withdraw(key)
-        self._dirty[key] = None
-
-    def _class_changed(self, name: str, value: int | None) -> None:
-        if value is None:
-            self._groups.classes.pop(name, None)
-        else:
-            self._groups.classes[name] = value
-        self._dirty.update((key, None) for key in self._groups.naming_class(name))
-
-    def _answered(
-        self,
-        event: happened.Bound | happened.BindRefused | happened.PreBound | happened.PreBindFailed,
-    ) -> None:
-        assignment = self._plans.answered(event)
-        if assignment is None:
-            return
-        self._dirty[self._groups.key_of(event.uid) or solo_key(assignment.pod)] = None
-        if isinstance(event, happened.Bound):
-            pod = assignment.pod
-            self._reporter.bound(pod, assignment.node, pod.scheduler)
+    def in_part(self) -> int:
+        """How many gangs are bound below their minimum now, and not by a burst under way."""
+        return len(self._intake.repairs)
 
     # ── decisions ────────────────────────────────────────────────────────────────────────────
 
@@ -214,28 +102,33 @@ class Engine:
             Effects in the order in which they should be started; none until every stream synced.
         """
         self.log.append(now)
-        if self._unsynced:
+        if not self.synced:
             return ()
+        dirty = self._intake.dirty
+        self._mending.note(now)
+        self._promising.note(now)
         self._wake(now)
         self._end_plans(now)
         for overdue in self._queue.due(now):
             if overdue.fingerprint is None:  # a plugin failed before it could be tried
-                self._dirty[overdue.key] = None
+                dirty[overdue.key] = None
             else:
                 self._queue.activate(overdue)
         self._review(now)
         for key in self._plans.permits(now, lambda key: self._groups.facts(self._groups[key])):
-            self._dirty[key] = None
-        self._plans.windows()
+            dirty[key] = None
+        self._plans.windows(now)
         item = self._queue.pop()
         if item is not None:
             self._decide(item, now)
-            self._plans.windows()
+            self._plans.windows(now)
         self._reviewed.clear()
         self._end_plans(now)
+        self._decided += self._mending.give_way(now)
         self._report_missing(now)
         if self.settings.validate:
             self._state.check()
+            self._intake.promises.check(self._state.nodes)
             self._state.check_rankings(self._profiles)
         return self._drain()
 
@@ -244,11 +137,17 @@ class Engine:
 
         None: only an event can make a difference.
         """
-        if self._unsynced:
+        if not self.synced:
             return None
-        if self._dirty or self._happenings or self._plans.news:
+        if self._intake.news:
             return 0.0
-        times = (self._queue.wakeup(), self._plans.deadline(), self._missing.deadline())
+        times = (
+            self._queue.wakeup(),
+            self._plans.deadline(),
+            self._missing.deadline(),
+            self._mending.deadline(),
+            self._promising.deadline(),
+        )
         return min((time for time in times if time is not None and time < math.inf), default=None)
 
     def _drain(self) -> list[Effect]:
@@ -260,13 +159,13 @@ class Engine:
 
     def _wake(self, now: float) -> None:
         """Re-queue the waiting groups that what happened could help."""
-        happenings = [*self._happenings, *self._plans.happenings]
-        self._happenings.clear()
+        happenings = [*self._intake.happenings, *self._plans.happenings]
+        self._intake.happenings.clear()
         self._plans.happenings.clear()
         for happening in happenings:
             self._plans.heard(happening)
             for key in self._queue.wake(happening, now, self._helps):
-                self._dirty[key] = None
+                self._intake.dirty[key] = None
 
     def _activate(self, item: Item, members: Members, facts: GroupFacts, now: float) -> None:
         """Give a group its place in the order, and let it be tried."""
@@ -284,8 +183,8 @@ class Engine:
 
     def _review(self, now: float) -> None:
         """Look again at every group of which something changed."""
-        dirty = list(self._dirty)
-        self._dirty.clear()
+        dirty = list(self._intake.dirty)
+        self._intake.dirty.clear()
         for key in dirty:
             members = self._groups.get(key)
             if members is None:
@@ -301,12 +200,18 @@ class Engine:
                 members.start(now)
                 facts = replace(facts, started=True)
             self._reviewed[key] = facts
+            if open_plan is None:
+                self._mending.look(members, facts, now)
+            self._promising.look(members, facts, now)
             self._place(members, facts, now)
             self._tell(members, facts)
+        self._intake.losses.clear()
 
     def _drop(self, members: Members) -> None:
         key = members.key
         self._groups.drop(members)
+        self._mending.drop(key)
+        self._promising.drop(key)
         self._queue.drop(key)
         self._consultations.drop(key)
         self._sayings.pop(key, None)
@@ -330,6 +235,10 @@ class Engine:
         """Ask whether a group may be tried; if not, it waits for what could change that."""
         profile = self._groups.profile(facts)
         saying, plugin = gate(profile, members.group, facts)
+        leaving = self._mending.giving_back(item.key)
+        if leaving:
+            text = f"gives its room back: {leaving} of its members are being evicted"
+            saying, plugin = Saying(Reason.TIMED_OUT, text), ""
         if saying is None and facts.pending:
             return False
         item.profile, item.fingerprint = profile, None
@@ -341,6 +250,8 @@ class Engine:
         self._queue.park(item, plugin)
         if saying is not None:
             self._sayings[members.key] = saying
+            if saying.reason is Reason.WAITING_FOR_MEMBERS:
+                self._mending.failed(members.key)
             if facts.solo and facts.problem:
                 self._reporter.unplaced(facts, profile.name, saying)
             else:
@@ -362,7 +273,7 @@ class Engine:
         if item.key not in self._reviewed and self._kept_out(item, members, facts, now):
             self._tell(members, facts)
             return
-        plan = self._make_plan(members, facts, profile)
+        plan = self._make_plan(members, facts, profile, now)
         if plan is None:
             return  # extenders are being asked; their answers bring it back
         self._consultations.drop(item.key)
@@ -371,12 +282,11 @@ class Engine:
         item.counted = self._plans.opened
         if plan.verdict is Verdict.PLACED:
             self._queue.placed(item)
+            self._mending.planned(item.key)
             self._plans.open(plan, profile, facts, now)
+            self._promising.look(members, facts, now)
         else:
-            reason = (
-                Reason.SCHEDULER_ERROR if plan.verdict is Verdict.ERROR else Reason.UNSCHEDULABLE
-            )
-            self._refused(members, facts, now, Saying(reason, plan.message), plan)
+            self._refused(members, facts, now, Saying(_REASONS[plan.verdict], plan.message), plan)
         self._decided.append(
             Decided(
                 group=item.key,
@@ -386,22 +296,22 @@ class Engine:
                 placed=len(plan.assignments),
                 message=plan.message,
                 plan=plan.id,
+                search=plan.search,
+                steps=plan.steps,
             )
         )
         if not members.solo:
             self._tell(members, self._groups.facts(members))
 
-    def _make_plan(self, members: Members, facts: GroupFacts, profile: Profile) -> Plan | None:
+    def _make_plan(
+        self, members: Members, facts: GroupFacts, profile: Profile, now: float
+    ) -> Plan | None:
         """Decide about a group on the present state; None = extenders must be asked first."""
         self._plan_count += 1
         plan_id = f"{self.settings.identity}-{self._plan_count}"
-        held = tuple(pod for pod in members.pods.values() if pod.bound)
         try:
-            snapshot = self._state.snapshot(self._plans.ledgers(profile))
-            # What a ledger or an extender says may change any answer: such rankings are not kept.
-            alone = not profile.reserve and not profile.extenders
-            epoch = self._state.epoch if alone else None
-            tentative = Tentative(profile, snapshot, self._state.rankings, epoch)
+            ledgers = self._plans.ledgers(profile)
+            tentative = self._outlook.tentative(profile, facts, now, ledgers)
             if profile.extenders:
                 asks = self._consultations.ask(facts.key, tentative, facts.pending)
                 if asks is not None:
@@ -409,7 +319,10 @@ class Engine:
                     return None
         except PluginError as error:
             return Plan(plan_id, facts.key, Verdict.ERROR, message=str(error))
-        plan = schedule_group(plan_id, facts, held, tentative)
+        claim = self._promising.claim(members, facts, now)
+        room = Room(self._intake.promises, claim) if claim else None
+        steps = self.settings.search_steps
+        plan = schedule_group(plan_id, facts, tentative, room, steps)
         if plan.verdict is not Verdict.ERROR:
             tentative.keep()
         return plan
@@ -435,11 +348,15 @@ class Engine:
         if saying.reason is Reason.UNSCHEDULABLE and not rejectors:
             # A refusal without a plugin's name (no nodes at all) is the cluster's.
             rejectors = frozenset({GANG_PLUGIN})
+        self._mending.failed(members.key)
         item = self._item(members)
         item.profile = self._groups.profile(facts)
         self._queue.failed(item, now, rejectors, pending, self._helps)
         self._sayings[members.key] = saying
-        self._reporter.unplaced(facts, item.profile.name, saying)
+        if saying.reason is Reason.WAITING_ON_PERMIT:
+            self._reporter.gated(facts, saying)
+        else:
+            self._reporter.unplaced(facts, item.profile.name, saying)
 
     # ── the end of a plan ────────────────────────────────────────────────────────────────────
 
@@ -454,10 +371,12 @@ class Engine:
         facts = self._groups.facts(members)
         item = self._item(members)
         open_plan = ending.open_plan
-        self._dirty[members.key] = None
+        self._intake.dirty[members.key] = None
         item.fingerprint = None
         if ending.end in (End.REJECTED, End.FAILED):
-            reason = Reason.UNSCHEDULABLE if ending.rejectors else Reason.SCHEDULER_ERROR
+            reason = Reason.SCHEDULER_ERROR
+            if ending.rejectors:  # a gang that somebody holds up does not lack room
+                reason = Reason.UNSCHEDULABLE if facts.solo else Reason.WAITING_ON_PERMIT
             item.fingerprint = fingerprint(facts)
             saying = Saying(reason, ending.message)
             self._refused(members, facts, now, saying, ending)
@@ -490,8 +409,11 @@ class Engine:
         if open_plan is not None and not open_plan.permitted:
             note = f"room is reserved; {open_plan.waiting()}"
             saying = Saying(Reason.WAITING_ON_PERMIT, note)
+        elif open_plan is None and (note := self._mending.remark(members, facts)):
+            saying = Saying(saying.reason, f"{saying.message} ({note})")
         binding = open_plan.size if open_plan is not None and open_plan.permitted else 0
-        self._reporter.status(members, facts, item, saying, binding)
+        expired = self._promising.expired(members.key)
+        self._reporter.status(members, facts, item, saying, binding=binding, expired=expired)
 
     def _report_missing(self, now: float) -> None:
         for key in self._missing.overdue(now):

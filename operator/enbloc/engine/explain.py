@@ -23,6 +23,14 @@ def unplaced(facts: GroupFacts, wanted: int, fitted: int, diagnoses: Sequence[Di
     return f"{fitted} of the {wanted} members needed fit, for the next {text}"
 
 
+def beyond(resource: str, needed: int, offered: int) -> str:
+    """MinResources can never be met on the nodes that there are, with the number that shows it."""
+    return (
+        f"minResources needs {render(resource, needed)} {resource}; all nodes together have "
+        f"{render(resource, offered)}"
+    )
+
+
 def short_of(resource: str, needed: int, free: int) -> str:
     """MinResources cannot be met now, with the number that shows it."""
     return (

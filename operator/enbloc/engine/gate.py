@@ -4,12 +4,14 @@
 
 from enbloc.engine.asking import asked_status
 from enbloc.engine.conditions import Saying
+from enbloc.engine.cycle import INFEASIBLE
 from enbloc.engine.groups import Groups
 from enbloc.engine.plan import Release
+from enbloc.engine.quarantine import QUARANTINE
 from enbloc.engine.queue import Item
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Action, Happening
+from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group
 from enbloc.model.names import Reason
@@ -45,6 +47,10 @@ def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool
     members = groups.get(item.key)
     if profile is None or members is None:
         return False
+    if plugin == INFEASIBLE:  # no load is in the way, so that only other nodes help
+        return happening.resource is Resource.NODE and Action.DELETE not in happening.action
+    if plugin == QUARANTINE:
+        return happening.resource is Resource.NODE and happening.group in (None, item.key)
     if isinstance(happening, Release) and happening.number >= item.counted:
         return False
     return profile.hints(plugin, happening, lambda: groups.facts(members))

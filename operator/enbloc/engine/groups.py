@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups: every group that is known, and which of them each pod belongs to."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from enbloc.engine.members import Members, solo_key
 from enbloc.framework.facts import GroupFacts
@@ -36,6 +36,7 @@ class Groups:
         self._raises = raises
         self._members: dict[GroupKey, Members] = {}
         self._key_of: dict[PodUID, GroupKey] = {}
+        self._of_owner: dict[str, dict[GroupKey, None]] = {}
         self.settled = False
         self.classes: dict[str, int] = {}
 
@@ -61,6 +62,20 @@ class Groups:
             if self.settled:
                 members.settle()
         return members
+
+    def own(self, key: GroupKey, before: str, owner: str) -> None:
+        """A PodGroup's controller is this one now; "" = none."""
+        if before != owner:
+            family = self._of_owner.get(before, {})
+            family.pop(key, None)
+            if not family:
+                self._of_owner.pop(before, None)
+        if owner:
+            self._of_owner.setdefault(owner, {})[key] = None
+
+    def of_owner(self, owner: str) -> Sequence[Members]:
+        """The groups whose PodGroups have the same controller."""
+        return [self._members[key] for key in self._of_owner.get(owner, ())]
 
     def settle(self) -> None:
         """The first lists are complete: each group finds out which life its members belong to."""

@@ -16,6 +16,7 @@ import enum
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 from typing import NamedTuple
 
 from enbloc.engine.events import Cause
@@ -97,6 +98,7 @@ class OpenPlan:
         self._needed = Counter({Stage.RESERVED: needed})
         self._needed_total = needed
         self._order = plan.assignments
+        self._ranks = {} if facts.solo else _ranks(plan, facts)
         self._next = 0
 
     @property
@@ -124,6 +126,10 @@ class OpenPlan:
     def assignment(self, uid: PodUID) -> Assignment | None:
         """The assignment of a member of this plan."""
         return self._assignments.get(uid)
+
+    def rank(self, uid: PodUID) -> int | None:
+        """A member's number within its group; None for a pod without one."""
+        return self._ranks.get(uid)
 
     def stage(self, uid: PodUID) -> Stage | None:
         """How far a member has come; None if it is none of this plan."""
@@ -210,3 +216,11 @@ class OpenPlan:
             if self._stages[self._order[self._next].pod.uid] in _UNSENT:
                 break
             self._next += 1
+
+
+def _ranks(plan: Plan, facts: GroupFacts) -> dict[PodUID, int]:
+    """The smallest numbers that no held member has: whoever replaces a lost one takes its."""
+    taken = set(facts.ranks)
+    free = (rank for rank in count() if rank not in taken)
+    members = sorted((a for a in plan.assignments), key=lambda a: (not a.needed, a.pod.seniority))
+    return {a.pod.uid: rank for a, rank in zip(members, free, strict=False)}

@@ -17,6 +17,7 @@ class Verdict(enum.Enum):
 
     PLACED = "scheduled"
     UNSCHEDULABLE = "unschedulable"
+    INFEASIBLE = "infeasible"
     ERROR = "error"
 
 
@@ -55,6 +56,8 @@ class Plan:
         message: the diagnosis in one sentence; "" when everything fitted, surplus members too.
         rejectors: plugins whose events may help; empty = only time can (an error).
         pending: those of them that wait for somebody outside; their events bypass the backoff.
+        search: what came of the search beyond the ordered pass; "" = there was none.
+        steps: what that search cost.
     """
 
     id: str
@@ -65,6 +68,8 @@ class Plan:
     message: str = ""
     rejectors: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
+    search: str = ""
+    steps: int = 0
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

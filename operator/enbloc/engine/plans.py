@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from enbloc.engine.asking import asked, asked_status
-from enbloc.engine.assign import Tentative
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.open_plan import OpenPlan, Stage, Wait
+from enbloc.engine.outlook import Outlook
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import ClusterState
 from enbloc.errors import PluginError
@@ -20,7 +20,7 @@ from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import PLAN_KEY
+from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.receipts import receipt
 
@@ -72,8 +72,9 @@ class Plans:
         happenings: room that was given back since then.
     """
 
-    def __init__(self, state: ClusterState, default_timeout: float) -> None:
+    def __init__(self, state: ClusterState, outlook: Outlook, default_timeout: float) -> None:
         self._state = state
+        self._outlook = outlook
         self._default_timeout = default_timeout
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
@@ -111,6 +112,7 @@ class Plans:
 
     def open(self, plan: Plan, profile: Profile, facts: GroupFacts, now: float) -> None:
         """Reserve a plan: from here on its room is taken."""
+        self.happenings += self._state.let_go(self._state.shadows.of(plan.group))
         seen = self._state.foreign_version
         self._state.assume(plan.id, plan.assignments)
         open_plan = OpenPlan(plan, profile, facts, seen, now, self.opened)
@@ -199,19 +201,19 @@ class Plans:
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 
-    def windows(self) -> None:
+    def windows(self, now: float) -> None:
         """Hand out Binds while there are slots, oldest plan first."""
         for open_plan in list(self._open.values()):
             if self.slots <= 0:
                 return
-            if open_plan.sendable(1) and self._still_fits(open_plan):
+            if open_plan.sendable(1) and self._still_fits(open_plan, now):
                 for assignment in open_plan.sendable(self.slots):
                     open_plan.send(assignment)
                     target = _target(open_plan, assignment)
                     self.effects.append(Bind(open_plan.profile.name, target))
                     self.slots -= 1
 
-    def _still_fits(self, open_plan: OpenPlan) -> bool:
+    def _still_fits(self, open_plan: OpenPlan, now: float) -> bool:
         """The last look (gangs.md §3.1): Filter again on the plan's own rows.
 
         Only where somebody else changed the cluster since; what the plan itself holds and has
@@ -221,7 +223,7 @@ class Plans:
             return True
         open_plan.seen = self._state.foreign_version
         try:
-            failed = self._misfits(open_plan)
+            failed = self._misfits(open_plan, now)
         except PluginError as error:
             if not open_plan.started:
                 self._forget(open_plan, End.FAILED, str(error))
@@ -236,10 +238,12 @@ class Plans:
         self._settle(open_plan)
         return open_plan.id in self._open
 
-    def _misfits(self, open_plan: OpenPlan) -> list[Assignment]:
+    def _misfits(self, open_plan: OpenPlan, now: float) -> list[Assignment]:
         unsent = open_plan.unsent()
-        snapshot = self._state.snapshot(self.ledgers(open_plan.profile, open_plan))
-        tentative = Tentative(open_plan.profile, snapshot, self._state.rankings)
+        profile = open_plan.profile
+        ledgers = self.ledgers(profile, open_plan)
+        tentative = self._outlook.tentative(profile, open_plan.facts, now, ledgers, keep=False)
+        snapshot = tentative.snapshot
         rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
         for assignment, row in zip(unsent, rows, strict=True):
             seat = self._state.seat(assignment.pod.uid)
@@ -361,7 +365,13 @@ class Plans:
 
 def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
     pod, facts = assignment.pod, open_plan.facts
-    text = receipt(open_plan.id, facts.incarnation, facts.total.minimum, facts.queue_time)
-    room = ANNOTATIONS_LIMIT - pod.annotations_size - len(PLAN_KEY) - len(text)
-    annotations = ((PLAN_KEY, text),) if text and room >= 0 else ()
+    minimum = facts.total.minimum
+    text = receipt(open_plan.id, facts.incarnation, minimum, facts.queue_time)
+    wanted = {PLAN_KEY: text} if text else {}
+    rank = open_plan.rank(pod.uid)
+    if rank is not None:
+        wanted |= {RANK_KEY: str(rank), SIZE_KEY: str(minimum)}
+    room = ANNOTATIONS_LIMIT - pod.annotations_size
+    fits = sum(len(key) + len(value) for key, value in wanted.items()) <= room
+    annotations = tuple(wanted.items()) if fits else ()
     return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations)

@@ -151,6 +151,11 @@ class Promises:
         """When the next promise expires unless there is progress, server seconds; None = never."""
         return min((promise.deadline for promise in self._open()), default=None)
 
+    def deadline_of(self, group: GroupKey) -> float | None:
+        """When this group's promise expires; None = it holds none, or it has expired."""
+        promise = self._promises.get(group)
+        return promise.deadline if promise is not None and promise.open else None
+
     def _give_back(self, group: GroupKey) -> None:
         self.happenings.append(
             Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group),

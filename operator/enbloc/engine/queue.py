@@ -25,11 +25,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
+
+#: So often in a row a hint brings a group out of its pause at once.
+_MOST_HINTED: Final = 3
 
 #: Asked for a waiting group and one plugin that refused it: could this event help?
 Helps = Callable[["Item", str, Happening], bool]
@@ -85,6 +88,7 @@ class Item:
         pending: those of them that wait for somebody outside; their events bypass the backoff.
         gate: the plugin that keeps it out at PreEnqueue; "" = none does.
         heard_from: the first event that it has not seen, while it is being decided; else None.
+        hinted: attempts in a row that a hint brought about, since a pause was waited out.
         fingerprint: what the group looked like at the last attempt; a difference re-queues it.
     """
 
@@ -103,6 +107,7 @@ class Item:
     pending: frozenset[str] = field(default_factory=frozenset)
     gate: str = ""
     heard_from: int | None = None
+    hinted: int = 0
     fingerprint: object = None
     ticket: int = 0
 
@@ -285,7 +290,7 @@ class SchedulingQueue:
 
     def succeeded(self, item: Item) -> None:
         """A plan was carried out: the pause after the next failure is a short one again."""
-        item.unschedulable = item.errors = 0
+        item.unschedulable = item.errors = item.hinted = 0
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 
@@ -340,13 +345,18 @@ class SchedulingQueue:
         """A group of two or more is tried at once; a group of one waits out its backoff.
 
         So does everyone after an event that came during the attempt (`patient`): who holds room at
-        Permit while events keep coming would else take it again before others had a turn. Nobody
-        waits where the plugin that can be helped was waiting for somebody outside.
+        Permit while events keep coming would else take it again before others had a turn. And so
+        does a group that was hinted at often and failed each time, or a stream of events could
+        keep a few large gangs busy for ever. Nobody waits where the plugin that can be helped was
+        waiting for somebody outside, or where nothing else is to be done.
         """
-        waits = (item.solo or patient) and item.ready_at > now
+        if item.ready_at <= now:
+            item.hinted = 0
+        waits = item.ready_at > now and (item.solo or patient or item.hinted >= _MOST_HINTED)
         if waits and not item.pending.intersection(helpers):
             self.back_off(item)
         else:
+            item.hinted += 1
             self.activate(item)
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────

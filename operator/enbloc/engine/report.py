@@ -8,6 +8,7 @@ from enbloc.engine.effects import (
     Emit,
     EventType,
     RoleSucceeded,
+    SetGangRunning,
     SetGroupStatus,
     SetPodCondition,
 )
@@ -15,13 +16,20 @@ from enbloc.engine.members import Members
 from enbloc.engine.queue import Item, Place
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import POD_GROUP_KEY, SCHEDULER_REPORTER, EventReason, Reason
+from enbloc.model.names import (
+    POD_GROUP_KEY,
+    SCHEDULER_REPORTER,
+    Condition,
+    EventReason,
+    Reason,
+)
 from enbloc.model.pods import Pod, PodUID
 
 _NOTE_LIMIT = 1024
 
 _GANG_EVENTS = {
     Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
+    Reason.WAITING_ON_PERMIT: EventReason.GANG_UNSCHEDULABLE,
     Reason.INFEASIBLE: EventReason.GANG_INFEASIBLE,
     Reason.SCHEDULER_ERROR: EventReason.GANG_BIND_FAILED,
     Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
@@ -42,21 +50,46 @@ class Reporter:
         self._pods: dict[PodUID, tuple[Reason, str]] = {}
         self._said: dict[GroupKey, Reason] = {}
         self._ambiguous: set[PodUID] = set()
+        self._below: set[GroupKey] = set()
+        self._gang_running: dict[PodUID, bool] = {}
+
+    @property
+    def below_minimum(self) -> int:
+        """How many groups have started and do not run whole now."""
+        return len(self._below)
 
     def forget_pod(self, uid: PodUID) -> None:
         """A pod is gone."""
         self._pods.pop(uid, None)
         self._ambiguous.discard(uid)
+        self._gang_running.pop(uid, None)
 
     def forget_group(self, key: GroupKey) -> None:
         """A group is gone."""
         self._statuses.pop(key, None)
         self._said.pop(key, None)
+        self._below.discard(key)
 
     def status(
-        self, members: Members, facts: GroupFacts, item: Item, saying: Saying, binding: int
+        self,
+        members: Members,
+        facts: GroupFacts,
+        item: Item,
+        saying: Saying,
+        *,
+        binding: int,
+        expired: str = "",
     ) -> None:
-        """Write the scheduler's part of a PodGroup's status, if it changed."""
+        """Write the scheduler's part of a PodGroup's status, if it changed.
+
+        Args:
+            members: the group.
+            facts: what is true of it.
+            item: its place in the queue.
+            saying: why its deficit is not placed, where it has one.
+            binding: members that a plan of ours is binding now.
+            expired: that its promise was given up; "" = it was not.
+        """
         group = members.group
         if group is None or members.solo:
             return
@@ -66,7 +99,8 @@ class Reporter:
             group.memory.incarnation == members.incarnation
         )
         if last is not None and last.incarnation == members.incarnation:
-            ever = ever or len(last.conditions) > 1
+            ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
+        satisfied = self._satisfied(members, facts)
         waits = item.place is Place.BACKOFF
         status = SetGroupStatus(
             group=members.key,
@@ -79,19 +113,45 @@ class Reporter:
             attempts=item.attempts,
             last_attempt=item.last_attempt,
             next_attempt=item.ready_at if waits else None,
-            conditions=conditions(facts, saying, binding=binding, ever=ever),
+            conditions=conditions(
+                facts, saying, binding=binding, ever=ever, satisfied=satisfied, expired=expired
+            ),
         )
         if status != last:
             self._statuses[members.key] = status
             self.effects.append(status)
+
+    def _satisfied(self, members: Members, facts: GroupFacts) -> bool | None:
+        """Whether the floor runs together now; None before it first did, and when all is over."""
+        satisfied = members.runs_whole(facts) if facts.started and facts.members else None
+        if satisfied is False:
+            self._below.add(facts.key)
+        else:
+            self._below.discard(facts.key)
+        for pod in members.pods.values():
+            if pod.gang_gate and pod.bound:
+                self._show_gang(pod, facts, running=bool(satisfied))
+        return satisfied
+
+    def _show_gang(self, pod: Pod, facts: GroupFacts, *, running: bool) -> None:
+        """Let a member be ready only while its gang is whole; absent is as good as False."""
+        stands = self._gang_running.get(pod.uid, pod.gang_running or False)
+        if stands is running:
+            return
+        self._gang_running[pod.uid] = running
+        note = f"{facts.running + facts.total.succeeded} of {facts.total.minimum} members run"
+        self.effects.append(SetGangRunning(pod.key, pod.uid, running, note))
 
     def unplaced(self, facts: GroupFacts, reporter: str, saying: Saying) -> None:
         """A decision failed: say so on every pending member, and once on the group.
 
         A pod without a group gets an event whenever there is something new to say.
         """
+        # On today's nodes it is infeasible; an autoscaler can bring others (gangs.md §6.2).
+        infeasible = saying.reason is Reason.INFEASIBLE
+        shown = Saying(Reason.UNSCHEDULABLE, saying.message) if infeasible else saying
         for pod in facts.pending:
-            if self._pod_condition(pod, saying) and facts.solo:
+            if self._pod_condition(pod, shown) and facts.solo:
                 self._emit_pod(
                     pod,
                     EventType.WARNING,

@@ -116,6 +116,11 @@ class Shadows:
             return []
         return [shadow for shadow in self._all.values() if shadow.group == group]
 
+    def extend(self, group: GroupKey, until: float) -> None:
+        """Hold a group's room until then."""
+        for shadow in self.of(group):
+            self._all[shadow.pod.uid] = replace(shadow, until=until)
+
     def held_on(self, node: str) -> Sequence[Shadow]:
         """What is held on a node, the latest in order first."""
         held = [each for each in self._all.values() if each.node == node and each.order is not None]

@@ -105,6 +105,11 @@ class GroupFacts:
         return self.total.deficit > 0 or any(floor.deficit for floor in self.roles)
 
     @property
+    def lacking(self) -> int:
+        """How many members a plan must place."""
+        return max(self.total.deficit, sum(floor.deficit for floor in self.roles))
+
+    @property
     def held_in_part(self) -> bool:
         """Some members are held, and the floor is not."""
         return self.total.held > 0 and self.deficit

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mending: what a step does about gangs that are bound in part."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from enbloc.engine.assign import place_group
+from enbloc.engine.effects import Effect, EventType, Evict
+from enbloc.engine.intake import Intake, NodeChange
+from enbloc.engine.members import Members
+from enbloc.engine.repair import Gang
+from enbloc.engine.settings import Settings
+from enbloc.engine.shadows import order_of
+from enbloc.errors import PluginError
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.model.groups import GroupKey, OnIncomplete
+from enbloc.model.names import EventReason, Reason
+
+
+class Mending:
+    """Notices gangs in part, holds the room of lost members, and lets one gang give way.
+
+    Args:
+        intake: what is known, and who is to be told.
+        settings: of the engine.
+    """
+
+    def __init__(self, intake: Intake, settings: Settings) -> None:
+        self._intake = intake
+        self._state, self._groups, self._plans = intake.state, intake.groups, intake.plans
+        self._repairs, self._reporter = intake.repairs, intake.reporter
+        self._steps = settings.search_steps
+        self.failed = intake.repairs.failed
+        self.planned = intake.repairs.planned
+        self.giving_back = intake.repairs.giving_back
+
+    def note(self, now: float) -> None:
+        """Take in what time has brought, and what was answered to evictions."""
+        intake = self._intake
+        intake.happenings += self._state.let_go(self._state.shadows.due(now))
+        self._judge(now)
+        refused, intake.refused_evictions = intake.refused_evictions, []
+        for event in refused:
+            key = self._repairs.refused(event.uid, event.retry_at, now)
+            if key is not None:
+                intake.dirty[key] = None
+        if self._repairs.lapse(now) or (refused and not self._repairs.evicting):
+            intake.retry_repairs()
+
+    def _judge(self, now: float) -> None:
+        """Hold nodes and kubelets to account, and let those go whose time is over."""
+        conducts, self._intake.conducts = self._intake.conducts, []
+        conduct = self._intake.conduct
+        for change in conducts:
+            if isinstance(change, NodeChange):
+                said = conduct.node_changed(change.old, change.node, change.holders, now)
+            else:
+                ours = self._groups.ours(change.pod)
+                said = conduct.pod_changed(change.old, change.pod, ours=ours, now=now)
+            self._reporter.effects += said
+        lifted, said = conduct.expire(now)
+        self._reporter.effects += said
+        for bar in lifted:
+            node = self._state.nodes.node(bar.node)
+            if node is not None:
+                lift = Happening(Resource.NODE, Action.ADD, node=node, group=bar.group)
+                self._intake.happenings.append(lift)
+
+    def deadline(self) -> float | None:
+        """When something is to be done here."""
+        times = (
+            self._repairs.deadline(),
+            self._state.shadows.deadline(),
+            self._intake.conduct.deadline(),
+        )
+        return min((time for time in times if time is not None), default=None)
+
+    def drop(self, key: GroupKey) -> None:
+        """A group is gone."""
+        self._repairs.forget(key)
+        self._intake.conduct.forget_group(key)
+        self._intake.happenings += self._state.let_go(self._state.shadows.of(key))
+
+    # ── one gang ─────────────────────────────────────────────────────────────────────────────
+
+    def look(self, members: Members, facts: GroupFacts, now: float) -> None:
+        """Notice when a gang without an open plan is bound in part, and when it is whole again."""
+        key = members.key
+        before = key in self._repairs
+        begun = self._repairs.look(members, facts, now)
+        held, minimum = facts.total.held, facts.total.minimum
+        if begun and facts.started:
+            note = f"{held} of {minimum} members are left"
+            reason = EventReason.GANG_BELOW_MINIMUM
+            self._reporter.group_event(facts, EventType.WARNING, reason, note)
+        elif before and key not in self._repairs and held and not facts.deficit:
+            note = f"all {minimum} members needed are there again"
+            self._reporter.group_event(facts, EventType.NORMAL, EventReason.GANG_REPAIRED, note)
+        self._hold_room(facts, now)
+
+    def _hold_room(self, facts: GroupFacts, now: float) -> None:
+        """Hold the room of lost members until the deadline, and no longer than it is needed."""
+        key, shadows = facts.key, self._state.shadows
+        until = self._repairs.deadline_of(key)
+        if until <= now or self._repairs.giving_back(key):
+            self._intake.happenings += self._state.let_go(shadows.of(key))
+            return
+        shadows.extend(key, until)
+        for loss in self._intake.losses:
+            if loss.group == key and len(shadows.of(key)) < facts.lacking:
+                self._state.hold(loss.seat, key, order_of(facts), until)
+
+    def remark(self, members: Members, facts: GroupFacts) -> str:
+        """What people should know of a gang in part beyond why it waits; "" = nothing."""
+        if facts.key not in self._repairs or facts.group is None:
+            return ""
+        gang = Gang(members, facts)
+        stuck = self._repairs.stuck_with(facts.key)
+        if stuck is not None:
+            return f"PodGroup {stuck} holds room it needs, and neither may be evicted"
+        if facts.group.on_incomplete is OnIncomplete.KEEP:
+            return "onIncomplete is Keep: its other members keep their room"
+        if gang.bare and not facts.started:
+            return "its members keep their room: nobody would create a bare pod again"
+        return ""
+
+    # ── who gives way ────────────────────────────────────────────────────────────────────────
+
+    def give_way(self, now: float) -> Sequence[Effect]:
+        """Let one gang in part give its room back, where gangs.md §4 says so."""
+        chosen = self._repairs.choose(now, self._gang, partial(self._completes, now))
+        if chosen is None:
+            return ()
+        gang, waiting = chosen
+        facts = gang.facts
+        why = f"{facts.total.held} of {facts.total.minimum} members were placed, and " + (
+            f"PodGroup {waiting.facts.key} can be completed with their room"
+            if waiting is not None
+            else "the others could not be placed in time"
+        )
+        note = f"gives its room back: {why}"
+        self._reporter.group_event(facts, EventType.WARNING, EventReason.GANG_TIMED_OUT, note)
+        self._intake.dirty[facts.key] = None
+        return [
+            Evict(pod.key, pod.uid, facts.key, Reason.BELOW_MINIMUM, why)
+            for pod in self._repairs.evict(gang, now)
+        ]
+
+    def _gang(self, key: GroupKey) -> Gang | None:
+        """A gang bound in part, unless a plan of its own is under way."""
+        members = self._groups.get(key)
+        if members is None or self._plans.of(key) is not None:
+            return None
+        return Gang(members, self._groups.facts(members))
+
+    def _completes(self, now: float, waiting: Gang, yielding: Gang) -> bool:
+        """Whether one gang could be completed with the room of another."""
+        facts = waiting.facts
+        if not facts.quorum or facts.problem:
+            return False
+        profile = self._groups.profile(facts)
+        try:
+            ledgers = self._plans.ledgers(profile)
+            tentative = self._intake.outlook.tentative(profile, facts, now, ledgers, keep=False)
+            for pod in yielding.members.bound:
+                row = tentative.snapshot.nodes.row(pod.node)
+                if row is not None:
+                    tentative.take_off(pod, row)
+            return not place_group(facts, tentative, self._steps).failed
+        except PluginError:
+            return False
