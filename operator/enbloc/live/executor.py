@@ -30,7 +30,7 @@ from enbloc.live.evicting import Evictions
 from enbloc.live.extending import Extenders
 from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
-from enbloc.live.report import DecisionLog
+from enbloc.live.report import DecisionLog, count_end
 from enbloc.live.statuses import GroupStatuses, PodConditions
 
 #: The most Bindings in flight.
@@ -107,6 +107,7 @@ class Executor:
             case Evict():
                 self._evictions.start(effect)
             case Emit():
+                count_end(effect)
                 self._notes.emit(effect)
             case Decided():
                 self._decisions.decided(effect, seconds)

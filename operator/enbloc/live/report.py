@@ -4,10 +4,13 @@
 
 import asyncio
 import logging
-from typing import Final
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, runtime_checkable
 
 from enbloc.engine import Engine
-from enbloc.engine.effects import Decided
+from enbloc.engine.effects import Decided, Emit
+from enbloc.model.names import EventReason
 from enbloc.telemetry import metrics
 
 logger = logging.getLogger(__name__)
@@ -20,12 +23,70 @@ _SAID: Final = {
 }
 
 
-async def count_groups(engine: Engine) -> None:
-    """Keep the metric of groups by their place in the queue, until cancelled."""
-    while True:
-        for place, count in engine.queue_counts().items():
-            metrics.POD_GROUPS.labels(place.value).set(count)
-        await asyncio.sleep(1)
+#: How the metric says that a gang bound in part came to an end.
+_ENDS: Final = {
+    EventReason.GANG_REPAIRED: "repaired",
+    EventReason.GANG_TIMED_OUT: "given back",
+}
+
+
+@runtime_checkable
+class Tallied(Protocol):
+    """What an engine tells of the groups that it knows."""
+
+    def below_minimum(self) -> int:
+        """How many groups that have started have fewer members running than their minimum."""
+        ...
+
+    def in_part(self) -> int:
+        """How many groups hold members on nodes, and need more of them for their minimum."""
+        ...
+
+    def infeasible(self) -> int:
+        """How many groups no empty cluster of the present nodes could hold."""
+        ...
+
+
+class GroupCounts:
+    """Keeps the metrics of groups.
+
+    Args:
+        engine: asked; never while it decides, for both are of one loop.
+        leads: whether this process decides; who does not counts nobody else's groups.
+    """
+
+    def __init__(self, engine: Engine, leads: Callable[[], bool]) -> None:
+        self._engine = engine
+        self._leads = leads
+        self._counted: float | None = None
+
+    async def run(self) -> None:
+        """Count once a second, until cancelled."""
+        while True:
+            for place, count in self._engine.queue_counts().items():
+                metrics.POD_GROUPS.labels(place.value).set(count)
+            if self._leads() and isinstance(self._engine, Tallied):
+                self.tally(self._engine, time.monotonic())
+            await asyncio.sleep(1)
+
+    def tally(self, engine: Tallied, now: float) -> None:
+        """Count the groups in each plight, and the time that they were below their minimum.
+
+        Args:
+            engine: that knows them.
+            now: seconds of a monotonic clock.
+        """
+        since = now - self._counted if self._counted is not None else 0.0
+        self._counted = now
+        metrics.BELOW_MINIMUM_SECONDS.inc(engine.below_minimum() * since)
+        metrics.PARTIAL_BINDS.set(engine.in_part())
+        metrics.INFEASIBLE_POD_GROUPS.set(engine.infeasible())
+
+
+def count_end(effect: Emit) -> None:
+    """Count what became of a gang bound in part, if that is what an event says."""
+    if effect.reason in _ENDS:
+        metrics.PARTIAL_BINDS_ENDED.labels(_ENDS[effect.reason]).inc()
 
 
 class DecisionLog:
@@ -44,6 +105,9 @@ class DecisionLog:
         self._cycle += 1
         metrics.SCHEDULE_ATTEMPTS.labels(effect.result, effect.profile).inc()
         metrics.PLAN_DURATION.labels(effect.result).observe(seconds)
+        searched = {"search": effect.search, "steps": effect.steps} if effect.steps else {}
+        if searched:
+            metrics.SEARCH_STEPS.labels(effect.search).inc(effect.steps)
         logger.log(
             logging.ERROR if effect.result == "error" else logging.INFO,
             _SAID[effect.result],
@@ -57,5 +121,6 @@ class DecisionLog:
                 "placed": effect.placed,
                 "plan": effect.plan,
                 "reason": effect.message,
+                **searched,
             },
         )

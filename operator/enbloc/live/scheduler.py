@@ -27,7 +27,7 @@ from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.notes import FLUSH_SECONDS, Notes
 from enbloc.live.reflect import Feed, Feeds
-from enbloc.live.report import count_groups
+from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.telemetry import Beat, Health, Troubles
 
@@ -138,9 +138,9 @@ class Scheduler:
     async def _run(self) -> int:
         async with self._notes, self._extenders:
             working = [asyncio.create_task(feed.run()) for feed in self._feeds]
-            for each in (self._beat, self._loop, self._executor):
+            counts = GroupCounts(self._engine, self._may_step)
+            for each in (self._beat, self._loop, self._executor, counts):
                 working.append(asyncio.create_task(each.run()))
-            working.append(asyncio.create_task(count_groups(self._engine)))
             leading = asyncio.create_task(self._lead())
             stopping = asyncio.create_task(self._stop.wait())
             everything = [*working, leading, stopping]

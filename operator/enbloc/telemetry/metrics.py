@@ -22,6 +22,11 @@ PLAN_DURATION: Final = Histogram(
     ["result"],
     buckets=_SECONDS,
 )
+SEARCH_STEPS: Final = Counter(
+    "enbloc_search_steps_total",
+    "Steps of the search beyond the ordered pass, by result (what found it, or why not). [ALPHA]",
+    ["result"],
+)
 BIND_DURATION: Final = Histogram(
     "enbloc_bind_duration_seconds",
     "Time from sending a Binding to its outcome, by result (bound, refused, unknown). [ALPHA]",
@@ -37,6 +42,23 @@ POD_GROUPS: Final = Gauge(
     "enbloc_podgroups",
     "Groups known to the scheduler, by status (active, backoff, unschedulable, …). [ALPHA]",
     ["status"],
+)
+INFEASIBLE_POD_GROUPS: Final = Gauge(
+    "enbloc_infeasible_podgroups",
+    "Groups that no empty cluster of the present nodes could hold. [ALPHA]",
+)
+PARTIAL_BINDS: Final = Gauge(
+    "enbloc_partial_binds",
+    "Groups that hold members on nodes, and need more of them for their minimum. [ALPHA]",
+)
+PARTIAL_BINDS_ENDED: Final = Counter(
+    "enbloc_partial_binds_ended_total",
+    "Groups bound in part that came to an end, by outcome (repaired, given back). [ALPHA]",
+    ["outcome"],
+)
+BELOW_MINIMUM_SECONDS: Final = Counter(
+    "enbloc_below_minimum_seconds_total",
+    "Time that groups which had started spent below their minimum, summed over them. [ALPHA]",
 )
 WATCH_RESTARTS: Final = Counter(
     "enbloc_watch_restarts_total",

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import logging
+from dataclasses import dataclass, replace
+
+import pytest
+from prometheus_client import REGISTRY
+
+from enbloc.config import default_profiles
+from enbloc.engine import Engine, Settings
+from enbloc.engine.effects import Decided, Emit, EventType
+from enbloc.live.report import DecisionLog, GroupCounts, count_end
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import EventReason
+
+GROUP = GroupKey("ns", "g")
+DECIDED = Decided(GROUP, "enbloc", 1, "scheduled", 8, "", "plan-1")
+
+
+@dataclass
+class Groups:
+    """So many groups in each plight."""
+
+    below: int
+    part: int = 0
+    never: int = 0
+
+    def below_minimum(self) -> int:
+        return self.below
+
+    def in_part(self) -> int:
+        return self.part
+
+    def infeasible(self) -> int:
+        return self.never
+
+
+def value(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def test_the_time_below_the_minimum_is_summed_over_groups() -> None:
+    counts = GroupCounts(Engine(default_profiles(), Settings(identity="t")), lambda: True)
+    before = value("enbloc_below_minimum_seconds_total")
+    for now, below in ((100.0, 5), (101.0, 0), (103.0, 2), (104.5, 3)):
+        counts.tally(Groups(below), now)
+    passed = value("enbloc_below_minimum_seconds_total") - before
+    assert passed == 0 * 1.0 + 2 * 2.0 + 3 * 1.5
+
+
+def test_gangs_bound_in_part_and_those_that_never_fit_are_counted() -> None:
+    counts = GroupCounts(Engine(default_profiles(), Settings(identity="t")), lambda: True)
+    counts.tally(Groups(0, part=3, never=2), 100.0)
+    assert value("enbloc_partial_binds") == 3
+    assert value("enbloc_infeasible_podgroups") == 2
+    counts.tally(Groups(0), 101.0)
+    assert value("enbloc_partial_binds") == 0
+    assert value("enbloc_infeasible_podgroups") == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [(EventReason.GANG_REPAIRED, "repaired"), (EventReason.GANG_TIMED_OUT, "given back")],
+)
+def test_the_end_of_a_gang_bound_in_part_is_counted(reason: EventReason, outcome: str) -> None:
+    def ended() -> float:
+        return value("enbloc_partial_binds_ended_total", outcome=outcome)
+
+    before = ended()
+    emit = Emit(EventType.NORMAL, reason, "Repairing", "", "enbloc.dev/scheduler", "u", group=GROUP)
+    count_end(emit)
+    count_end(replace(emit, reason=EventReason.GANG_SCHEDULED))
+    assert ended() == before + 1
+
+
+def test_what_a_search_cost_is_counted_and_said_if_there_was_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    before = value("enbloc_search_steps_total", result="another order")
+    log = DecisionLog()
+    log.decided(DECIDED, 0.01)
+    log.decided(replace(DECIDED, search="another order", steps=40), 0.01)
+    assert value("enbloc_search_steps_total", result="another order") == before + 40
+    without, searched = (vars(record) for record in caplog.records)
+    assert "steps" not in without
+    assert (searched["search"], searched["steps"]) == ("another order", 40)
