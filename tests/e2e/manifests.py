@@ -14,13 +14,13 @@ def namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def group(name: str, minimum: int) -> dict[str, Any]:
-    """A PodGroup."""
+def group(name: str, minimum: int, **spec: Any) -> dict[str, Any]:
+    """A PodGroup; more of its spec as the API spells it."""
     return {
         "apiVersion": POD_GROUPS.api_version,
         "kind": POD_GROUPS.kind,
         "metadata": {"name": name},
-        "spec": {"minMember": minimum},
+        "spec": {"minMember": minimum, **spec},
     }
 
 
@@ -33,6 +33,7 @@ def pod(
     scheduler: str = names.SCHEDULER_NAME,
     node: str = "",
     node_selector: Mapping[str, str] | None = None,
+    owner: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A pod.
 
@@ -44,6 +45,7 @@ def pod(
         scheduler: who is to place it.
         node: where it is already.
         node_selector: labels that its node must have.
+        owner: the object that is its controller.
     """
     annotations = {
         **({names.POD_GROUP_KEY: group} if group else {}),
@@ -53,7 +55,11 @@ def pod(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {**({"name": name} if name else {}), "annotations": annotations},
+        "metadata": {
+            **({"name": name} if name else {}),
+            "annotations": annotations,
+            **({"ownerReferences": [reference(owner)]} if owner else {}),
+        },
         "spec": {
             "schedulerName": scheduler,
             "restartPolicy": "Never",
@@ -64,6 +70,13 @@ def pod(
             **({"nodeSelector": dict(node_selector)} if node_selector else {}),
         },
     }
+
+
+def reference(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """A reference to the controller of an object."""
+    kept = {key: owner[key] for key in ("apiVersion", "kind")}
+    meta = {key: owner["metadata"][key] for key in ("name", "uid")}
+    return {**kept, **meta, "controller": True}
 
 
 def job(name: str, size: int, group: str, **how: Any) -> dict[str, Any]:

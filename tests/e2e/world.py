@@ -82,6 +82,8 @@ class World:
         self.failed = False
         #: Every process that was started, in order.
         self.servers: list[Server] = []
+        #: Thousandths of a CPU that each node of the test has.
+        self.room: dict[str, int] = {}
         self._minimums: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._nodes: list[str] = []
@@ -222,13 +224,17 @@ class World:
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
-    async def nodes(self, count: int, *, cpu: int, gpus: int = 0) -> list[str]:
-        """Add nodes, served by a fake kubelet; return when they can take pods."""
+    async def nodes(self, count: int, *, cpu: int, gpus: int = 0, start: float = 0.0) -> list[str]:
+        """Add nodes, served by a fake kubelet; return when they can take pods.
+
+        `start` is how long a pod is Pending there before it is Running (seconds).
+        """
         first = len(self._nodes)
         added = [f"{self.namespace}-n{first + index}" for index in range(count)]
         self._nodes += added
         shapes = [Shape(name, cpu * 1000, 64 * GIB, gpus) for name in added]
-        kubelet = Kubelet(self.client, shapes, Pace(lease=4.0))
+        self.room.update((name, cpu * 1000) for name in added)
+        kubelet = Kubelet(self.client, shapes, Pace(lease=4.0, start=start))
         self._keep(f"kubelet {first}", asyncio.create_task(kubelet.run()))
         # The controllers that untaint them take their time after a restart of the server.
         await self.until(
@@ -236,10 +242,10 @@ class World:
         )
         return added
 
-    async def group(self, name: str, minimum: int) -> None:
+    async def group(self, name: str, minimum: int, **spec: Any) -> None:
         """Create a PodGroup, whose minimum the observer watches over from now on."""
         self.watch_over(name, minimum)
-        await self.client.create(POD_GROUPS, manifests.group(name, minimum), self.namespace)
+        await self.client.create(POD_GROUPS, manifests.group(name, minimum, **spec), self.namespace)
 
     def watch_over(self, group: str, minimum: int) -> None:
         """Have the test fail if this gang ends between none and its minimum."""

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What befalls a world's gangs: lost machines, failing pods, meddling proxies; and who counts."""
+
+import asyncio
+from typing import Any, Final
+
+from enbloc.kube.client import PatchType
+from enbloc.kube.paths import NODES, PODS, Resource
+from tests.e2e.census import Census
+from tests.e2e.meddler import Meddler
+from tests.e2e.world import World
+
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
+
+
+async def meddler(world: World) -> Meddler:
+    """A proxy to the API server, through which a new scheduler runs instead of the first one."""
+    kubeconfig = world.target.kubeconfig_of("scheduler")
+    through = world.path / f"meddler-{len(world.servers)}.kubeconfig"
+    proxy = await world._stack.enter_async_context(Meddler(kubeconfig, through))
+    await world.start_scheduler(kubeconfig=through, restart=True)
+    return proxy
+
+
+async def census(world: World) -> Census:
+    """One more observer, which counts the pods of the test from now on."""
+    counting = Census(world.client, world.namespace, world.room, world._minimums)
+    world._keep("census", asyncio.create_task(counting.run()))
+    return counting
+
+
+async def owner(world: World, name: str) -> Any:
+    """An object that pods can name as their controller; the test does that controller's work."""
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    return await world.client.create(CONFIG_MAPS, manifest, world.namespace)
+
+
+async def lose(world: World, node: str) -> None:
+    """A machine is gone, with its Node; its pods' objects are left to the garbage collector."""
+    world.room.pop(node)
+    await world._delete(NODES, node)
+
+
+async def ends(world: World, pod: str, phase: str) -> None:
+    """Report as a kubelet that a pod has Succeeded or Failed."""
+    status = {"status": {"phase": phase}}
+    await world.client.patch(
+        PODS, pod, status, world.namespace, kind=PatchType.STRATEGIC, subresource="status"
+    )
