@@ -3,7 +3,7 @@
 """Members: who belongs to a group, in which incarnation, and what that means for its floor."""
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import Group, GroupKey, Memory
@@ -28,7 +28,6 @@ class Members:
         solo: the implied group of a pod without one.
         pods: every known member, finished ones too.
         incarnation: identity of the present life; "" before the first member.
-        succeeded_before: what status remembers of successes, per role.
         started: when the floor first ran together in it, server seconds; None = not yet.
         captured: the minimums when it started, by role ("" = the group's own), lowered since where
             the PodGroup was; empty = not started.
@@ -41,7 +40,8 @@ class Members:
         self.group: Group | None = Group(key) if solo else None
         self.pods: dict[PodUID, Pod] = {}
         self.incarnation = ""
-        self.succeeded_before: Counter[str] = Counter()
+        self._forgotten: Counter[str] = Counter()
+        self._all_forgotten = 0
         self.started: float | None = None
         self.captured: dict[str, int] = {}
         self.queue_time: float | None = None
@@ -153,7 +153,8 @@ class Members:
     def _arrive(self, identity: str) -> None:
         fresh = identity not in self._identities
         if self._live == 0 and fresh and self.incarnation:
-            self.succeeded_before = Counter()
+            self._forgotten = Counter()
+            self._all_forgotten = 0
             self.started = None
             self.captured = {}
             self.queue_time = None
@@ -165,24 +166,30 @@ class Members:
 
     def _recall(self, memory: Memory) -> None:
         self.started = memory.started if self.started is None else self.started
-        remembered = Counter(dict(memory.roles))
-        remembered[""] = max(0, memory.succeeded - sum(remembered.values()))
-        self.succeeded_before |= remembered
+        # What status counts and nobody saw are pods that were deleted since.
+        self._forgotten += Counter(dict(memory.roles)) - self.succeeded
+        self._all_forgotten += max(0, memory.succeeded - self.all_succeeded)
 
     @property
     def succeeded(self) -> Counter[str]:
         """How many members of each role succeeded in this incarnation; "" = without a role.
 
-        Never goes back within an incarnation, whichever saw more: status, or this process.
+        Never goes back within an incarnation. Of a role that the PodGroup does not name, what
+        happened before this process was there is in the total only.
         """
-        if not self._done:
-            return self.succeeded_before
-        seen = Counter(
-            pod.role
+        return Counter(pod.role for pod in self._successes()) + self._forgotten
+
+    @property
+    def all_succeeded(self) -> int:
+        """How many members succeeded in this incarnation; it never goes back within it."""
+        return len(self._successes()) + self._all_forgotten
+
+    def _successes(self) -> Sequence[Pod]:
+        return [
+            pod
             for pod in self._done.values()
             if not pod.incarnation or not self._identities or pod.incarnation in self._identities
-        )
-        return seen | self.succeeded_before
+        ]
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
@@ -215,7 +222,7 @@ class Members:
             minimum=self._minimum("", group.min_member) if group else 1,
             pending=len(pending),
             bound=len(bound),
-            succeeded=succeeded.total(),
+            succeeded=self.all_succeeded,
         )
         foreign = [pod.scheduler for pod in unbound if pod.scheduler not in ours]
         roles = self._floors(pending, bound, succeeded) if group and group.roles else ()

@@ -108,7 +108,7 @@ class Reporter:
             generation=group.generation,
             incarnation=members.incarnation,
             started=members.started,
-            succeeded=succeeded.total(),
+            succeeded=members.all_succeeded,
             roles=tuple(RoleSucceeded(role.name, succeeded[role.name]) for role in group.roles),
             attempts=item.attempts,
             last_attempt=item.last_attempt,
