@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of enbloc as pydantic models, for people's input and for output; shells import it.
 
-What may live here: one module per kind, each held to its text in `crds/` by a test. No I/O, and
-no meaning: what a field does is decided elsewhere. The core reads objects by its own codec.
+What may live here: one module per kind, each held to its text in `crds/` by a test, and what the
+words of their status mean. No I/O, and no behaviour: what a field does is decided elsewhere. The
+core reads objects by its own codec.
 """
 
 from enbloc.api.podgroup import (

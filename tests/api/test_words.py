@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every word of a status and every event has a meaning that people can read."""
+
+from enbloc.api.words import CONDITIONS, EVENTS, REASONS
+from enbloc.model.names import Condition, EventReason, Reason
+
+
+def test_every_condition_reason_and_event_has_its_meaning() -> None:
+    assert set(CONDITIONS) == set(Condition)
+    assert set(REASONS) == set(Reason)
+    assert set(EVENTS) == set(EventReason)
+
+
+def test_every_reason_stands_in_some_condition() -> None:
+    used = {reason for each in CONDITIONS.values() for reason in (*each.true, *each.false)}
+
+    assert used | {Reason.PENDING} == set(Reason)
+
+
+def test_the_summary_can_say_whatever_the_others_wait_for() -> None:
+    summary = CONDITIONS[Condition.READY]
+
+    assert set(CONDITIONS[Condition.SCHEDULED].false) <= set(summary.false)
+
+
+def test_a_meaning_is_one_line_of_a_table() -> None:
+    texts = [
+        *(each.meaning for each in CONDITIONS.values()),
+        *REASONS.values(),
+        *(each.meaning for each in EVENTS.values()),
+    ]
+
+    assert all(text.endswith(".") and "|" not in text and "\n" not in text for text in texts)
