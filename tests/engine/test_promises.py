@@ -370,3 +370,11 @@ def test_resources_are_kept_apart() -> None:
     assert promises.admits(wants, table) == (
         "minResources needs 1 nvidia.com/gpu free in the cluster, 8 is, 8 promised to ns/a"
     )
+
+
+def test_nobody_is_woken_for_a_promise_that_had_expired_before() -> None:
+    promises = Promises()
+    promises.review(claim("a", 1, wanted=40), 600)
+    promises.review(claim("a", 2, wanted=30), 601)
+    promises.drop(key("a"))
+    assert promises.happenings == []
