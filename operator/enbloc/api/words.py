@@ -121,7 +121,9 @@ REASONS: Final[Mapping[Reason, str]] = {
         "The API server, a webhook or a plugin refused for a reason that is no lack of room. No "
         "other node is tried; the same plan is made again after a pause."
     ),
-    Reason.INVALID_SPEC: "The PodGroup or its members cannot be meant; the message names it.",
+    Reason.INVALID_SPEC: (
+        "What the PodGroup or its members ask for cannot be; the message names the field."
+    ),
     Reason.BINDING: "The plan is made, and its members are being bound.",
     Reason.SCHEDULED: "The minimum holds nodes.",
     Reason.STARTING: "The minimum holds nodes, and has not run together yet.",
@@ -202,6 +204,6 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "any", True, "Something of it cannot be read; the note names the field and the fix."
     ),
     EventReason.INVALID_SPEC: EventMeaning(
-        "PodGroup", True, "It, or its members, cannot be meant; the note names the field."
+        "PodGroup", True, "What it or its members ask for cannot be; the note names the field."
     ),
 }
