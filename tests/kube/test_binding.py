@@ -59,6 +59,7 @@ async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
     ],
 )
 async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) -> None:
+    """gangs.md §3.6: the member, its namespace or ourselves, and never a node."""
     async with talking_to(refusing) as client:
         outcome = await bind(client, BINDING)
     assert isinstance(outcome, Refused)
@@ -70,14 +71,18 @@ async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) ->
     [
         pytest.param(resets, id="connection reset"),
         pytest.param(refuses(504, "Timeout"), id="server timed out"),
+        pytest.param(refuses(500, "InternalError"), id="server failed"),
+        pytest.param(refuses(503, "ServiceUnavailable"), id="server is going away"),
     ],
 )
 async def test_no_answer_leaves_the_outcome_unknown(failing: Handler) -> None:
+    """gangs.md §3.4: a 504 or a dropped connection may have bound."""
     async with talking_to(failing) as client:
         assert isinstance(await bind(client, BINDING), Unknown)
 
 
 async def test_429_and_401_are_no_outcomes() -> None:
+    """gangs.md §3.4: again after Retry-After; the token is read again."""
     unauthorized = refuses(401, "Unauthorized")
     server = Script(
         refuses(429, "TooManyRequests", retryAfterSeconds=0.01),
@@ -117,6 +122,12 @@ async def test_429_and_401_are_no_outcomes() -> None:
             id="the pod could not be read at first",
         ),
         pytest.param(
+            [refuses(401, "Unauthorized"), refuses(401, "Unauthorized"),
+             refuses(429, "TooManyRequests", retryAfterSeconds=0.01), CREATED],
+            Bound(),
+            id="neither throttled nor unauthorized is an outcome",
+        ),
+        pytest.param(
             [refuses(409, "Conflict"), shows(nodeName="node-2")],
             Cause.MEMBER_CHANGED,
             id="someone else bound it",
@@ -139,6 +150,7 @@ async def test_429_and_401_are_no_outcomes() -> None:
 async def test_an_unknown_outcome_is_settled(
     answers: list[Handler], outcome: Bound | Cause
 ) -> None:
+    """gangs.md §3.4: the same Binding until 201, or until a 4xx and a GET settle it."""
     async with talking_to(Script(*answers)) as client:
         settled = await settle(client, BINDING)
     assert (settled.cause if isinstance(settled, Refused) else settled) == outcome

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -49,19 +49,22 @@ class World:
     scheduler: Client
     namespace: str
 
-    async def pod(self, name: str, **metadata: Any) -> dict[str, Any]:
-        spec = {
+    async def pod(
+        self, name: str, *, spec: dict[str, Any] | None = None, **metadata: Any
+    ) -> dict[str, Any]:
+        whole = {
             "schedulerName": names.SCHEDULER_NAME,
             "automountServiceAccountToken": False,
             "containers": [{"name": "c", "image": "i"}],
+            **(spec or {}),
         }
-        body = {"metadata": {"name": name, **metadata}, "spec": spec}
+        body = {"metadata": {"name": name, **metadata}, "spec": whole}
         made: dict[str, Any] = await self.admin.create(PODS, body, self.namespace)
         return made
 
     def binding(self, pod: dict[str, Any], uid: str = "") -> Binding:
         metadata = pod["metadata"]
-        receipt = {names.PLAN_KEY: "receipt"}
+        receipt = {names.PLAN_KEY: "receipt", names.RANK_KEY: "3", names.SIZE_KEY: "8"}
         return Binding(self.namespace, metadata["name"], uid or metadata["uid"], "n1", receipt)
 
 
@@ -120,22 +123,51 @@ async def test_the_answers_to_a_binding_are_what_we_take_them_for(world: World) 
     assert again.cause is Cause.MEMBER_CHANGED
     assert await settle(world.scheduler, world.binding(pod)) == Bound()
     bound = await world.admin.get(PODS, "p", world.namespace)
-    assert bound["metadata"]["annotations"][names.PLAN_KEY] == "receipt"
+    annotations = bound["metadata"]["annotations"]
+    assert annotations[names.PLAN_KEY] == "receipt"
+    assert (annotations[names.RANK_KEY], annotations[names.SIZE_KEY]) == ("3", "8")
+
+
+async def test_a_member_that_changed_is_refused_and_blames_nobody(world: World) -> None:
+    """gangs.md §3.4: gated 409, deleting 409, no such pod 404."""
+    gated = await world.pod("gated", spec={"schedulingGates": [{"name": "test/gate"}]})
+    leaving = await world.pod("leaving", finalizers=["test.enbloc.dev/stay"])
+    await world.admin.delete(PODS, "leaving", world.namespace)
+    gone = {"metadata": {"name": "gone", "uid": "u"}}
+    for pod in (gated, leaving, gone):
+        for send in (bind, settle):
+            outcome = await send(world.scheduler, world.binding(pod))
+            assert isinstance(outcome, Refused)
+            assert outcome.cause is Cause.MEMBER_CHANGED
+    empty = {"metadata": {"finalizers": None}}
+    await world.admin.patch(PODS, "leaving", empty, world.namespace, kind=PatchType.MERGE)
+
+
+async def test_a_node_that_does_not_exist_and_a_finished_pod_are_no_obstacles(
+    world: World,
+) -> None:
+    """gangs.md §3.4: the server says 201, so the last look must know better."""
+    pod = await world.pod("astray")
+    assert await bind(world.scheduler, replace(world.binding(pod), node="none")) == Bound()
+    pod = await world.pod("finished")
+    status = {"status": {"phase": "Failed"}}
+    await world.admin.patch(
+        PODS, "finished", status, world.namespace, kind=PatchType.MERGE, subresource="status"
+    )
+    assert await bind(world.scheduler, world.binding(pod)) == Bound()
 
 
 async def test_a_terminating_namespace_is_told_from_a_missing_permission(world: World) -> None:
-    pod = await world.pod("p")
-    await world.admin.patch(
-        PODS,
-        "p",
-        {"metadata": {"finalizers": ["test.enbloc.dev/stay"]}},
-        world.namespace,
-        kind=PatchType.MERGE,
-    )
+    """gangs.md §3.4: 403 also for a pod already bound, which a GET tells."""
+    stays = ["test.enbloc.dev/stay"]
+    pod, bound = [await world.pod(name, finalizers=stays) for name in ("p", "bound")]
+    assert await bind(world.scheduler, world.binding(bound)) == Bound()
     await world.admin.delete(NAMESPACES, world.namespace)
-    outcome = await bind(world.scheduler, world.binding(pod))
-    assert isinstance(outcome, Refused)
-    assert outcome.cause is Cause.NAMESPACE_TERMINATING
+    for refused in (pod, bound):
+        outcome = await bind(world.scheduler, world.binding(refused))
+        assert isinstance(outcome, Refused)
+        assert outcome.cause is Cause.NAMESPACE_TERMINATING
+    assert await settle(world.scheduler, world.binding(bound)) == Bound()
     nobody = await load(world.control.kubeconfig_for_user("nobody"))
     async with Client(nobody, component="test") as client:
         outcome = await bind(client, world.binding(pod))
@@ -144,7 +176,8 @@ async def test_a_terminating_namespace_is_told_from_a_missing_permission(world: 
         with pytest.raises(Forbidden, match="cannot get pods: 403 Forbidden"):
             await client.get(PODS, "p", world.namespace)
     empty = {"metadata": {"finalizers": None}}
-    await world.admin.patch(PODS, "p", empty, world.namespace, kind=PatchType.MERGE)
+    for name in ("p", "bound"):
+        await world.admin.patch(PODS, name, empty, world.namespace, kind=PatchType.MERGE)
 
 
 async def test_preconditions_protect_another_pod_of_that_name(world: World) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError
-from enbloc.kube.paths import LEASES, POD_GROUPS
+from enbloc.kube.paths import LEASES, POD_GROUPS, PODS
 from enbloc.sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
 
@@ -303,6 +303,44 @@ async def test_a_standby_is_ready_decides_nothing_and_takes_over(
             plans = [await world.plans(name) for name in ("a-", "b-", "c-")]
             processes = [{plan.rpartition("-")[0] for plan in found} for found in plans]
             assert processes[0] == processes[1] != processes[2]
+
+
+async def test_a_new_leader_decides_nothing_until_each_stream_passed_a_read_made_since(
+    world: World, sandbox: Sandbox
+) -> None:
+    """gangs.md §6.3: it has the Lease and knows all there was, and still waits."""
+    await world.nodes("n1", cpu=8)
+    async with world.scheduler(leader_elect=True, ends_with=None) as first:
+
+        async def holder() -> str:
+            lease = await world.client.get(LEASES, "enbloc-scheduler", NAMESPACE)
+            name: str = lease["spec"]["holderIdentity"]
+            return name
+
+        await world.gang("a", 2)
+        await world.until_bound("a-", 2)
+        before = await holder()
+        async with world.scheduler(leader_elect=True) as second:
+
+            async def ready() -> bool:
+                return not second.health.failed("readyz")
+
+            await world.until(ready)
+            sandbox.faults.add(verb="list", resource="pods", status=500)
+            assert await first.end() == 0
+
+            async def taken_over() -> bool:
+                return await holder() not in {before, ""}
+
+            await world.until(taken_over)
+            await world.group("b", 2)
+            await world.pod("b-0", "b")
+            await world.pod("b-1", "b")
+            await asyncio.sleep(0.5)
+            pods = [await world.client.get(PODS, name, NAMESPACE) for name in ("b-0", "b-1")]
+            assert not any("nodeName" in pod["spec"] for pod in pods)
+            sandbox.faults.clear()
+            await world.until_bound("b-", 2)
 
 
 async def test_a_leader_whose_lease_is_taken_stops_with_code_1(
