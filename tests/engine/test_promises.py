@@ -13,6 +13,7 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.promises import Claim, Promises, free_room
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
+from tests.engine.cluster import Cluster
 from tests.worlds import amounts, node, nodes, pod, spec
 
 
@@ -378,3 +379,19 @@ def test_nobody_is_woken_for_a_promise_that_had_expired_before() -> None:
     promises.review(claim("a", 2, wanted=30), 601)
     promises.drop(key("a"))
     assert promises.happenings == []
+
+
+@pytest.mark.parametrize("before", [{"unschedulable": True}, {"ready": False}])
+def test_a_node_that_takes_pods_again_lets_a_group_have_its_min_resources(
+    before: dict[str, bool],
+) -> None:
+    cluster = Cluster()
+    cluster.node("n1", cpu=8)
+    cluster.node("n2", cpu=8, **before)
+    cluster.group("g", 1, min_resources=amounts(cpu=12))
+    cluster.pod("g-0", "g")
+    cluster.settle()
+    assert cluster.where() == {}
+    cluster.node("n2", cpu=8)
+    cluster.settle()
+    assert list(cluster.where()) == ["g-0"]

@@ -22,7 +22,11 @@ class GangScheduling:
     name: ClassVar[str] = "GangScheduling"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.DELETE),
-        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_ALLOCATABLE),
+        # Only room on ready nodes that are not cordoned can be promised.
+        ClusterEvent(
+            Resource.NODE,
+            Action.ADD | Action.UPDATE_ALLOCATABLE | Action.UPDATE_TAINT | Action.UPDATE_CONDITION,
+        ),
         ClusterEvent(Resource.POD_GROUP, Action.ADD | Action.UPDATE_MINIMUM),
     )
 
