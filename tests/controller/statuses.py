@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups, members and statuses, in the few words that a sentence needs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from enbloc.controller.creators import JOB, Creator
+from enbloc.controller.life import FIRST_LOOK, Recall
 from enbloc.controller.members import Member
-from enbloc.controller.reconcile import StatusPatch
+from enbloc.controller.reconcile import StatusPatch, reconcile
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import Condition
 from enbloc.model.pods import Phase, PodUID
@@ -39,6 +41,46 @@ def says(*conditions: tuple[str, str, str, str], **fields: Any) -> dict[str, Any
 
 def scheduled(status: str, reason: str, message: str = "by the scheduler") -> dict[str, Any]:
     return says(("Scheduled", status, reason, message))
+
+
+def jobs(**ends: bool | None) -> dict[str, Creator]:
+    """Jobs by UID, and how each ended; None = it goes on."""
+    return {uid: Creator(JOB, uid, uid, ended=end, pods=8) for uid, end in ends.items()}
+
+
+class Watcher:
+    """One who looks at a group again and again, and whose writes succeed."""
+
+    def __init__(
+        self, group: Group, status: Mapping[str, Any], recall: Recall = FIRST_LOOK
+    ) -> None:
+        self.group, self.status, self.recall = group, dict(status), recall
+
+    def looks(
+        self,
+        members: Collection[Member],
+        creators: Mapping[str, Creator],
+        now: float = NOW,
+        **memory: Any,
+    ) -> StatusPatch | None:
+        """What is written, after the scheduler has written so much of its memory."""
+        if memory:
+            self.group = replace(self.group, memory=replace(self.group.memory, **memory))
+        found = reconcile(self.group, self.status, members, creators, now, self.recall)
+        self.status, self.recall = applied(self.status, found.patch), found.recall
+        return found.patch
+
+    def end(self) -> tuple[str, str] | None:
+        """Reason and time of condition Finished, if it stands."""
+        for c in self.status["conditions"]:
+            if c["type"] == Condition.FINISHED:
+                return c["reason"], c["lastTransitionTime"]
+        return None
+
+    def ready(self) -> tuple[str, str]:
+        """Reason and message of condition Ready."""
+        ready = condition(self.status, "Ready")
+        return ready["reason"], ready["message"]
 
 
 def condition(status: Mapping[str, Any] | None, type_: str) -> dict[str, Any]:

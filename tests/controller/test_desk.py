@@ -5,11 +5,13 @@
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from aiohttp import web
 
+from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.desk import Desk
 from enbloc.controller.members import Members
 from enbloc.kube.events import Recorder
@@ -31,6 +33,14 @@ class Office:
     members: Members
     troubles: Troubles
     server: Script
+    recorder: Recorder
+
+    async def events(self) -> list[dict[str, Any]]:
+        """The events that were written, once there is nothing left to write."""
+        self.server.answers = [says(lambda: answer({}, 201))]
+        before = len(self.server.bodies)
+        await self.recorder.flush(5.0)
+        return self.server.bodies[before:]
 
 
 @asynccontextmanager
@@ -41,9 +51,10 @@ async def office(
     async with talking_to(server) as client:
         members, troubles = Members(), Troubles()
         writer = client.fenced(lambda: may_write)
-        desk = Desk(writer, members, troubles, Recorder(client, "test"))
+        recorder = Recorder(client, "test")
+        desk = Desk(writer, members, troubles, recorder)
         desk.put(group("a"))
-        yield Office(desk, members, troubles, server)
+        yield Office(desk, members, troubles, server, recorder)
 
 
 def written(version: int = 2) -> Callable[[], web.Response]:
@@ -212,3 +223,86 @@ async def test_failures_are_counted_on_when_their_pods_are_gone() -> None:
         await at.desk.reconcile(KEY)
 
     assert [body["status"]["failed"] for body in at.server.bodies] == [2, 2, 0]
+
+
+def ended(version: int, reason: str, **more: Any) -> dict[str, Any]:
+    """The group, with condition Finished as this reason says."""
+    finished = {
+        "type": "Finished",
+        "status": "True",
+        "reason": reason,
+        "message": "",
+        "observedGeneration": 1,
+        "lastTransitionTime": "2026-11-21T05:00:00Z",
+    }
+    return group("a", version, status={"conditions": [finished], **more})
+
+
+async def test_7_2_each_life_that_ends_is_told_of_once() -> None:
+    end = {"incarnation": "first"}
+    async with office(lambda: answer(ended(3, "Failed", **end))) as at:
+        at.members.put(failed_pod("p", "first"), ready=False)
+        at.desk.put(group("a", 2, status=end))
+        await at.desk.reconcile(KEY)
+        first = await at.events()
+        at.desk.put(ended(4, "Failed", **end))
+        at.server.answers = [says(lambda: answer(ended(5, "Failed", **end)))]
+        await at.desk.reconcile(KEY)
+        again = await at.events()
+        at.members.remove(PodUID("p"))
+        at.members.put(failed_pod("q", "second"), ready=False)
+        at.server.answers = [says(lambda: answer(ended(6, "Failed", **end)))]
+        await at.desk.reconcile(KEY)
+        rerun = await at.events()
+
+    assert [(e["reason"], e["type"]) for e in first] == [("PodGroupFinished", "Warning")]
+    assert first[0]["note"] == "Failed: 0 members succeeded, 1 failed"
+    assert again == []
+    assert [e["reason"] for e in rerun] == ["PodGroupFinished"]
+
+
+async def test_7_2_a_write_that_failed_tells_of_the_end_later() -> None:
+    async with office(lambda: refusal(500, "InternalError", "no")) as at:
+        at.members.put(failed_pod("p", "first"), ready=False)
+        await at.desk.reconcile(KEY)
+        assert await at.events() == []
+        at.server.answers = [says(lambda: answer(ended(2, "Failed")))]
+        await at.desk.reconcile(KEY)
+
+        assert [e["reason"] for e in await at.events()] == ["PodGroupFinished"]
+
+
+async def test_7_3_times_are_the_servers() -> None:
+    date = "Fri, 21 Nov 2031 05:00:00 GMT"
+    async with office(lambda: answer(group("a", 2, status={}), Date=date)) as at:
+        await at.desk.reconcile(KEY)
+        at.desk.put(group("a", 3, status={}))
+        await at.desk.reconcile(KEY)
+
+    (ready,) = at.server.bodies[-1]["status"]["conditions"]
+    assert ready["lastTransitionTime"].startswith("2031-11-21T05:00:0")
+
+
+JOB_OF_8 = Creator(JOB, "train", "j", KEY, pods=8, completions=8, backoff_limit=6, generation=1)
+
+
+async def test_4_5_a_job_that_a_repair_could_make_fail_is_warned_of_once_per_generation() -> None:
+    async with office(written()) as at:
+        at.desk.put(group("a", 2, spec={"minMember": 8}))
+        at.members.put_creator(JOB_OF_8)
+        await at.desk.reconcile(KEY)
+        (warning,) = await at.events()
+        await at.desk.reconcile(KEY)
+        at.members.put_creator(replace(JOB_OF_8, succeeded=1))
+        await at.desk.reconcile(KEY)
+        again = await at.events()
+        at.members.put_creator(replace(JOB_OF_8, backoff_limit=5, generation=2))
+        await at.desk.reconcile(KEY)
+        changed = await at.events()
+
+    assert (warning["type"], warning["reason"]) == ("Warning", "BackoffLimitTooSmall")
+    assert warning["regarding"]["kind"] == "PodGroup"
+    assert warning["related"]["name"] == "train"
+    assert "spec.backoffLimit is 6" in warning["note"]
+    assert again == []
+    assert [e["note"][:38] for e in changed] == ["Job train: spec.backoffLimit is 5, but"]

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from enbloc.controller.feeds import JobObject, follow_jobs, follow_pods
+from enbloc.controller import creator_objects
+from enbloc.controller.creator_objects import JobObject
+from enbloc.controller.feeds import follow_creators, follow_pods
 from enbloc.controller.members import Members
 from enbloc.kube.items import Added, Deleted, HasMeta, Item, Malformed, Meta, Modified, Synced
 from enbloc.model.groups import GroupKey
@@ -16,7 +18,6 @@ from enbloc.model.objects import PodObject
 
 TRAIN = GroupKey("n", "train")
 META = Meta("uid", "p", "n", "1")
-JOB = Meta("job", "j", "n", "3")
 T = TypeVar("T", bound=HasMeta)
 
 
@@ -79,7 +80,7 @@ async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
     members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
     await follow_pods(items(Added(META, pod())), members, lambda _: None, asyncio.Event())
 
-    await follow_jobs(
+    await follow_creators(
         items(
             Added(META, job(("Suspended", "True"))),
             Synced(),
@@ -89,6 +90,7 @@ async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
                 Meta("job", "j", "n", "3"), job(("FailureTarget", "True"), ("Failed", "True"))
             ),
         ),
+        creator_objects.job,
         members,
         asked.append,
         synced,
@@ -96,13 +98,24 @@ async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
 
     assert asked == [TRAIN]
     assert synced.is_set()
-    assert members.jobs == {"job": False}
+    assert members.creators(TRAIN)["job"].ended is False
 
 
-async def test_a_deleted_job_is_forgotten() -> None:
-    members = Members()
-    complete = job(("Complete", "True"))
-    stream = items(Added(JOB, complete), Deleted(JOB, complete))
-    await follow_jobs(stream, members, lambda _: None, asyncio.Event())
+async def test_what_is_deleted_is_forgotten_and_its_group_asked_for() -> None:
+    members, asked = Members(), list[GroupKey]()
+    template = {"metadata": {"labels": {"enbloc.dev/pod-group": "train"}}}
+    metadata = {"name": "s", "namespace": "n", "uid": "set"}
+    body = {"metadata": metadata, "spec": {"template": template}}
+    found = msgspec.convert(body, creator_objects.SetObject)
+    meta = Meta("set", "s", "n", "3")
 
-    assert members.jobs == {}
+    await follow_creators(
+        items(Added(meta, found), Deleted(meta, found)),
+        creator_objects.stateful_set,
+        members,
+        asked.append,
+        asyncio.Event(),
+    )
+
+    assert asked == [TRAIN, TRAIN]
+    assert members.creators(TRAIN) == {}

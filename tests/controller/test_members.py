@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.controller.members import Member, Members
+from enbloc.controller.creators import JOB, Creator
+from enbloc.controller.members import KEPT, Member, Members
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
 
@@ -76,35 +77,76 @@ def test_same_named_groups_of_two_namespaces_are_two() -> None:
     assert [member.uid for member in members.of(TRAIN)] == ["a"]
 
 
+JOB_OWNER = Owner("Job", "j", "uid-j")
+A_JOB = Creator(JOB, "j", "uid-j")
+NAMING = replace(A_JOB, group=TRAIN)
+
+
 def test_the_end_of_a_job_touches_the_groups_of_its_pods_once() -> None:
     members = Members()
-    members.put(replace(pod(), owner=Owner("Job", "j", "uid-j")), ready=False)
+    members.put(replace(pod(), owner=JOB_OWNER), ready=False)
     members.put(replace(pod("q", OTHER), owner=Owner("ReplicaSet", "r", "uid-r")), ready=False)
 
-    assert members.end_job("uid-j", complete=True) == {TRAIN}
-    assert members.end_job("uid-j", complete=True) == set()
-    assert members.end_job("uid-r", complete=True) == set()
-    assert members.end_job("uid-j", complete=False) == {TRAIN}
-    assert members.jobs == {"uid-j": False, "uid-r": True}
+    assert members.put_creator(A_JOB) == set(), "neither names a group nor has ended"
+    assert members.creators(TRAIN) == {}
+    assert members.put_creator(replace(A_JOB, ended=True)) == {TRAIN}
+    assert members.put_creator(replace(A_JOB, ended=True)) == set()
+    assert members.put_creator(replace(A_JOB, uid="another", ended=True)) == set()
+    assert members.creators(TRAIN) == {"uid-j": replace(A_JOB, ended=True)}
+    assert members.creators(OTHER) == {}
     members.remove(PodUID("p"))
-    assert members.end_job("uid-j", complete=True) == set()
-    members.remove_job("uid-j")
-    assert members.jobs == {"uid-r": True}
+    assert members.creators(TRAIN) == {}
 
 
 def test_a_pod_that_a_job_adopts_counts_as_its_pod() -> None:
     members = Members()
     members.put(pod(), ready=False)
-    members.put(replace(pod(), owner=Owner("Job", "j", "uid-j")), ready=False)
+    members.put(replace(pod(), owner=JOB_OWNER), ready=False)
 
-    assert members.end_job("uid-j", complete=True) == {TRAIN}
+    assert members.put_creator(replace(A_JOB, ended=True)) == {TRAIN}
 
 
-def test_only_a_job_is_an_owner_that_ends() -> None:
+def test_what_names_a_group_touches_it_before_it_has_pods() -> None:
+    members = Members()
+
+    assert members.put_creator(NAMING) == {TRAIN}
+    assert members.put_creator(replace(NAMING, pods=3)) == {TRAIN}
+    assert members.put_creator(replace(NAMING, group=OTHER)) == {TRAIN, OTHER}
+    assert members.creators(TRAIN) == {}
+    assert members.creators(OTHER) == {"uid-j": replace(NAMING, group=OTHER)}
+    assert members.put_creator(A_JOB) == {OTHER}
+    assert members.creators(OTHER) == {}
+
+
+def test_what_is_deleted_creates_no_members() -> None:
+    members = Members()
+    members.put_creator(NAMING)
+
+    assert members.remove_creator("uid-j") == {TRAIN}
+    assert members.remove_creator("uid-j") == set()
+    assert members.creators(TRAIN) == {}
+
+
+def test_how_a_job_ended_is_known_for_a_while_after_it_was_deleted() -> None:
+    members = Members()
+    ended = replace(NAMING, ended=True)
+    members.put_creator(ended)
+    members.remove_creator("uid-j")
+    assert members.creators(TRAIN) == {"uid-j": ended}
+
+    for i in range(KEPT):
+        members.put_creator(replace(ended, uid=str(i)))
+        members.remove_creator(str(i))
+    assert "uid-j" not in members.creators(TRAIN)
+    assert len(members.creators(TRAIN)) == KEPT
+
+
+def test_a_pod_with_a_controller_is_not_bare() -> None:
     owned = Member.of(replace(pod(), owner=Owner("StatefulSet", "s", "uid-s")), ready=False)
 
-    assert (owned.job, owned.bare) == ("", False)
+    assert (owned.owner, owned.identity, owned.bare) == ("uid-s", "uid-s", False)
     assert Member.of(pod(), ready=False).bare
+    assert Member.of(pod(), ready=False).identity == "p"
 
 
 steps = st.lists(

@@ -19,6 +19,7 @@ from tests.controller.statuses import (
     bound,
     condition,
     failed,
+    jobs,
     pending,
     pods,
     running,
@@ -32,12 +33,11 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
 
 
 @pytest.mark.parametrize(
-    ("group", "members", "status", "jobs", "expected"),
+    ("group", "members", "status", "expected"),
     [
         pytest.param(
             PAIR,
             pods(pending),
-            {},
             {},
             ("False", Reason.WAITING_FOR_MEMBERS, "1 of 2 members exist"),
             id="a group with a member missing waits for members",
@@ -46,14 +46,12 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(pending, terminating),
             {},
-            {},
             ("False", Reason.WAITING_FOR_MEMBERS, "1 of 2 members exist"),
             id="a terminating pod is no member",
         ),
         pytest.param(
             replace(PAIR, roles=(Role("worker", 2),)),
             pods(pending, pending, role="launcher"),
-            {},
             {},
             ("False", Reason.WAITING_FOR_MEMBERS, "role worker: 0 of 2 members exist"),
             id="a role with a member missing waits for members",
@@ -62,7 +60,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(pending, pending),
             {},
-            {},
             ("Unknown", Reason.PENDING, "the scheduler has not looked at this group yet"),
             id="a whole group of which the scheduler said nothing is pending",
         ),
@@ -70,7 +67,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(pending, pending),
             scheduled("Unknown", "Pending"),
-            {},
             ("Unknown", Reason.PENDING, "the scheduler has not looked at this group yet"),
             id="a whole group of which the scheduler knows nothing is pending",
         ),
@@ -78,7 +74,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(pending),
             scheduled("False", "WaitingForMembers", "3 of 2 members exist"),
-            {},
             ("False", Reason.WAITING_FOR_MEMBERS, "1 of 2 members exist"),
             id="what is missing is counted now, not when the scheduler looked",
         ),
@@ -86,7 +81,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(pending, pending),
             scheduled("False", "WaitingForMembers", "1 is gated"),
-            {},
             ("False", Reason.WAITING_FOR_MEMBERS, "1 is gated"),
             id="when all exist, the scheduler knows what it waits for",
         ),
@@ -95,7 +89,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
                 PAIR,
                 pods(pending, pending),
                 scheduled("False", reason),
-                {},
                 ("False", reason, "by the scheduler"),
                 id=f"{reason} is what the scheduler says",
             )
@@ -112,7 +105,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(bound, running),
             scheduled("True", "Scheduled"),
-            {},
             ("False", Reason.STARTING, "1 of 2 members run"),
             id="a scheduled group of which not all run is starting",
         ),
@@ -120,7 +112,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             replace(PAIR, roles=(Role("worker", 2),)),
             [*pods(running, role="worker"), *pods(bound, running, running)[1:]],
             scheduled("True", "Scheduled"),
-            {},
             ("False", Reason.STARTING, "3 of 2 members run"),
             id="a group is starting until the minimum of each role runs",
         ),
@@ -128,7 +119,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(running, running),
             scheduled("True", "Scheduled"),
-            {},
             ("True", Reason.RUNNING, "2 of 2 members run"),
             id="a scheduled group of which the minimum runs is running",
         ),
@@ -136,7 +126,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             STARTED,
             pods(running, bound),
             scheduled("True", "Scheduled"),
-            {},
             ("True", Reason.RUNNING, "1 of 2 members run"),
             id="a started group is running while its minimum is held",
         ),
@@ -144,7 +133,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(running, succeeded),
             scheduled("True", "Scheduled"),
-            {},
             ("True", Reason.RUNNING, "1 of 2 members run, 1 succeeded"),
             id="a member that succeeded counts for the minimum",
         ),
@@ -155,7 +143,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
                 ("Scheduled", "False", "Unschedulable", "0/1 nodes are available"),
                 ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
             ),
-            {},
             ("False", Reason.BELOW_MINIMUM, "1 of 2 members hold"),
             id="a started group that lost a member is below its minimum",
         ),
@@ -166,7 +153,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
                 ("Scheduled", "False", "Unschedulable", "0/1 nodes are available"),
                 ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
             ),
-            {},
             ("False", Reason.UNSCHEDULABLE, "0/1 nodes are available"),
             id="a group that has not started shows why it does not",
         ),
@@ -174,7 +160,6 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             replace(PAIR, problem="spec.minResources.cpu: no quantity"),
             pods(running, running),
             scheduled("True", "Scheduled"),
-            {},
             ("False", Reason.INVALID_SPEC, "spec.minResources.cpu: no quantity"),
             id="a spec that makes no sense comes first",
         ),
@@ -184,10 +169,9 @@ def test_the_summary(
     group: Group,
     members: list[Member],
     status: dict[str, Any],
-    jobs: dict[str, bool],
     expected: tuple[str, str, str],
 ) -> None:
-    ready = condition(reconcile(group, status, members, jobs, NOW), "Ready")
+    ready = condition(reconcile(group, status, members, {}, NOW).patch, "Ready")
 
     assert (ready["status"], ready["reason"], ready["message"]) == expected
 
@@ -196,7 +180,7 @@ RUN = scheduled("True", "Scheduled")
 
 
 @pytest.mark.parametrize(
-    ("members", "jobs", "expected"),
+    ("members", "ends", "expected"),
     [
         pytest.param(
             pods(succeeded, succeeded),
@@ -220,43 +204,52 @@ RUN = scheduled("True", "Scheduled")
         pytest.param(pods(succeeded, succeeded, terminating), {}, None, id="one is terminating"),
         pytest.param([], {}, None, id="there never was a member"),
         pytest.param(
-            pods(succeeded, succeeded, incarnation="j", job="j"),
+            pods(succeeded, succeeded, incarnation="j", owner="j"),
             {},
             None,
             id="the pods of a Job succeeded but the Job goes on",
         ),
         pytest.param(
-            pods(succeeded, failed, incarnation="j", job="j"),
+            pods(succeeded, failed, incarnation="j", owner="j"),
             {"j": True},
             ("Succeeded", "1 members succeeded, 1 failed"),
             id="the Job is complete, whatever its pods did",
         ),
         pytest.param(
-            pods(succeeded, succeeded, incarnation="j", job="j"),
+            pods(succeeded, succeeded, incarnation="j", owner="j"),
             {"j": False},
             ("Failed", "2 members succeeded, 0 failed"),
             id="the Job failed, whatever its pods did",
         ),
         pytest.param(
-            pods(running, failed, incarnation="j", job="j"),
+            pods(terminating, failed, incarnation="j", owner="j"),
             {"j": False},
             ("Failed", "0 members succeeded, 1 failed"),
             id="the Job failed and its last pods are about to go",
         ),
         pytest.param(
-            [*pods(succeeded, incarnation="j", job="j"), *pods(succeeded, succeeded)[1:]],
+            pods(running, failed, incarnation="j", owner="j"),
+            {"j": False},
+            None,
+            id="the Job failed, but one of its pods still lives",
+        ),
+        pytest.param(
+            [*pods(succeeded, incarnation="j", owner="j"), *pods(succeeded, succeeded)[1:]],
             {"j": True},
             ("Succeeded", "2 members succeeded, 0 failed"),
             id="a Job and a bare pod are both done",
         ),
         pytest.param(
-            [*pods(succeeded, incarnation="j", job="j"), *pods(running, incarnation="i", job="i")],
+            [
+                *pods(succeeded, incarnation="j", owner="j"),
+                *pods(running, incarnation="i", owner="i"),
+            ],
             {"j": True},
             None,
             id="one of two Jobs goes on",
         ),
         pytest.param(
-            pods(succeeded, succeeded, incarnation="statefulset"),
+            pods(succeeded, succeeded, incarnation="set", owner="set"),
             {},
             None,
             id="the pods of another controller may come back at any time",
@@ -264,9 +257,9 @@ RUN = scheduled("True", "Scheduled")
     ],
 )
 def test_how_a_group_ends(
-    members: list[Member], jobs: dict[str, bool], expected: tuple[str, str] | None
+    members: list[Member], ends: dict[str, bool | None], expected: tuple[str, str] | None
 ) -> None:
-    patch = reconcile(PAIR, RUN, members, jobs, NOW)
+    patch = reconcile(PAIR, RUN, members, jobs(**ends), NOW).patch
 
     assert patch is not None
     ended = [c for c in patch["conditions"] if c["type"] == "Finished"]
@@ -285,31 +278,33 @@ def test_a_role_below_its_minimum_makes_the_group_fail() -> None:
         *pods(succeeded, succeeded, succeeded, role="worker")[1:],
     ]
 
-    assert condition(reconcile(group, RUN, members, {}, NOW), "Finished")["reason"] == "Failed"
+    assert (
+        condition(reconcile(group, RUN, members, {}, NOW).patch, "Finished")["reason"] == "Failed"
+    )
 
 
 def test_successes_of_pods_that_are_gone_are_remembered_by_the_status() -> None:
     group = replace(PAIR, memory=Memory(incarnation="gone", succeeded=2))
 
-    patch = reconcile(group, RUN, pods(failed), {}, NOW)
+    patch = reconcile(group, RUN, pods(failed), {}, NOW).patch
 
     assert condition(patch, "Finished")["reason"] == "Succeeded"
 
 
 def test_a_finished_group_stays_finished_when_its_pods_are_gone() -> None:
-    ended = applied(RUN, reconcile(PAIR, RUN, pods(succeeded, succeeded), {}, NOW))
+    ended = applied(RUN, reconcile(PAIR, RUN, pods(succeeded, succeeded), {}, NOW).patch)
 
-    later = applied(ended, reconcile(PAIR, ended, [], {}, NOW + 60))
+    later = applied(ended, reconcile(PAIR, ended, [], {}, NOW + 60).patch)
 
     assert condition(later, "Finished") == condition(ended, "Finished")
     assert condition(later, "Ready") == condition(ended, "Ready")
 
 
 def test_new_members_begin_a_new_life_of_a_finished_group() -> None:
-    ended = applied(RUN, reconcile(PAIR, RUN, pods(succeeded, succeeded), {}, NOW))
+    ended = applied(RUN, reconcile(PAIR, RUN, pods(succeeded, succeeded), {}, NOW).patch)
     members = [*pods(succeeded, succeeded), replace(pending, uid=PodUID("new"), created=NOW + 9)]
 
-    patch = reconcile(PAIR, ended, members, {}, NOW + 10)
+    patch = reconcile(PAIR, ended, members, {}, NOW + 10).patch
 
     assert patch is not None
     assert [c["type"] for c in patch["conditions"]] == ["Ready"]
@@ -321,7 +316,7 @@ def test_failures_of_an_earlier_life_are_not_counted() -> None:
     old = pods(failed, failed)
     new = [replace(failed, uid=PodUID("new"), created=NOW + 100)]
 
-    patch = reconcile(group, {}, [*old, *new], {}, NOW + 200)
+    patch = reconcile(group, {}, [*old, *new], {}, NOW + 200).patch
 
     assert patch is not None
     assert patch["failed"] == 1
@@ -334,7 +329,7 @@ def test_the_counts_are_of_live_members() -> None:
         replace(running, uid=PodUID("other"), role="launcher"),
     ]
 
-    patch = reconcile(group, {}, members, {}, NOW)
+    patch = reconcile(group, {}, members, {}, NOW).patch
 
     assert patch is not None
     counts = {key: patch[key] for key in ("members", "scheduled", "ready", "failed")}

@@ -9,23 +9,25 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from enbloc.api import PodGroupStatus
+from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.controller.life import FIRST_LOOK, Recall
 from enbloc.controller.members import Member
-from enbloc.controller.reconcile import reconcile
+from enbloc.controller.reconcile import Conclusion, reconcile
 from enbloc.model.groups import Group, Memory, Role
 from enbloc.model.pods import Phase, PodUID
 from enbloc.model.text import MESSAGE_LIMIT
-from tests.controller.statuses import KEY, NOW, applied, says
+from tests.controller.statuses import KEY, NOW, Watcher, condition, says
 
 a_phase = st.sampled_from(list(Phase))
 a_role = st.sampled_from(["", "worker", "launcher"])
-an_owner = st.sampled_from([("", ""), ("j1", "j1"), ("j2", "j2"), ("set", "")])
+an_owner = st.sampled_from(["", "j1", "j2", "set", "unknown"])
 
 
 @st.composite
 def a_member(draw: st.DrawFn) -> Member:
     phase = draw(a_phase)
     live = draw(st.booleans()) and phase not in (Phase.SUCCEEDED, Phase.FAILED)
-    incarnation, job = draw(an_owner)
+    owner = draw(an_owner)
     return Member(
         uid=PodUID(draw(st.uuids()).hex),
         role=draw(a_role),
@@ -33,8 +35,8 @@ def a_member(draw: st.DrawFn) -> Member:
         live=live,
         bound=live and draw(st.booleans()),
         ready=live and draw(st.booleans()),
-        incarnation=incarnation,
-        job=job,
+        incarnation=owner,
+        owner=owner,
         created=NOW - draw(st.integers(0, 100)),
     )
 
@@ -54,6 +56,30 @@ a_group = st.builds(
     ),
     problem=st.sampled_from(["", "spec.minResources: no"]),
 )
+a_creator = st.builds(
+    Creator,
+    kind=st.sampled_from([JOB, REPLICA_SET, STATEFUL_SET]),
+    name=st.just("x"),
+    uid=st.sampled_from(["j1", "j2", "set"]),
+    group=st.sampled_from([None, KEY]),
+    role=a_role,
+    above_kind=st.sampled_from(["", "", "", "JobSet"]),
+    pods=st.integers(0, 4),
+    completions=st.none() | st.integers(1, 6),
+    succeeded=st.integers(0, 2),
+    ended=st.sampled_from([None, None, True, False]),
+    suspended=st.booleans(),
+    ordered=st.booleans(),
+    backoff_limit=st.none() | st.integers(0, 6),
+)
+creators = st.lists(a_creator, max_size=3).map(lambda all_: {c.uid: c for c in all_})
+a_recall = st.builds(
+    Recall,
+    incarnation=st.sampled_from(["", "j1", "gone"]),
+    failed=st.integers(0, 3),
+    owners=st.frozensets(st.sampled_from(["j1", "j2"])),
+    over=st.none() | st.frozensets(st.sampled_from(["j1", "j2", "set", "gone"])),
+)
 words = st.text("ab ", max_size=2 * MESSAGE_LIMIT)
 a_verdict = st.sampled_from(
     [
@@ -61,6 +87,9 @@ a_verdict = st.sampled_from(
         ("False", "Unschedulable"),
         ("False", "WaitingForMembers"),
         ("False", "Binding"),
+        ("False", "TimedOut"),
+        ("False", "BelowMinimum"),
+        ("True", "PromiseExpired"),
         ("Unknown", "Pending"),
     ]
 )
@@ -79,30 +108,74 @@ def a_status(draw: st.DrawFn) -> dict[str, Any]:
     return says(*conditions, **fields)
 
 
-worlds = st.tuples(
-    a_group,
-    a_status(),
-    st.lists(a_member(), max_size=6),
-    st.dictionaries(an_owner.map(lambda o: o[1]), st.booleans()),
-)
+lists = st.lists(a_member(), max_size=6)
+worlds = st.tuples(a_group, a_status(), lists, creators)
+World = tuple[Group, dict[str, Any], list[Member], dict[str, Creator]]
 
 
-@given(worlds)
-def test_what_was_written_is_not_written_again(world: Any) -> None:
-    group, status, members, jobs = world
-    patch = reconcile(group, status, members, jobs, NOW)
-    now_stands = applied(status, patch)
-    if patch is not None and len(patch["conditions"]) == 1:
-        # The end of a life was taken back: from here on the scheduler's words are of the new one.
-        now_stands = applied(now_stands, reconcile(group, now_stands, members, jobs, NOW))
+@st.composite
+def an_ended_world(draw: st.DrawFn) -> World:
+    """A group whose present life is over, which may have been said."""
+    group, status, members, _ = draw(worlds)
+    job = Creator(JOB, "x", "j1", ended=draw(st.booleans()))
+    over = [
+        replace(m, live=False, phase=draw(st.sampled_from([Phase.SUCCEEDED, Phase.FAILED])))
+        for m in [*members, draw(a_member())]
+        if m.owner in ("", "j1")
+    ]
+    memory = replace(group.memory, incarnation="j1")
+    last = Member(PodUID("last"), phase=Phase.FAILED, live=False, incarnation="j1", owner="j1")
+    last = replace(last, created=NOW - 200)
+    return replace(group, memory=memory), status, [*over, last], {"j1": job}
 
-    assert reconcile(group, now_stands, members, jobs, NOW + 1000) is None
+
+@st.composite
+def a_short_world(draw: st.DrawFn) -> World:
+    """A group whose members wait, most of them for others of owners that are known."""
+    group, _, _, made_by = draw(worlds)
+    some = st.lists(st.sampled_from(["j1", "j2", "set", "", "unknown"][: draw(st.integers(1, 5))]))
+    members = [
+        Member(PodUID(f"p{i}"), draw(a_role), incarnation=owner, owner=owner, created=NOW)
+        for i, owner in enumerate(draw(some)[:3])
+    ]
+    made_by["j1"] = replace(draw(a_creator), uid="j1", ended=None, above_kind="")
+    group = replace(group, min_member=4, memory=Memory(), problem="")
+    return group, says(("Scheduled", "False", "WaitingForMembers", "why")), members, made_by
 
 
-@given(worlds)
-def test_what_is_written_is_a_valid_status(world: Any) -> None:
-    group, status, members, jobs = world
-    patch = reconcile(group, status, members, jobs, NOW)
+def concluded(world: World, recall: Recall = FIRST_LOOK) -> Conclusion:
+    group, status, members, made_by = world
+    return reconcile(group, status, members, made_by, NOW, recall)
+
+
+@given(worlds, a_recall)
+def test_what_was_written_is_not_written_again(world: World, recall: Recall) -> None:
+    group, status, members, made_by = world
+    watcher = Watcher(group, status, recall)
+    watcher.looks(members, made_by)
+    # When a life begins, its scheduler's words may only be heard once the last verdict is gone.
+    watcher.looks(members, made_by)
+
+    assert watcher.looks(members, made_by, NOW + 1000) is None
+
+
+@given(an_ended_world())
+def test_a_new_process_does_not_change_a_verdict_that_stands(world: World) -> None:
+    group, status, members, made_by = world
+    watcher = Watcher(group, status)
+    watcher.looks(members, made_by)
+    end = watcher.end()
+    assert end is not None
+
+    again = Watcher(group, watcher.status)
+    again.looks(members, made_by, NOW + 1000)
+
+    assert again.end() == end
+
+
+@given(worlds, a_recall)
+def test_what_is_written_is_a_valid_status(world: World, recall: Recall) -> None:
+    patch = concluded(world, recall).patch
 
     if patch is not None:
         PodGroupStatus.model_validate(patch)
@@ -110,9 +183,8 @@ def test_what_is_written_is_a_valid_status(world: Any) -> None:
 
 
 @given(worlds)
-def test_nothing_of_the_schedulers_is_written(world: Any) -> None:
-    group, status, members, jobs = world
-    patch = reconcile(group, status, members, jobs, NOW)
+def test_nothing_of_the_schedulers_is_written(world: World) -> None:
+    patch = concluded(world).patch
 
     assert patch is not None
     ours = {"observedGeneration", "members", "scheduled", "ready", "failed", "roles", "conditions"}
@@ -122,12 +194,13 @@ def test_nothing_of_the_schedulers_is_written(world: Any) -> None:
 
 
 @given(worlds)
-def test_a_new_generation_is_stamped_on_every_condition(world: Any) -> None:
-    group, status, members, jobs = world
-    stands = applied(status, reconcile(group, status, members, jobs, NOW))
-    newer = replace(group, generation=group.generation + 1)
+def test_7_1_a_new_generation_is_stamped_on_every_condition(world: World) -> None:
+    group, status, members, made_by = world
+    watcher = Watcher(group, status)
+    watcher.looks(members, made_by)
+    watcher.group = newer = replace(group, generation=group.generation + 1)
 
-    patch = reconcile(newer, stands, members, jobs, NOW)
+    patch = watcher.looks(members, made_by)
 
     assert patch is not None
     assert patch["observedGeneration"] == newer.generation
@@ -135,25 +208,102 @@ def test_a_new_generation_is_stamped_on_every_condition(world: Any) -> None:
 
 
 @given(worlds, worlds)
-def test_transition_times_move_only_with_the_status(before: Any, after: Any) -> None:
-    group, status, members, jobs = before
-    stands = applied(status, reconcile(group, status, members, jobs, NOW))
-    _, _, members, jobs = after
-    patch = reconcile(group, stands, members, jobs, NOW + 50)
-    assume(patch is not None)
-    assert patch is not None
+def test_transition_times_move_only_with_the_status_or_the_life(
+    before: World, after: World
+) -> None:
+    group, status, members, made_by = before
+    watcher = Watcher(group, status)
+    watcher.looks(members, made_by)
+    old = {c["type"]: c for c in watcher.status["conditions"]}
+    _, _, members, made_by = after
+    found = reconcile(group, watcher.status, members, made_by, NOW + 500, watcher.recall)
+    assume(found.patch is not None)
+    assert found.patch is not None
 
-    old = {c["type"]: c for c in stands["conditions"]}
-    for new in patch["conditions"]:
+    for new in found.patch["conditions"]:
         same_status = old.get(new["type"], {}).get("status") == new["status"]
         same_time = old.get(new["type"], {}).get("lastTransitionTime") == new["lastTransitionTime"]
-        assert same_status == same_time
+        anew = found.ended and new["type"] == "Finished"
+        assert same_time == (same_status and not anew)
 
 
-@given(worlds, st.integers(0, 9))
-def test_failures_never_go_back(world: Any, failed_before: int) -> None:
-    group, status, members, jobs = world
-    patch = reconcile(group, status, members, jobs, NOW, failed_before=failed_before)
+@given(worlds, st.lists(st.tuples(lists, creators), max_size=4), st.integers(0, 9))
+def test_7_3_failures_never_go_back_within_a_life(
+    world: World, later: list[tuple[list[Member], dict[str, Creator]]], failed: int
+) -> None:
+    group, status, members, made_by = world
+    # Without a verdict that stands, one life goes on for as long as the scheduler says so.
+    status["conditions"] = [c for c in status["conditions"] if c["type"] != "Finished"]
+    watcher = Watcher(group, status, Recall(group.memory.incarnation, failed))
+    for list_, made in [(members, made_by), *later]:
+        if watcher.status.get("conditions") and watcher.end() is not None:
+            return
+        watcher.looks(list_, made)
+        assert watcher.status["failed"] >= failed
+        failed = watcher.status["failed"]
 
-    assert patch is not None
-    assert patch["failed"] >= failed_before
+
+@given(worlds, a_recall)
+def test_7_2_a_group_that_ended_has_no_live_member(world: World, recall: Recall) -> None:
+    found = concluded(world, recall)
+
+    if found.patch is not None and any(c["type"] == "Finished" for c in found.patch["conditions"]):
+        _, _, members, _ = world
+        assert not any(m.live for m in members if m.identity not in (recall.over or ()))
+        assert {m.identity for m in members} <= (found.recall.over or frozenset())
+
+
+@given(an_ended_world())
+def test_7_2_whoever_comes_after_an_end_is_judged_anew(world: World) -> None:
+    group, status, members, made_by = world
+    watcher = Watcher(group, status)
+    watcher.looks(members, made_by)
+    assert watcher.end() is not None
+    late = Member(PodUID("late"), phase=Phase.FAILED, live=False, incarnation="late", owner="late")
+    job = Creator(JOB, "late", "late", ended=False)
+
+    watcher.looks([*members, late], made_by | {"late": job}, NOW + 1.5)
+
+    end = watcher.end()
+    assert end is not None
+    assert (end[0], watcher.status["failed"]) == ("Failed", 1)
+
+
+@given(a_short_world())
+def test_5_2_members_cannot_exist_only_where_all_that_make_them_are_known(world: World) -> None:
+    _, _, members, made_by = world
+    ready = condition(concluded(world).patch, "Ready")
+
+    if ready["reason"] == "MembersCannotExist":
+        assert all(member.owner in made_by for member in members)
+        assert all(creator.understood for creator in made_by.values() if creator.ended is None)
+    else:
+        assert ready["reason"] == "WaitingForMembers"
+
+
+@given(a_short_world())
+def test_5_2_what_cannot_exist_by_the_fields_is_said(world: World) -> None:
+    group, status, members, made_by = world
+    job = replace(made_by["j1"], kind=JOB, pods=3, suspended=False)
+    members = [replace(member, owner="j1", incarnation="j1") for member in members]
+    job = replace(job, succeeded=0, completions=None, ordered=False)
+
+    patch = reconcile(group, status, members, {"j1": job}, NOW).patch
+
+    assert condition(patch, "Ready")["reason"] == "MembersCannotExist"
+    assert "spec.parallelism is 3" in condition(patch, "Ready")["message"]
+
+
+@given(worlds)
+def test_5_2_an_owner_with_room_enough_lets_members_exist(world: World) -> None:
+    group, status, members, made_by = world
+    roles = {"", *(role.name for role in group.roles if role.min_member)}
+    roomy = {
+        role: Creator(REPLICA_SET, "x", f"roomy-{role}", group=KEY, role=role, pods=99)
+        for role in roles
+    }
+    patch = reconcile(
+        group, status, members, made_by | {c.uid: c for c in roomy.values()}, NOW
+    ).patch
+
+    assert condition(patch, "Ready")["reason"] != "MembersCannotExist"

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from enbloc.controller import run_controller
+from enbloc.kube.client import PatchType
 from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS
+from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS, STATEFUL_SETS
 from enbloc.model import names
 from enbloc.telemetry import Health
 from tests.controller.conftest import (
@@ -134,7 +135,7 @@ async def test_kopf_leaves_no_trace_on_the_objects(world: World) -> None:
         }
 
 
-async def test_a_change_of_the_spec_is_stamped(world: World) -> None:
+async def test_7_1_a_change_of_the_spec_is_stamped(world: World) -> None:
     async with controller(world):
         await world.group(minMember=1)
         before = await world.until("WaitingForMembers")
@@ -162,20 +163,49 @@ async def test_nothing_is_written_when_nothing_changes(world: World) -> None:
         assert (await world.get(POD_GROUPS))["metadata"]["resourceVersion"] == version
 
 
-async def test_the_end_of_a_job_is_the_end_of_the_group(world: World) -> None:
+SINCE = "2026-11-21T05:00:00Z"
+
+
+async def a_job(world: World, name: str, **spec: Any) -> dict[str, Any]:
+    """Create a Job whose pods are members of the group; gives the reference of an owner."""
     template = {
-        "metadata": {"labels": {"job": "x"}},
+        "metadata": {"labels": {names.POD_GROUP_KEY: "train"}},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]},
     }
-    spec = {"template": template, "parallelism": 1, "completions": 2}
-    job = await world.create(JOBS, metadata={"name": "job"}, spec=spec)
-    owner = {
+    spec = {"parallelism": 1, "completions": 1, **spec, "template": template}
+    job = await world.create(JOBS, metadata={"name": name}, spec=spec)
+    return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "name": "job",
+        "name": name,
         "uid": job["metadata"]["uid"],
         "controller": True,
     }
+
+
+async def ends(world: World, name: str, *kinds: str, **fields: Any) -> None:
+    """A Job gets its last conditions."""
+    conditions = [
+        {"type": kind, "status": "True", "lastProbeTime": SINCE, "lastTransitionTime": SINCE}
+        for kind in kinds
+    ]
+    common = {"startTime": SINCE, "uncountedTerminatedPods": {}, "conditions": conditions}
+    await world.status(JOBS, name, common | fields)
+
+
+async def completes(world: World, name: str, succeeded: int) -> None:
+    kinds = ("SuccessCriteriaMet", "Complete")
+    await ends(world, name, *kinds, completionTime=SINCE, succeeded=succeeded)
+
+
+async def told(world: World, reason: str) -> list[dict[str, Any]]:
+    """The events with this reason."""
+    found = [e async for e in world.client.list(EVENTS, world.namespace)]
+    return [event for event in found if event["reason"] == reason]
+
+
+async def test_7_2_the_end_of_a_job_is_the_end_of_the_group(world: World) -> None:
+    owner = await a_job(world, "job", completions=2)
     async with controller(world):
         await world.group(minMember=1)
         await world.pod("a", owner=owner)
@@ -184,29 +214,94 @@ async def test_the_end_of_a_job_is_the_end_of_the_group(world: World) -> None:
         first_wave = await world.until("Running", members=0)
         assert condition(first_wave, "Finished") == {}
 
-        since = "2026-11-21T05:00:00Z"
-        ends = [
-            {"type": type_, "status": "True", "lastProbeTime": since, "lastTransitionTime": since}
-            for type_ in ("SuccessCriteriaMet", "Complete")
-        ]
-        await world.status(
-            JOBS,
-            "job",
-            {
-                "startTime": since,
-                "completionTime": since,
-                "succeeded": 2,
-                "uncountedTerminatedPods": {},
-                "conditions": ends,
-            },
-        )
+        await completes(world, "job", 2)
         await world.until("Succeeded")
+        await eventually(lambda: told(world, "PodGroupFinished"))
 
-        async def told() -> bool:
-            found = [e async for e in world.client.list(EVENTS, world.namespace)]
-            return any(event["reason"] == "PodGroupFinished" for event in found)
 
-        await eventually(told)
+async def test_7_2_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_have_succeeded(
+    world: World,
+) -> None:
+    async with controller(world):
+        await world.group(minMember=1)
+        first = await a_job(world, "first")
+        await world.pod("a", owner=first)
+        await world.scheduler_says("True", "Scheduled", incarnation=first["uid"], succeeded=1)
+        await world.phase("a", "Succeeded")
+        await completes(world, "first", 1)
+        await world.until("Succeeded")
+        await world.client.delete(JOBS, "first", world.namespace)
+        await world.client.delete(PODS, "a", world.namespace)
+        second = await a_job(world, "second", backoffLimit=0)
+        await world.pod("b", owner=second)
+        await world.phase("b", "Failed")
+        await ends(world, "second", "FailureTarget", "Failed", failed=1)
+
+        status = await world.until("Failed", failed=1)
+        assert condition(status, "Finished")["reason"] == "Failed"
+
+
+async def test_5_2_a_job_that_is_too_small_for_its_group_is_named_until_it_is_mended(
+    world: World,
+) -> None:
+    async with controller(world):
+        await world.group(minMember=2)
+        owner = await a_job(world, "job", parallelism=1, completions=4)
+        await world.pod("a", owner=owner)
+        status = await world.until("MembersCannotExist", members=1)
+        assert condition(status, "Ready")["message"] == (
+            "1 of 2 members exist and only 1 can: Job job: spec.parallelism is 1; raise it to 2, "
+            "or lower spec.minMember to 1"
+        )
+
+        body = {"spec": {"parallelism": 2}}
+        await world.client.patch(JOBS, "job", body, world.namespace, kind=PatchType.MERGE)
+        await world.until("WaitingForMembers", members=1)
+
+
+async def test_5_2_a_suspended_job_and_an_ordered_stateful_set_are_told_apart(
+    world: World,
+) -> None:
+    labels = {names.POD_GROUP_KEY: "ordered"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "none"}]},
+    }
+    spec = {
+        "replicas": 4,
+        "serviceName": "s",
+        "selector": {"matchLabels": labels},
+        "template": template,
+    }
+    async with controller(world):
+        await world.group(minMember=2)
+        await world.group("ordered", minMember=4)
+        await a_job(world, "job", parallelism=2, completions=2, suspend=True)
+        await world.create(STATEFUL_SETS, metadata={"name": "s"}, spec=spec)
+
+        ordered = await world.until("MembersCannotExist", "ordered")
+        assert (
+            "StatefulSet s: spec.podManagementPolicy is OrderedReady"
+            in (condition(ordered, "Ready")["message"])
+        )
+
+        async def suspended() -> bool:
+            waiting = await world.until("WaitingForMembers")
+            words: str = condition(waiting, "Ready")["message"]
+            return words == "0 of 2 members exist; Job job is suspended"
+
+        await eventually(suspended)
+
+
+async def test_4_5_a_job_that_a_repair_could_make_fail_is_warned_of(world: World) -> None:
+    async with controller(world):
+        await world.group(minMember=8)
+        await a_job(world, "job", parallelism=8, completions=8)
+
+        (event,) = await eventually(lambda: told(world, "BackoffLimitTooSmall"))
+        assert event["type"] == "Warning"
+        assert event["note"].startswith("Job job: spec.backoffLimit is 6, but a repair")
+        assert event["related"]["name"] == "job"
 
 
 async def test_a_group_that_is_deleted_and_created_again_is_a_new_one(world: World) -> None:

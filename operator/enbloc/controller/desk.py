@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from cachetools import LRUCache
 
+from enbloc.controller.existence import Creators, fragile
+from enbloc.controller.life import Recall, finished
 from enbloc.controller.members import Members
-from enbloc.controller.reconcile import finished, reconcile
+from enbloc.controller.reconcile import reconcile
 from enbloc.kube import Client
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound
 from enbloc.kube.events import About, Notice, Recorder
 from enbloc.kube.group_status import apply_group_status
-from enbloc.kube.paths import POD_GROUPS
+from enbloc.kube.paths import JOBS, POD_GROUPS
 from enbloc.model import codec, names
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.objects import PodGroupObject
@@ -25,6 +28,8 @@ from enbloc.telemetry import Troubles
 
 log = logging.getLogger(__name__)
 
+#: Of how many Jobs it is kept that they were warned of.
+WARNED: Final = 4096
 _WRITING: Final = f"{POD_GROUPS.plural}/status"
 
 
@@ -34,13 +39,13 @@ class _Card:
 
     Attributes:
         status: its status as it stands, both writers' parts.
-        failed: failures counted in the incarnation of `group`, never less again.
+        recall: what the last look left to be remembered.
         backoff: between writes that do not succeed.
     """
 
     group: Group
     status: Mapping[str, Any]
-    failed: int
+    recall: Recall
     backoff: Backoff
 
 
@@ -51,7 +56,7 @@ class Desk:
         client: the API, fenced when a Lease is held.
         members: the pods, by group.
         troubles: told what keeps a status from being written.
-        recorder: told of groups that ended.
+        recorder: told of groups that ended, and of Jobs that a repair could make fail.
     """
 
     def __init__(
@@ -62,6 +67,8 @@ class Desk:
         self._troubles = troubles
         self._recorder = recorder
         self._cards: dict[GroupKey, _Card] = {}
+        # By UID of the Job; bounded, as what is forgotten is merely said again.
+        self._warned: LRUCache[str, int] = LRUCache(WARNED)
 
     def __contains__(self, key: GroupKey) -> bool:
         return key in self._cards
@@ -77,13 +84,12 @@ class Desk:
             return None
         status = found.get("status") or {}
         card = self._cards.get(group.key)
-        failed = int(status.get("failed") or 0)
+        recall = Recall(group.memory.incarnation, int(status.get("failed") or 0))
         if card is not None and card.group.uid == group.uid:
             if group.resource_version <= card.group.resource_version:
                 return None
-            same = card.group.memory.incarnation == group.memory.incarnation
-            failed = max(failed, card.failed) if same else 0
-        self._cards[group.key] = _Card(group, status, failed, card.backoff if card else Backoff())
+            recall = card.recall
+        self._cards[group.key] = _Card(group, status, recall, card.backoff if card else Backoff())
         return group.key
 
     def remove(self, found: Mapping[str, Any]) -> GroupKey | None:
@@ -99,31 +105,39 @@ class Desk:
         card = self._cards.get(key)
         if card is None:
             return None
-        patch = reconcile(
-            card.group,
-            card.status,
-            self._members.of(key),
-            self._members.jobs,
-            self._now(),
-            failed_before=card.failed,
+        creators = self._members.creators(key)
+        self._warn(card.group, creators)
+        found = reconcile(
+            card.group, card.status, self._members.of(key), creators, self._now(), card.recall
         )
-        if patch is None:
+        if found.patch is None:
+            card.recall = found.recall
             return None
-        card.failed = patch["failed"]
         try:
             written = await apply_group_status(
-                self._client, key, card.group.uid, patch, names.CONTROLLER_MANAGER
+                self._client, key, card.group.uid, found.patch, names.CONTROLLER_MANAGER
             )
         except APIError as error:
             return self._failed(card, error)
         self._troubles.say(_WRITING, None)
         card.backoff.reset()
-        ended = finished(patch)
-        if ended is not None and finished(card.status) is None:
-            self._recorder.emit(_notice(card.group, ended))
+        current = self._cards.get(key)  # the watch may have put another card meanwhile
+        if current is not None and current.group.uid == card.group.uid:
+            current.recall = found.recall
+        if found.ended:
+            self._recorder.emit(_ended(card.group, found.patch))
         self.put(msgspec.json.decode(written))
         # It holds what others wrote in between, whose own event will be old news: look again.
         return 0.0
+
+    def _warn(self, group: Group, creators: Creators) -> None:
+        """Say which Jobs a repair could make fail, once for each state of their spec."""
+        for creator, note in fragile(group, creators):
+            if self._warned.get(creator.uid) != creator.generation:
+                self._warned[creator.uid] = creator.generation
+                job = About(JOBS, group.key.namespace, creator.name, creator.uid)
+                reason = names.EventReason.BACKOFF_LIMIT_TOO_SMALL
+                self._recorder.emit(_notice(group, "Warning", reason, note, job))
 
     def _failed(self, card: _Card, error: APIError) -> float | None:
         """What follows from a write that did not succeed: when to try again, or None."""
@@ -156,12 +170,27 @@ def _read(found: Mapping[str, Any]) -> Group | None:
         return None
 
 
-def _notice(group: Group, ended: Mapping[str, Any]) -> Notice:
+def _ended(group: Group, patch: Mapping[str, Any]) -> Notice:
+    end = finished(patch)
+    assert end is not None, "a group that ended says so"
+    kind = "Normal" if end["reason"] == names.Reason.SUCCEEDED else "Warning"
+    note = f"{end['reason']}: {end['message']}"
+    return _notice(group, kind, names.EventReason.POD_GROUP_FINISHED, note)
+
+
+def _notice(
+    group: Group,
+    kind: str,
+    reason: names.EventReason,
+    note: str,
+    related: About | None = None,
+) -> Notice:
     return Notice(
-        type="Normal" if ended["reason"] == names.Reason.SUCCEEDED else "Warning",
-        reason=names.EventReason.POD_GROUP_FINISHED,
+        type=kind,
+        reason=reason,
         action="Reconciling",
-        note=f"{ended['reason']}: {ended['message']}",
+        note=note,
         reporter=names.CONTROLLER_REPORTER,
         regarding=About(POD_GROUPS, group.key.namespace, group.key.name, group.uid),
+        related=related,
     )

@@ -1,16 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of members: which pods name which group, in the little that its status counts."""
+"""The table of members: which pods name which group, and what creates them."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
+from enbloc.controller.creators import Creator
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 
-#: The owner whose end is the group's end, where the group has one.
-JOB_KIND = "Job"
+#: How many Jobs that ended and were deleted are kept, until their groups have been looked at.
+KEPT: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,9 @@ class Member:
         live: it is neither finished nor terminating.
         bound: it is live and has a node.
         ready: its condition Ready is true.
-        incarnation: identity of the life it belongs to; "" = a pod without a controller.
-        job: UID of the Job that controls it; "" = another controller, or none.
+        incarnation: what its controller or its labels say of the life it belongs to; "" = a pod
+            without a controller.
+        owner: UID of its controller; "" = it has none.
         created: creationTimestamp, seconds of server time since the epoch.
     """
 
@@ -33,7 +36,7 @@ class Member:
     bound: bool = False
     ready: bool = False
     incarnation: str = ""
-    job: str = ""
+    owner: str = ""
     created: float = 0.0
 
     @classmethod
@@ -47,7 +50,7 @@ class Member:
             bound=pod.bound,
             ready=ready and pod.live,
             incarnation=pod.incarnation,
-            job=pod.owner.uid if pod.owner is not None and pod.owner.kind == JOB_KIND else "",
+            owner=pod.owner.uid if pod.owner is not None else "",
             created=pod.created,
         )
 
@@ -57,28 +60,43 @@ class Member:
         return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
 
     @property
+    def identity(self) -> str:
+        """Which life of the group it belongs to; a pod without a controller begins its own."""
+        return self.incarnation or self.uid
+
+    @property
     def bare(self) -> bool:
         """It has no controller: nobody creates it again."""
-        return not self.incarnation
+        return not self.owner
 
 
 class Members:
-    """Members by group. A method that changes something returns the groups that it touches."""
+    """Members and their creators by group.
+
+    A method that changes something returns the groups that it touches.
+    """
 
     def __init__(self) -> None:
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
-        self._of_job: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
-        self._jobs: dict[str, bool] = {}
-
-    @property
-    def jobs(self) -> Mapping[str, bool]:
-        """The Jobs that ended, by UID: True = complete, False = failed."""
-        return self._jobs
+        self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
+        self._creators: dict[str, Creator] = {}
+        self._named: defaultdict[GroupKey, set[str]] = defaultdict(set)
+        self._deleted: deque[str] = deque()
 
     def of(self, group: GroupKey) -> Collection[Member]:
         """The members of a group, live or not."""
         return self._members[group].values() if group in self._members else ()
+
+    def creators(self, group: GroupKey) -> dict[str, Creator]:
+        """What makes members of a group, by UID: it owns one, or its template names the group.
+
+        A Job that ended is here for a while after it was deleted.
+        """
+        found = self._named.get(group, set()) | {member.owner for member in self.of(group)}
+        return {uid: self._creators[uid] for uid in sorted(found & self._creators.keys())}
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def put(self, pod: Pod, *, ready: bool) -> set[GroupKey]:
         """A pod was added or changed, perhaps its group as well."""
@@ -93,8 +111,8 @@ class Members:
             self._group_of[pod.uid] = pod.group
             self._members[pod.group][pod.uid] = member
             touched.add(pod.group)
-        self._count(before.job if before else "", pod.group, -1)
-        self._count(member.job, pod.group, +1)
+        self._count(before.owner if before else "", pod.group, -1)
+        self._count(member.owner, pod.group, +1)
         return touched
 
     def remove(self, uid: PodUID) -> set[GroupKey]:
@@ -103,29 +121,60 @@ class Members:
         if group is None:
             return set()
         members = self._members[group]
-        self._count(members.pop(uid).job, group, -1)
+        self._count(members.pop(uid).owner, group, -1)
         if not members:
             del self._members[group]
         return {group}
 
-    def end_job(self, uid: str, *, complete: bool) -> set[GroupKey]:
-        """A Job reached its terminal condition."""
-        if self._jobs.get(uid) is complete:
-            return set()
-        self._jobs[uid] = complete
-        return set(self._of_job.get(uid, ()))
-
-    def remove_job(self, uid: str) -> None:
-        """A Job was deleted; how it ended no longer matters once its pods are gone as well."""
-        self._jobs.pop(uid, None)
-
-    def _count(self, job: str, group: GroupKey, change: int) -> None:
-        """So many more pods of this Job are in this group."""
-        if not job:
+    def _count(self, owner: str, group: GroupKey, change: int) -> None:
+        """So many more pods of this owner are in this group."""
+        if not owner:
             return
-        groups = self._of_job[job]
+        groups = self._owned[owner]
         groups[group] += change
         if not groups[group]:
             del groups[group]
         if not groups:
-            del self._of_job[job]
+            del self._owned[owner]
+
+    # ── what creates them ────────────────────────────────────────────────────────────────────
+
+    def put_creator(self, creator: Creator) -> set[GroupKey]:
+        """A creator was added or changed; kept are those that name a group, and Jobs that ended."""
+        before = self._creators.get(creator.uid)
+        if before == creator:
+            return set()
+        touched = self._forget(creator.uid)
+        if creator.group is not None or creator.ended is not None:
+            self._creators[creator.uid] = creator
+            if creator.group is not None:
+                self._named[creator.group].add(creator.uid)
+            touched |= self._touched(creator)
+        return touched
+
+    def remove_creator(self, uid: str) -> set[GroupKey]:
+        """A creator was deleted; how a Job ended still tells how its group did."""
+        creator = self._creators.get(uid)
+        if creator is None:
+            return set()
+        if creator.ended is None:
+            return self._forget(uid)
+        self._deleted.append(uid)
+        if len(self._deleted) > KEPT:
+            self._forget(self._deleted.popleft())
+        return set()
+
+    def _forget(self, uid: str) -> set[GroupKey]:
+        creator = self._creators.pop(uid, None)
+        if creator is None:
+            return set()
+        if creator.group is not None:
+            named = self._named[creator.group]
+            named.discard(uid)
+            if not named:
+                del self._named[creator.group]
+        return self._touched(creator)
+
+    def _touched(self, creator: Creator) -> set[GroupKey]:
+        groups = set(self._owned.get(creator.uid, ()))
+        return groups if creator.group is None else groups | {creator.group}

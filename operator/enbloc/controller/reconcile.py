@@ -3,16 +3,26 @@
 """The controller's part of a PodGroup's status, from the group, its members and the scheduler.
 
 Pure: what is, and the time, go in; what should be written comes out. The word that sums the group
-up is the reason of condition Ready (api.md §1)::
+up is the reason of condition Ready (api.md §1); this is how it moves::
 
-    Pending ─► WaitingForMembers ─► Unschedulable, Infeasible, … ─► Binding ─► Starting ─► Running
-                                                  ▲                    │          │           │
-                                                  └── BelowMinimum ◄───┴──────────┴───────────┤
-                                                                            Succeeded, Failed ◄┘
+    Pending ─► WaitingForMembers ◄──────────► MembersCannotExist
+                │   ▲                          (owners can bring no more; said instead)
+                ▼   │ members went away
+               Unschedulable, Infeasible, WaitingOnPermit, SchedulerError, …
+                │   ▲                  ▲
+                ▼   │                  │ evicted by the scheduler: TimedOut
+               Binding ─► Starting ─► Running ◄─► BelowMinimum
+                              │          │             │
+                              └──────────┴──► Succeeded, Failed ─► (a new life: Pending)
 
-What the scheduler decided is taken from its conditions Scheduled and Satisfied as it says it, so
-that the two never contradict each other; the controller itself adds only what it alone observes:
-InvalidSpec, the counts, Starting or Running, and how the group ended.
+    from anywhere: InvalidSpec, for as long as the spec makes no sense
+
+Who says what, first match: the spec (InvalidSpec); the end of this life (Succeeded, Failed: also
+condition Finished); no word of the scheduler about this life (Pending, WaitingForMembers,
+MembersCannotExist); its condition Scheduled at TimedOut; its condition Satisfied at False in a
+group that has started (BelowMinimum); Scheduled at True, whatever its reason (Starting, Running);
+else the reason and message of Scheduled as they stand, so that the two never contradict each
+other, except that what members exist is counted now (WaitingForMembers, MembersCannotExist).
 """
 
 from collections import Counter
@@ -20,6 +30,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from enbloc.controller.existence import Creators, cannot_exist, floors, of_role, suspended
+from enbloc.controller.life import FIRST_LOOK, Recall, Verdict, View, how_it_ended, look
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition, Reason
@@ -34,87 +46,62 @@ StatusPatch = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A condition without its times: `status` is "True", "False" or "Unknown"."""
-
-    status: str
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """What a verdict is drawn from.
+class Conclusion:
+    """What follows from one look at a group.
 
     Attributes:
-        life: the live members, and the others of the present incarnation.
-        succeeded: members that succeeded in it, by role.
-        conditions: the conditions that stand, by type.
-        started: the floor has run together in this incarnation.
+        patch: what the controller should write; None when that already stands.
+        recall: what to give to the next look, once that is written.
+        ended: the life of the group ended, which was not known before.
     """
 
-    group: Group
-    life: Collection[Member]
-    succeeded: Counter[str]
-    conditions: Mapping[str, Verdict]
-    started: bool
-
-    def reaches_floor(self, counts: Counter[str]) -> bool:
-        """Whether these members are the minimum of the group and of each role."""
-        return counts.total() >= self.group.min_member and all(
-            counts[role.name] >= role.min_member for role in self.group.roles
-        )
+    patch: StatusPatch | None
+    recall: Recall
+    ended: bool
 
 
 def reconcile(  # each is one source of the status
     group: Group,
     status: Mapping[str, Any],
     members: Collection[Member],
-    jobs: Mapping[str, bool],
+    creators: Creators,
     now: float,
-    *,
-    failed_before: int = 0,
-) -> StatusPatch | None:
-    """What the controller should write, or None when that already stands.
+    recall: Recall = FIRST_LOOK,
+) -> Conclusion:
+    """What the controller should write.
 
     Args:
         group: the PodGroup as the codec reads it.
         status: its `status` as it stands, both writers' parts.
         members: the pods that name it.
-        jobs: how the Jobs that ended did, by UID; True = complete.
+        creators: what makes them, by UID.
         now: server time, seconds since the epoch.
-        failed_before: failures already counted in this incarnation, some of pods gone since.
+        recall: what the last look left to be remembered.
     """
-    view = _look(group, status, members)
-    end = _end(view, jobs)
-    if end is None and Condition.FINISHED in view.conditions:
-        # A new life has begun, and the scheduler's words are about the one before.
-        view = replace(view, succeeded=Counter(), conditions={}, started=False)
-    verdicts = {Condition.READY: _ready(view, end)}
+    view = look(group, status, members, creators, recall)
+    end = how_it_ended(view)
+    ended = end is not None and view.finished is None
+    before = {item["type"]: item for item in status.get("conditions") or ()}
+    conditions = [_condition(Condition.READY, _ready(view, end), before, group.generation, now)]
     if end is not None:
-        verdicts[Condition.FINISHED] = end
-    failed = sum(member.phase is Phase.FAILED for member in view.life)
+        if ended:  # the verdict about an earlier life is no part of this one
+            before.pop(Condition.FINISHED, None)
+        # The server's clock is known to a second only; no member is younger than its end.
+        since = max(now, *(member.created for member in view.life), 0.0)
+        conditions.append(_condition(Condition.FINISHED, end, before, group.generation, since))
     wanted: StatusPatch = {
         "observedGeneration": group.generation,
         **_counts(members),
-        "failed": max(failed_before, failed),
-        "conditions": [
-            _condition(type_, verdict, status, group.generation, now)
-            for type_, verdict in verdicts.items()
-        ],
+        "failed": view.failed,
+        "conditions": conditions,
     }
     if group.roles:
         wanted["roles"] = [
             {"name": name, **_counts(m for m in members if m.role == name)}
             for name in sorted(role.name for role in group.roles)
         ]
-    return None if wanted == _ours(status) else wanted
-
-
-def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The condition by which a status says that the group ended; None if it does not."""
-    found = (c for c in status.get("conditions") or () if c["type"] == Condition.FINISHED)
-    return next((condition for condition in found if condition["status"] == "True"), None)
+    patch = None if wanted == _ours(status) else wanted
+    return Conclusion(patch, view.recall(end), ended)
 
 
 def _counts(members: Iterable[Member]) -> dict[str, int]:
@@ -123,73 +110,60 @@ def _counts(members: Iterable[Member]) -> dict[str, int]:
     return dict(zip(_COUNTS, values, strict=True))
 
 
-def _look(group: Group, status: Mapping[str, Any], members: Collection[Member]) -> _View:
-    memory = group.memory
-    life = _present(members, memory.incarnation)
-    seen = Counter(member.role for member in life if member.phase is Phase.SUCCEEDED)
-    remembered = Counter(dict(memory.roles))
-    remembered[""] = max(0, memory.succeeded - remembered.total())
-    return _View(
-        group=group,
-        life=life,
-        succeeded=seen | remembered,
-        conditions={
-            item["type"]: Verdict(item["status"], item["reason"], item.get("message", ""))
-            for item in status.get("conditions") or ()
-        },
-        started=memory.started is not None,
-    )
-
-
-def _present(members: Collection[Member], incarnation: str) -> Collection[Member]:
-    """The live members, and those created since the first one of this incarnation was.
-
-    A pod without a controller carries no identity, so an earlier life is told by its time.
-    """
-    start = min((m.created for m in members if incarnation in (m.uid, m.incarnation)), default=0.0)
-    return [m for m in members if m.live or m.created >= start] if incarnation else members
-
-
 # ── the summary ──────────────────────────────────────────────────────────────────────────────
 
 
-def _ready(view: _View, end: Verdict | None) -> Verdict:
+def _ready(view: View, end: Verdict | None) -> Verdict:
     """The verdict of condition Ready; its reason is the state of the group in one word."""
     if view.group.problem:
         return Verdict("False", Reason.INVALID_SPEC, view.group.problem)
     if end is not None:
         return replace(end, status="False")
     scheduled = view.conditions.get(Condition.SCHEDULED)
-    missing = _missing(view)
     if scheduled is None or scheduled.status == "Unknown":
-        if missing:
-            return Verdict("False", Reason.WAITING_FOR_MEMBERS, missing)
-        return Verdict("Unknown", Reason.PENDING, "the scheduler has not looked at this group yet")
+        return _waiting(view) or Verdict(
+            "Unknown", Reason.PENDING, "the scheduler has not looked at this group yet"
+        )
     satisfied = view.conditions.get(Condition.SATISFIED)
-    if view.started and satisfied is not None and satisfied.status == "False":
+    if (
+        view.started
+        and satisfied is not None
+        and satisfied.status == "False"
+        and scheduled.reason != Reason.TIMED_OUT
+    ):
         return replace(satisfied, reason=Reason.BELOW_MINIMUM)
     if scheduled.status == "True":
         return _starting_or_running(view)
-    if missing and scheduled.reason == Reason.WAITING_FOR_MEMBERS:
-        return replace(scheduled, message=missing)
+    if scheduled.reason == Reason.WAITING_FOR_MEMBERS:
+        return _waiting(view) or scheduled
     return scheduled
 
 
-def _missing(view: _View) -> str:
+def _waiting(view: View) -> Verdict | None:
+    """Which members do not exist, and whether they ever can; None = all do."""
+    missing = _missing(view)
+    if not missing:
+        return None
+    never = cannot_exist(view.group, view.life, view.succeeded, view.creators)
+    if never:
+        return Verdict("False", Reason.MEMBERS_CANNOT_EXIST, never)
+    words = "; ".join(filter(None, (missing, suspended(view.creators))))
+    return Verdict("False", Reason.WAITING_FOR_MEMBERS, words)
+
+
+def _missing(view: View) -> str:
     """Which members do not exist yet, as "6 of 8 members exist"; "" = all do."""
     exist = Counter(member.role for member in view.life if member.live) + view.succeeded
-    parts = []
-    if exist.total() < view.group.min_member:
-        parts.append(f"{exist.total()} of {view.group.min_member} members exist")
-    parts += [
-        f"role {role.name}: {exist[role.name]} of {role.min_member} members exist"
-        for role in view.group.roles
-        if exist[role.name] < role.min_member
-    ]
-    return "; ".join(parts)
+    return "; ".join(
+        f"role {role}: {count} of {minimum} members exist"
+        if role
+        else f"{count} of {minimum} members exist"
+        for role, minimum in floors(view.group)
+        if (count := of_role(exist, role)) < minimum
+    )
 
 
-def _starting_or_running(view: _View) -> Verdict:
+def _starting_or_running(view: View) -> Verdict:
     running = [m for m in view.life if m.live and m.phase is Phase.RUNNING]
     succeeded = view.succeeded.total()
     words = f"{len(running)} of {view.group.min_member} members run" + (
@@ -200,45 +174,18 @@ def _starting_or_running(view: _View) -> Verdict:
     return Verdict("False", Reason.STARTING, words)
 
 
-# ── the end ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _end(view: _View, jobs: Mapping[str, bool]) -> Verdict | None:
-    """How the group ended, or None while it has not (gangs.md §7.2).
-
-    The Jobs that own members decide; for members without a controller, that all of them finished.
-    Other owners are never done: they create pods for as long as they exist.
-    """
-    if any(member.live and member.job not in jobs for member in view.life):
-        return None
-    before = view.conditions.get(Condition.FINISHED)
-    if before is not None and before.status == "True":
-        return before
-    owners = {member.job for member in view.life if member.job}
-    bare = [member for member in view.life if member.bare]
-    if (
-        not view.life
-        or not owners <= jobs.keys()
-        or not all(member.finished for member in bare)
-        or any(not member.job and not member.bare for member in view.life)
-    ):
-        return None
-    good = all(jobs[owner] for owner in owners)
-    if bare:
-        good = good and view.reaches_floor(view.succeeded)
-    failed = sum(member.phase is Phase.FAILED for member in view.life)
-    words = f"{view.succeeded.total()} members succeeded, {failed} failed"
-    return Verdict("True", Reason.SUCCEEDED if good else Reason.FAILED, words)
-
-
 # ── what is written ──────────────────────────────────────────────────────────────────────────
 
 
 def _condition(
-    type_: str, verdict: Verdict, status: Mapping[str, Any], generation: int, now: float
+    type_: str,
+    verdict: Verdict,
+    standing: Mapping[str, Mapping[str, Any]],
+    generation: int,
+    now: float,
 ) -> dict[str, Any]:
     """All six fields; lastTransitionTime is kept while the status stays what it was."""
-    before = next((c for c in status.get("conditions") or () if c["type"] == type_), None)
+    before = standing.get(type_)
     same = before is not None and before["status"] == verdict.status
     return {
         "type": str(type_),

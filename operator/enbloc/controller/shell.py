@@ -4,11 +4,15 @@
 
 ::
 
-    pods, Jobs ──reflectors──► Members ──┐ which groups changed
-                                         ▼
-    PodGroups ──kopf──► Desk ──────────► Pacer ──► Desk.reconcile ──► server-side apply of status
+    pods, Jobs, StatefulSets, ReplicaSets ──reflectors──► Members ──┐ which groups changed
+                                                                    ▼
+    PodGroups ──kopf──► Desk ─────────────────────────────────────► Pacer
+                                                                    │
+                                         Desk.reconcile ◄───────────┘
+                                               └──► server-side apply of status, events
 
-A standby follows pods and Jobs; kopf runs, and anything is written, only while the Lease is held.
+A standby follows pods and what creates them; kopf runs, and anything is written, only while the
+Lease is held.
 """
 
 import asyncio
@@ -18,8 +22,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from enbloc.controller.creator_objects import (
+    JobObject,
+    SetObject,
+    job,
+    replica_set,
+    stateful_set,
+)
 from enbloc.controller.desk import Desk
-from enbloc.controller.feeds import JobObject, follow_jobs, follow_pods
+from enbloc.controller.feeds import follow_creators, follow_pods
 from enbloc.controller.groups import Groups
 from enbloc.controller.members import Members
 from enbloc.controller.pacer import Pacer
@@ -27,7 +38,7 @@ from enbloc.kube import Client, LeaseLost, Reflector, load
 from enbloc.kube.events import Recorder
 from enbloc.kube.lease import candidate
 from enbloc.kube.options import Options, served_health
-from enbloc.kube.paths import JOBS, PODS, Resource
+from enbloc.kube.paths import JOBS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import PodObject
@@ -62,7 +73,14 @@ class Controller:
         self._pacer = Pacer(self._desk.reconcile)
         self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
         self._jobs = Reflector(client, JOBS, JobObject, report=self._says(JOBS))
-        self._synced = {PODS.plural: asyncio.Event(), JOBS.plural: asyncio.Event()}
+        self._stateful_sets = Reflector(
+            client, STATEFUL_SETS, SetObject, report=self._says(STATEFUL_SETS)
+        )
+        self._replica_sets = Reflector(
+            client, REPLICA_SETS, SetObject, report=self._says(REPLICA_SETS)
+        )
+        watched = (PODS, JOBS, STATEFUL_SETS, REPLICA_SETS)
+        self._synced = {resource: asyncio.Event() for resource in watched}
         self._stop = options.stop or asyncio.Event()
         self._stopping = False
         self._beat = Beat()
@@ -71,8 +89,8 @@ class Controller:
         health.register("controller-running", lambda: not self._stopping, "readyz")
         if self._elector is not None:
             health.register("controller-lease", self._elector.reigns_rightly, "healthz", "readyz")
-        for name, synced in self._synced.items():
-            health.register(f"controller-{name}-synced", synced.is_set, "readyz")
+        for resource, synced in self._synced.items():
+            health.register(f"controller-{resource.plural}-synced", synced.is_set, "readyz")
 
     async def run(self) -> int:
         """Run until `options.stop` is set.
@@ -87,8 +105,14 @@ class Controller:
         members, ask, synced = self._members, self._ask, self._synced
         works = (
             lead,
-            follow_pods(self._pods.stream(), members, ask, synced[PODS.plural]),
-            follow_jobs(self._jobs.stream(), members, ask, synced[JOBS.plural]),
+            follow_pods(self._pods.stream(), members, ask, synced[PODS]),
+            follow_creators(self._jobs.stream(), job, members, ask, synced[JOBS]),
+            follow_creators(
+                self._stateful_sets.stream(), stateful_set, members, ask, synced[STATEFUL_SETS]
+            ),
+            follow_creators(
+                self._replica_sets.stream(), replica_set, members, ask, synced[REPLICA_SETS]
+            ),
             self._recorder.run(),
             self._beat.run(),
             self._stop.wait(),

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs, StatefulSets and ReplicaSets as the API server sends them, and the creators they are."""
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.model.dialects import membership
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import DISRUPTION_TARGET
+from enbloc.model.objects import ConditionObject, Identity, OwnerReference, Texts
+
+#: Conditions that end a Job, and whether it is complete by them.
+_ENDS: Final = {"Complete": True, "Failed": False}
+
+
+class _Struct(msgspec.Struct, gc=False, rename="camel"):
+    """camelCase names, outside the garbage collector."""
+
+
+class _Metadata(Identity):
+    generation: int | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class _TemplateMetadata(_Struct):
+    labels: Texts | None = None
+    annotations: Texts | None = None
+
+
+class _Template(_Struct):
+    metadata: _TemplateMetadata | None = None
+
+
+class _PodCondition(_Struct):
+    type: str = ""
+    status: str | None = None
+
+
+class _FailureRule(_Struct):
+    action: str = ""
+    on_pod_conditions: tuple[_PodCondition, ...] | None = None
+
+
+class _FailurePolicy(_Struct):
+    rules: tuple[_FailureRule, ...] | None = None
+
+
+class _JobSpec(_Struct):
+    parallelism: int | None = None
+    completions: int | None = None
+    backoff_limit: int | None = None
+    suspend: bool | None = None
+    pod_failure_policy: _FailurePolicy | None = None
+    template: _Template | None = None
+
+
+class _JobStatus(_Struct):
+    succeeded: int | None = None
+    conditions: tuple[ConditionObject, ...] | None = None
+
+
+class JobObject(_Struct):
+    """A Job, as far as its members and its end show."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _JobSpec | None = None
+    status: _JobStatus | None = None
+
+
+class _SetSpec(_Struct):
+    replicas: int | None = None
+    pod_management_policy: str | None = None
+    template: _Template | None = None
+
+
+class SetObject(_Struct):
+    """A StatefulSet or a ReplicaSet, as far as its members show."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _SetSpec | None = None
+
+
+def job(found: JobObject) -> Creator:
+    """The creator that a Job is."""
+    spec, status = found.spec or _JobSpec(), found.status or _JobStatus()
+    completions = spec.completions
+    if completions is None and spec.parallelism is None:
+        completions = 1
+    limit = 6 if spec.backoff_limit is None else spec.backoff_limit
+    return replace(
+        _creator(JOB, found.metadata, spec.template),
+        pods=1 if spec.parallelism is None else spec.parallelism,
+        completions=completions,
+        succeeded=status.succeeded or 0,
+        ended=_ended(status),
+        suspended=bool(spec.suspend),
+        backoff_limit=None if _forgives(spec.pod_failure_policy) else limit,
+    )
+
+
+def stateful_set(found: SetObject) -> Creator:
+    """The creator that a StatefulSet is."""
+    spec = found.spec or _SetSpec()
+    return replace(
+        _set(STATEFUL_SET, found.metadata, spec),
+        ordered=spec.pod_management_policy != "Parallel",
+    )
+
+
+def replica_set(found: SetObject) -> Creator:
+    """The creator that a ReplicaSet is."""
+    return _set(REPLICA_SET, found.metadata, found.spec or _SetSpec())
+
+
+def _set(kind: str, metadata: _Metadata, spec: _SetSpec) -> Creator:
+    replicas = 1 if spec.replicas is None else spec.replicas
+    return replace(_creator(kind, metadata, spec.template), pods=replicas)
+
+
+def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Creator:
+    """What all kinds have in common."""
+    of = (template and template.metadata) or _TemplateMetadata()
+    member = membership(of.labels or {}, of.annotations or {})
+    above = next((o for o in metadata.owner_references or () if o.controller), OwnerReference())
+    return Creator(
+        kind=kind,
+        name=metadata.name,
+        uid=metadata.uid,
+        group=GroupKey(metadata.namespace or "", member.group) if member.group else None,
+        role=member.role,
+        above_kind=above.kind,
+        above_name=above.name,
+        generation=metadata.generation or 0,
+    )
+
+
+def _ended(status: _JobStatus) -> bool | None:
+    """Whether a Job is complete (True) or failed (False); None while it goes on."""
+    for condition in status.conditions or ():
+        if condition.type in _ENDS and condition.status == "True":
+            return _ENDS[condition.type]
+    return None
+
+
+def _forgives(policy: _FailurePolicy | None) -> bool:
+    """Whether pods that a scheduler deletes do not count against the backoffLimit.
+
+    The first rule that a pod matches decides.
+    """
+    for rule in (policy.rules if policy else None) or ():
+        for condition in rule.on_pod_conditions or ():
+            if condition.type == DISRUPTION_TARGET and condition.status in (None, "True"):
+                return rule.action == "Ignore"
+    return False

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Creators: what makes the members of a group, as far as it bounds them or ends with them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from enbloc.model.groups import GroupKey
+
+JOB: Final = "Job"
+STATEFUL_SET: Final = "StatefulSet"
+REPLICA_SET: Final = "ReplicaSet"
+
+#: What may stand above each kind without making pods, or other such creators, of its own.
+_UNDERSTOOD: Final = {
+    JOB: frozenset({"", "CronJob"}),
+    REPLICA_SET: frozenset({"", "Deployment"}),
+    STATEFUL_SET: frozenset({""}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Creator:
+    """A Job, a StatefulSet or a ReplicaSet.
+
+    Attributes:
+        group: the group that its pod template names; None = none.
+        role: the role that it names; "" = none.
+        above_kind: kind of its own controller; "" = it has none.
+        above_name: name of that.
+        pods: how many it has at a time: spec.parallelism or spec.replicas.
+        completions: of a Job, how many of its pods must succeed; None = no such number.
+        succeeded: of a Job, how many did.
+        ended: of a Job, True = complete, False = failed; None = it goes on.
+        suspended: of a Job, it has no pods until it is resumed.
+        ordered: of a StatefulSet, each pod waits for the one before to be Ready.
+        backoff_limit: of a Job, how many pods may fail, deleted ones among them; None = deletions
+            by a scheduler are not counted.
+        generation: metadata.generation.
+    """
+
+    kind: str
+    name: str
+    uid: str
+    group: GroupKey | None = None
+    role: str = ""
+    above_kind: str = ""
+    above_name: str = ""
+    pods: int = 1
+    completions: int | None = None
+    succeeded: int = 0
+    ended: bool | None = None
+    suspended: bool = False
+    ordered: bool = False
+    backoff_limit: int | None = None
+    generation: int = 0
+
+    @property
+    def understood(self) -> bool:
+        """Nothing unknown stands above it, which might add members by other means."""
+        return self.above_kind in _UNDERSTOOD[self.kind]
+
+    @property
+    def title(self) -> str:
+        """What a user knows it by: "Job train", "Deployment web", "Job a of JobSet train"."""
+        if self.kind == REPLICA_SET and self.above_kind == "Deployment":
+            return f"{self.above_kind} {self.above_name}"
+        above = f" of {self.above_kind} {self.above_name}" if self.above_kind else ""
+        return f"{self.kind} {self.name}{above}"
+
+    @property
+    def span(self) -> int:
+        """The most pods that it ever has at a time, as its spec says."""
+        return self.pods if self.completions is None else min(self.pods, self.completions)
+
+    def room(self, live: int, ready: int) -> int:
+        """How many live pods it can have by now, given how many are live and how many are Ready.
+
+        A suspended Job counts as what it can have once it is resumed.
+        """
+        if self.ended is not None:
+            return 0
+        if self.ordered:
+            return min(self.pods, max(live, ready + 1))
+        if self.kind != JOB:
+            return self.pods
+        if self.completions is not None:
+            return min(self.pods, max(0, self.completions - self.succeeded))
+        # A work queue: once one pod has succeeded, no other is created.
+        return min(self.pods, live) if self.succeeded else self.pods
+
+    def bound_by(self, room: int, lacking: int) -> str:
+        """The field that keeps it from having `lacking` more pods than `room`, and the fix."""
+        wanted = room + lacking
+        if self.ended is not None:
+            return f"it {'is complete' if self.ended else 'failed'}; run it again"
+        if self.ordered and self.pods > room:
+            return (
+                "spec.podManagementPolicy is OrderedReady, so each pod waits for the one before, "
+                "which waits for the gang; create it anew with Parallel"
+            )
+        if self.kind != JOB:
+            return f"spec.replicas is {self.pods}; raise it to {wanted}"
+        if self.pods <= room:
+            return f"spec.parallelism is {self.pods}; raise it to {wanted}"
+        if self.completions is None:
+            return "one of its pods succeeded, after which it creates no more; set spec.completions"
+        done = f", of which {self.succeeded} are done" if self.succeeded else ""
+        more = self.completions + lacking
+        return f"spec.completions is {self.completions}{done}; create it anew with {more}"

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the members that a group lacks can ever exist, and what a repair would cost a Job."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from enbloc.controller.creators import Creator
+from enbloc.controller.members import Member
+from enbloc.model.groups import Group, OnIncomplete
+
+Creators = Mapping[str, Creator]
+"""What makes the members of one group, by UID."""
+
+_MOST_NAMED = 3
+
+
+def floors(group: Group) -> Iterator[tuple[str, int]]:
+    """Every minimum of a group: its own with role "", then those of its roles."""
+    yield "", group.min_member
+    for role in group.roles:
+        yield role.name, role.min_member
+
+
+def of_role(counts: Counter[str], role: str) -> int:
+    """How many of them count for this role's minimum; "" = the group's own, for which all do."""
+    return counts[role] if role else counts.total()
+
+
+def cannot_exist(
+    group: Group, life: Collection[Member], succeeded: Counter[str], creators: Creators
+) -> str:
+    """Why the members that are missing cannot come to exist, with the fix; "" = they can.
+
+    Said only if everything that makes members is known: a pod without a controller, or a
+    controller of another kind, may bring others at any time. Source: gangs.md §5.2.
+    """
+    live = [member for member in life if member.live]
+    owners = {member.owner for member in life}
+    makers = [c for c in creators.values() if c.ended is None or c.uid in owners]
+    if not makers or not all(m.owner in creators for m in live):
+        return ""
+    if not all(creator.understood for creator in makers):
+        return ""
+    has, ready = Counter(m.owner for m in live), Counter(m.owner for m in live if m.ready)
+    room = {c.uid: c.room(has[c.uid], ready[c.uid]) for c in makers}
+    exist = Counter(m.role for m in live) + succeeded
+    for role, minimum in floors(group):
+        part = [c for c in makers if role in ("", c.role)]
+        done = max(of_role(succeeded, role), sum(c.succeeded for c in part))
+        most = done + sum(room[c.uid] for c in part)
+        if part and of_role(exist, role) < minimum and most < minimum:
+            why = _why(part, room, minimum - most)
+            count = f"{of_role(exist, role)} of {minimum} members exist"
+            where = f"role {role}: " if role else ""
+            field = f"the minMember of role {role}" if role else "spec.minMember"
+            lower = f", or lower {field} to {most}" if most else ""
+            return f"{where}{count} and only {most} can: {why}{lower}"
+    return ""
+
+
+def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> str:
+    """What bounds these creators; those that can have no pod at all come last."""
+    order = sorted(creators, key=lambda c: (room[c.uid] == 0, c.title))
+    texts = dict.fromkeys(f"{c.title}: {c.bound_by(room[c.uid], lacking)}" for c in order)
+    return ", or ".join(list(texts)[:_MOST_NAMED])
+
+
+def suspended(creators: Creators) -> str:
+    """Which Jobs have no pods because they are suspended, as a sentence; "" = none."""
+    names = sorted(c.title for c in creators.values() if c.suspended and c.ended is None)
+    if not names:
+        return ""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    verb = "is" if len(names) == 1 else "are"
+    return f"{', '.join(names[:_MOST_NAMED])}{more} {verb} suspended"
+
+
+def fragile(group: Group, creators: Creators) -> Iterator[tuple[Creator, str]]:
+    """Jobs that one repair of this gang could make fail, each with the sentence that warns of it.
+
+    Each pod that a repair deletes counts against a Job's backoffLimit, unless its podFailurePolicy
+    ignores DisruptionTarget. With `Keep` nothing is deleted. Source: gangs.md §4.5.
+    """
+    if group.min_member < 2 or group.on_incomplete is OnIncomplete.KEEP:
+        return
+    for creator in creators.values():
+        limit, size = creator.backoff_limit, min(creator.span, group.min_member)
+        if creator.ended is None and limit is not None and limit < size:
+            note = (
+                f"{creator.title}: spec.backoffLimit is {limit}, but a repair of this gang may "
+                f"delete {size} of its pods, and each counts against it; raise it to {size}, or "
+                "let spec.podFailurePolicy ignore pods with condition DisruptionTarget"
+            )
+            yield creator, note

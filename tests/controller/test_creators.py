@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs, StatefulSets and ReplicaSets, from what the API server sends."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.controller.creator_objects import (
+    JobObject,
+    SetObject,
+    job,
+    replica_set,
+    stateful_set,
+)
+from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.model.groups import GroupKey
+
+TRAIN = GroupKey("n", "train")
+METADATA = {"name": "x", "namespace": "n", "uid": "u", "resourceVersion": "7", "generation": 3}
+LABELS = {"enbloc.dev/pod-group": "train", "enbloc.dev/role": "worker"}
+TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": []}}
+
+
+def a_job(status: Any = None, **spec: Any) -> Creator:
+    body = {"metadata": METADATA, "spec": spec, "status": status}
+    return job(msgspec.convert(body, JobObject))
+
+
+def a_set(**spec: Any) -> SetObject:
+    return msgspec.convert({"metadata": METADATA, "spec": spec}, SetObject)
+
+
+def test_a_job_as_it_is_written() -> None:
+    found = a_job(
+        {"succeeded": 4, "conditions": [{"type": "Complete", "status": "True"}]},
+        parallelism=8,
+        completions=16,
+        backoffLimit=2,
+        suspend=True,
+        template=TEMPLATE,
+    )
+
+    assert found == Creator(
+        kind=JOB,
+        name="x",
+        uid="u",
+        group=TRAIN,
+        role="worker",
+        pods=8,
+        completions=16,
+        succeeded=4,
+        ended=True,
+        suspended=True,
+        backoff_limit=2,
+        generation=3,
+    )
+
+
+def test_what_a_job_leaves_out() -> None:
+    bare, queue = a_job(), a_job(parallelism=4)
+
+    assert (bare.pods, bare.completions, bare.backoff_limit, bare.group) == (1, 1, 6, None)
+    assert (queue.pods, queue.completions) == (4, None)
+    assert job(JobObject()).ended is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ended"),
+    [
+        pytest.param([], None, id="it goes on"),
+        pytest.param([("Failed", "False")], None, id="it has not failed"),
+        pytest.param([("FailureTarget", "True")], None, id="its last pods are about to go"),
+        pytest.param([("SuccessCriteriaMet", "True"), ("Complete", "True")], True, id="complete"),
+        pytest.param([("FailureTarget", "True"), ("Failed", "True")], False, id="failed"),
+    ],
+)
+def test_how_a_job_ended(conditions: list[tuple[str, str]], ended: bool | None) -> None:
+    given = [{"type": type_, "status": status} for type_, status in conditions]
+
+    assert a_job({"conditions": given}).ended is ended
+
+
+DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "counted"),
+    [
+        pytest.param([], True, id="4.5 without a rule each deletion counts"),
+        pytest.param(
+            [{"action": "Ignore", "onPodConditions": [DISRUPTED]}], False, id="4.5 it is ignored"
+        ),
+        pytest.param(
+            [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}],
+            False,
+            id="4.5 a condition without a status is one that is true",
+        ),
+        pytest.param(
+            [{"action": "Ignore", "onPodConditions": [DISRUPTED | {"status": "False"}]}],
+            True,
+            id="4.5 what is not disrupted is ignored",
+        ),
+        pytest.param(
+            [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}}],
+            True,
+            id="4.5 an exit code is ignored",
+        ),
+        pytest.param(
+            [
+                {"action": "FailJob", "onPodConditions": [DISRUPTED]},
+                {"action": "Ignore", "onPodConditions": [DISRUPTED]},
+            ],
+            True,
+            id="4.5 the first rule that matches decides",
+        ),
+    ],
+)
+def test_whether_deletions_count_against_the_backoff_limit(rules: Any, counted: bool) -> None:
+    found = a_job(backoffLimit=2, podFailurePolicy={"rules": rules})
+
+    assert found.backoff_limit == (2 if counted else None)
+
+
+def test_a_stateful_set_is_ordered_unless_it_says_parallel() -> None:
+    ordered = stateful_set(a_set(replicas=3, template=TEMPLATE))
+    parallel = stateful_set(a_set(replicas=3, podManagementPolicy="Parallel", template=TEMPLATE))
+
+    assert (ordered.kind, ordered.pods, ordered.group) == (STATEFUL_SET, 3, TRAIN)
+    assert ordered.ordered
+    assert not parallel.ordered
+
+
+def test_a_replica_set_is_known_by_its_deployment() -> None:
+    owner = {"kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    other = {"kind": "Backup", "name": "b", "uid": "b"}
+    body = {"metadata": METADATA | {"ownerReferences": [other, owner]}, "spec": {"replicas": 2}}
+    found = replica_set(msgspec.convert(body, SetObject))
+
+    assert (found.kind, found.pods, found.title) == (REPLICA_SET, 2, "Deployment web")
+    assert replica_set(a_set()).title == "ReplicaSet x"
+    assert replica_set(SetObject()).pods == 1
+
+
+def test_the_annotation_of_a_template_wins_as_on_a_pod() -> None:
+    annotated = {"metadata": {"labels": LABELS, "annotations": {"enbloc.dev/pod-group": "other"}}}
+
+    assert a_job(template=annotated).group == GroupKey("n", "other")

@@ -1,0 +1,311 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Members that cannot exist (gangs.md §5.2), and Jobs that a repair could make fail (§4.5)."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.controller.existence import cannot_exist, fragile
+from enbloc.controller.members import Member
+from enbloc.model.groups import Group, Memory, OnIncomplete, Role
+from enbloc.model.pods import PodUID
+from tests.controller.statuses import (
+    KEY,
+    NOW,
+    Watcher,
+    failed,
+    pending,
+    running,
+    says,
+    scheduled,
+)
+
+EIGHT = Group(KEY, uid="g", min_member=8, generation=1)
+TRAIN = Creator(JOB, "train", "j", group=KEY, pods=8, completions=8)
+WEB = Creator(
+    REPLICA_SET, "web-1", "r", group=KEY, pods=8, above_kind="Deployment", above_name="web"
+)
+DB = Creator(STATEFUL_SET, "db", "s", group=KEY, pods=8)
+
+
+def of(owner: Creator, member: Member, count: int, **changes: Any) -> list[Member]:
+    """So many pods of this owner."""
+    return [
+        replace(member, uid=PodUID(f"{owner.uid}{i}"), incarnation="x", owner=owner.uid, **changes)
+        for i in range(count)
+    ]
+
+
+def said(members: list[Member], *creators: Creator, group: Group = EIGHT, done: int = 0) -> str:
+    """Why the missing members cannot exist."""
+    return cannot_exist(group, members, Counter({"": done} if done else {}), by_uid(*creators))
+
+
+def by_uid(*creators: Creator) -> dict[str, Creator]:
+    return {creator.uid: creator for creator in creators}
+
+
+@pytest.mark.parametrize(
+    ("members", "creators", "expected"),
+    [
+        pytest.param(
+            of(TRAIN, pending, 4),
+            [replace(TRAIN, pods=4)],
+            "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4; raise it to 8, "
+            "or lower spec.minMember to 4",
+            id="5.2 a Job whose parallelism is below the minimum",
+        ),
+        pytest.param(
+            [],
+            [replace(TRAIN, pods=4)],
+            "0 of 8 members exist and only 4 can: Job train: spec.parallelism is 4; raise it to 8, "
+            "or lower spec.minMember to 4",
+            id="5.2 the same before it has created any pod",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 6),
+            [replace(TRAIN, completions=6)],
+            "6 of 8 members exist and only 6 can: Job train: spec.completions is 6; create it anew "
+            "with 8, or lower spec.minMember to 6",
+            id="5.2 a Job whose completions are below the minimum",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 2),
+            [replace(TRAIN, completions=7, succeeded=5)],
+            "7 of 8 members exist and only 7 can: Job train: spec.completions is 7, of which 5 are "
+            "done; create it anew with 8, or lower spec.minMember to 7",
+            id="5.2 a Job of which too few are left",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 2),
+            [replace(TRAIN, completions=None, succeeded=1)],
+            "3 of 8 members exist and only 3 can: Job train: one of its pods succeeded, after "
+            "which it creates no more; set spec.completions, or lower spec.minMember to 3",
+            id="5.2 a work queue that is done",
+        ),
+        pytest.param(
+            of(DB, pending, 1),
+            [replace(DB, ordered=True)],
+            "1 of 8 members exist and only 1 can: StatefulSet db: spec.podManagementPolicy is "
+            "OrderedReady, so each pod waits for the one before, which waits for the gang; create "
+            "it anew with Parallel, or lower spec.minMember to 1",
+            id="5.2 an ordered StatefulSet",
+        ),
+        pytest.param(
+            of(DB, pending, 3),
+            [replace(DB, pods=3)],
+            "3 of 8 members exist and only 3 can: StatefulSet db: spec.replicas is 3; raise it to "
+            "8, or lower spec.minMember to 3",
+            id="5.2 a StatefulSet with too few replicas",
+        ),
+        pytest.param(
+            of(WEB, pending, 3),
+            [replace(WEB, pods=3)],
+            "3 of 8 members exist and only 3 can: Deployment web: spec.replicas is 3; raise it to "
+            "8, or lower spec.minMember to 3",
+            id="5.2 a Deployment with too few replicas",
+        ),
+        pytest.param(
+            [],
+            [replace(WEB, pods=0)],
+            "0 of 8 members exist and only 0 can: Deployment web: spec.replicas is 0; raise it to "
+            "8",
+            id="5.2 a Deployment that is scaled to zero",
+        ),
+        pytest.param(
+            [*of(TRAIN, pending, 4), *of(WEB, pending, 2)],
+            [replace(TRAIN, pods=4), replace(WEB, pods=2)],
+            "6 of 8 members exist and only 6 can: Deployment web: spec.replicas is 2; raise it to "
+            "4, or Job train: spec.parallelism is 4; raise it to 6, or lower spec.minMember to 6",
+            id="5.2 two owners that together have too few",
+        ),
+        pytest.param(
+            [*of(TRAIN, failed, 2), *of(WEB, pending, 4)],
+            [replace(TRAIN, ended=False), replace(WEB, pods=4)],
+            "4 of 8 members exist and only 4 can: Deployment web: spec.replicas is 4; raise it to "
+            "8, or Job train: it failed; run it again, or lower spec.minMember to 4",
+            id="5.2 a Job that failed beside an owner that goes on",
+        ),
+        pytest.param(of(TRAIN, pending, 4), [TRAIN], "", id="5.2 the Job is about to create more"),
+        pytest.param(
+            of(TRAIN, pending, 4),
+            [replace(TRAIN, pods=4), replace(TRAIN, uid="k", name="more", pods=4)],
+            "",
+            id="5.2 two Jobs that together have enough",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 8),
+            [replace(TRAIN, pods=4)],
+            "",
+            id="5.2 surplus pods of a Job that was scaled down still exist",
+        ),
+        pytest.param(
+            of(DB, running, 7, ready=True),
+            [replace(DB, ordered=True)],
+            "",
+            id="5.2 an ordered StatefulSet whose earlier pods are Ready",
+        ),
+        pytest.param(of(TRAIN, pending, 4), [], "", id="5.2 an owner that is not known"),
+        pytest.param([replace(pending, uid=PodUID("p"))], [], "", id="5.2 bare pods"),
+        pytest.param(
+            [*of(TRAIN, pending, 4), replace(pending, uid=PodUID("p"))],
+            [replace(TRAIN, pods=4)],
+            "",
+            id="5.2 a Job and a bare pod, of which there may be more",
+        ),
+        pytest.param(
+            [*of(TRAIN, pending, 4), *of(replace(TRAIN, uid="other"), pending, 1)],
+            [replace(TRAIN, pods=4)],
+            "",
+            id="5.2 a Job and an owner of an unknown kind",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 4),
+            [replace(TRAIN, pods=4, above_kind="JobSet", above_name="js")],
+            "",
+            id="5.2 a Job of a JobSet, which may create others",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 4),
+            [
+                replace(TRAIN, pods=4),
+                replace(TRAIN, uid="k", above_kind="JobSet", above_name="js", pods=1),
+            ],
+            "",
+            id="5.2 one of two Jobs belongs to an owner of an unknown kind",
+        ),
+        pytest.param(
+            [],
+            [replace(TRAIN, ended=True)],
+            "",
+            id="5.2 a Job of an earlier life says nothing about this one",
+        ),
+    ],
+)
+def test_why_members_cannot_exist(
+    members: list[Member], creators: list[Creator], expected: str
+) -> None:
+    done = sum(creator.succeeded for creator in creators)
+
+    assert said(members, *creators, done=done) == expected
+
+
+def test_5_2_successes_that_the_scheduler_has_not_counted_yet_count_by_the_job() -> None:
+    job = replace(TRAIN, completions=16, succeeded=10)
+
+    assert said(of(TRAIN, pending, 2), job, done=1) == ""
+
+
+def test_5_2_a_roles_minimum_counts_the_owners_of_that_role() -> None:
+    group = replace(EIGHT, min_member=4, roles=(Role("launcher", 1), Role("worker", 3)))
+    launcher = replace(TRAIN, uid="l", name="launch", role="launcher", pods=1)
+    worker = replace(TRAIN, role="worker", pods=2)
+    members = [*of(launcher, pending, 1, role="launcher"), *of(worker, pending, 2, role="worker")]
+
+    assert said(members, launcher, replace(worker, pods=3), group=group) == ""
+    assert said(members, replace(launcher, pods=5), worker, group=group) == (
+        "role worker: 2 of 3 members exist and only 2 can: Job train: spec.parallelism is 2; raise "
+        "it to 3, or lower the minMember of role worker to 2"
+    )
+
+
+SMALL = replace(TRAIN, pods=4)
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        pytest.param({}, "MembersCannotExist", id="5.2 before the scheduler said anything"),
+        pytest.param(
+            scheduled("False", "WaitingForMembers"), "MembersCannotExist", id="5.2 while it waits"
+        ),
+        pytest.param(
+            scheduled("True", "Scheduled"), "Starting", id="5.2 not once the minimum is held"
+        ),
+        pytest.param(
+            scheduled("False", "InvalidSpec"),
+            "InvalidSpec",
+            id="5.2 not over a fault that is known",
+        ),
+    ],
+)
+def test_the_state_of_a_group_whose_members_cannot_exist(
+    status: dict[str, Any], state: str
+) -> None:
+    watcher = Watcher(EIGHT, status)
+    watcher.looks(of(SMALL, pending, 4), by_uid(SMALL))
+
+    assert watcher.ready()[0] == state
+
+
+def test_5_2_a_group_that_has_started_is_below_its_minimum_whatever_can_exist() -> None:
+    status = says(
+        ("Scheduled", "False", "BelowMinimum", "4 of 8 members are left"),
+        ("Satisfied", "False", "BelowMinimum", "4 of 8 members run"),
+    )
+    watcher = Watcher(replace(EIGHT, memory=Memory("x", NOW)), status)
+    watcher.looks(of(SMALL, running, 4), by_uid(SMALL))
+
+    assert watcher.ready() == ("BelowMinimum", "4 of 8 members run")
+
+
+def test_5_2_a_group_that_says_so_goes_on_when_the_field_is_mended() -> None:
+    watcher = Watcher(EIGHT, {})
+    watcher.looks(of(SMALL, pending, 4), by_uid(SMALL))
+    watcher.looks(of(SMALL, pending, 4), by_uid(TRAIN), NOW + 5)
+
+    assert watcher.ready() == ("WaitingForMembers", "4 of 8 members exist")
+
+
+def test_5_2_a_suspended_job_can_have_its_members_later() -> None:
+    watcher = Watcher(EIGHT, {})
+    watcher.looks([], by_uid(replace(TRAIN, suspended=True)))
+    assert watcher.ready() == (
+        "WaitingForMembers",
+        "0 of 8 members exist; Job train is suspended",
+    )
+
+    many = [
+        replace(TRAIN, uid=str(i), name=str(i), suspended=True, above_kind="JobSet", above_name="j")
+        for i in range(5)
+    ]
+    watcher.looks([], by_uid(*many))
+    assert watcher.ready()[1] == (
+        "0 of 8 members exist; Job 0 of JobSet j, Job 1 of JobSet j, Job 2 of JobSet j and 2 more "
+        "are suspended"
+    )
+
+
+SIX = replace(TRAIN, backoff_limit=6)
+
+
+@pytest.mark.parametrize(
+    ("group", "job", "warned"),
+    [
+        pytest.param(EIGHT, SIX, True, id="4.5 fewer failures are allowed than members deleted"),
+        pytest.param(EIGHT, replace(TRAIN, backoff_limit=8), False, id="4.5 as many are allowed"),
+        pytest.param(EIGHT, TRAIN, False, id="4.5 deletions are not counted"),
+        pytest.param(EIGHT, replace(SIX, pods=4), False, id="4.5 the Job has a part of the gang"),
+        pytest.param(EIGHT, replace(SIX, ended=True), False, id="4.5 the Job has ended"),
+        pytest.param(replace(EIGHT, min_member=1), SIX, False, id="4.5 no gang"),
+        pytest.param(
+            replace(EIGHT, on_incomplete=OnIncomplete.RESTART), SIX, True, id="4.5 Restart deletes"
+        ),
+        pytest.param(
+            replace(EIGHT, on_incomplete=OnIncomplete.KEEP), SIX, False, id="4.5 Keep never deletes"
+        ),
+    ],
+)
+def test_which_jobs_a_repair_could_make_fail(group: Group, job: Creator, warned: bool) -> None:
+    notes = [note for _, note in fragile(group, by_uid(job))]
+
+    warning = (
+        "Job train: spec.backoffLimit is 6, but a repair of this gang may delete 8 of its pods, "
+        "and each counts against it; raise it to 8, or let spec.podFailurePolicy ignore pods with "
+        "condition DisruptionTarget"
+    )
+    assert notes == [warning] * warned
