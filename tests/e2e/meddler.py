@@ -100,6 +100,8 @@ class Meddler:
         self.through = through
         #: Seconds by which the server's clock seems to be ahead of its own.
         self.ahead = 0.0
+        #: Seconds by which what a watch shows comes late.
+        self.lag = 0.0
         #: Every answered request, in the order of the answers; watches when they begin.
         self.asked: list[Asked] = []
         self._kubeconfig = kubeconfig
@@ -190,6 +192,7 @@ class Meddler:
             await stream.prepare(request)
             with contextlib.suppress(ConnectionError, aiohttp.ClientError):
                 async for piece in answer.content.iter_any():
+                    await asyncio.sleep(self.lag)
                     await stream.write(piece)
                 await stream.write_eof()
             return stream
