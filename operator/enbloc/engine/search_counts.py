@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from enbloc.engine.search_model import Need, Packing
+from enbloc.engine.search_model import Apart, Need, Packing
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,15 @@ class Shortage:
         have: at most so much can be had.
         resource: its name; "" = places.
         kinds: of whom the need is.
-        apart: the kinds need a node each.
+        apart: members need a domain each of this node label, "" = a node each; None = it is for
+            want of room.
     """
 
     need: int
     have: int
     resource: str
     kinds: tuple[int, ...]
-    apart: bool = False
+    apart: str | None = None
 
 
 def shortage(packing: Packing) -> Shortage | None:
@@ -47,34 +49,30 @@ def counting_decides(packing: Packing) -> bool:
 
 def _of_places(packing: Packing, need: Need) -> Shortage | None:
     kinds = list(need.kinds)
-    counts = packing.counts
-    each = [min(counts[kind], places_of(packing, kind)) for kind in kinds]
-    have = sum(each)
-    apart = False
-    for domains, pairs in packing.apart:
-        alike = [kind for kind in kinds if pairs[kind, kind]]
-        if alike and pairs[np.ix_(alike, alike)].all():
-            places = packing.places[alike]
-            inside = np.unique(domains[places.any(axis=0)])
-            most = int((inside != 0).sum() + places[:, domains == 0].sum())
-            others = sum(n for kind, n in zip(kinds, each, strict=True) if kind not in alike)
-            if most + others < have:
-                have, apart = most + others, True
+    each = np.minimum(packing.counts, packing.places.sum(axis=1))
+    have = int(each[kinds].sum())
+    apart: str | None = None
+    for rule in packing.apart:
+        most = _apart(packing, rule, kinds, each)
+        if most < have or (most == have < need.count):
+            have, apart = most, rule.key
     together = _together(packing, kinds)
     if together < have:
-        have, apart = together, False
+        have, apart = together, None
     return Shortage(need.count, have, "", need.kinds, apart) if have < need.count else None
 
 
-def places_of(packing: Packing, kind: int) -> int:
-    """How many members of a kind fit, were they alone."""
-    places = packing.places[kind]
-    have = int(places.sum())
-    for domains, pairs in packing.apart:
-        if pairs[kind, kind]:
-            inside = np.unique(domains[places > 0])
-            have = min(have, int((inside != 0).sum() + places[domains == 0].sum()))
-    return have
+def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArray[np.int64]) -> int:
+    """How many members fit if nobody but their own like, or whom all of them exclude, matters."""
+    alike = [kind for kind in kinds if rule.pairs[kind, kind]]
+    clique = bool(rule.pairs[np.ix_(alike, alike)].all())
+    most = int(each[[kind for kind in kinds if kind not in alike]].sum())
+    for group in [alike] if clique else [[kind] for kind in alike]:
+        places = packing.places[group]
+        inside = np.unique(rule.domains[places.any(axis=0)])
+        domains = int((inside != 0).sum() + places[:, rule.domains == 0].sum())
+        most += min(int(each[group].sum()), domains)
+    return most
 
 
 def _together(packing: Packing, kinds: Sequence[int]) -> int:

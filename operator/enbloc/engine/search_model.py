@@ -47,10 +47,12 @@ class Apart(NamedTuple):
     """Kinds of which no two may share a domain.
 
     Attributes:
+        key: the node label whose values are the domains; "" = each row is one.
         domains: int64[M], of each row, from 1 on; 0 = it belongs to none.
         pairs: bool[C, C], symmetric.
     """
 
+    key: str
     domains: npt.NDArray[np.int64]
     pairs: npt.NDArray[np.bool_]
 
@@ -83,7 +85,7 @@ class Packing:
     def alone(self) -> npt.NDArray[np.bool_]:
         """bool[C, M]: a row takes at most one of the kind."""
         alone = np.zeros(self.places.shape, np.bool_)
-        for domains, pairs in self.apart:
+        for _, domains, pairs in self.apart:
             alone |= pairs.diagonal()[:, None] & (domains != 0)
         return alone
 
@@ -134,14 +136,22 @@ def packing_ever(facts: GroupFacts, held: Sequence[Pod], tentative: Tentative) -
     def mask(pod: Pod) -> Mask:
         return tentative.ranking(pod).lasting()
 
-    def room(names: tuple[str, ...]) -> Amounts:
-        rooms = nodes.allocatables(names).copy()
-        for pod, row in _seated(held, nodes):
-            requests = dict(pod.spec.requests)
-            rooms[:, row] -= [requests.get(name, 0) for name in names]
-        return rooms
+    return _packing(
+        facts,
+        tentative,
+        mask,
+        lambda names: room_ever(names, held, nodes),
+        _seated(held, nodes),
+    )
 
-    return _packing(facts, tentative, mask, room, _seated(held, nodes))
+
+def room_ever(names: tuple[str, ...], held: Sequence[Pod], nodes: Nodes) -> Amounts:
+    """int64[R, N]: what the nodes have when nobody is there but these bound pods."""
+    rooms = nodes.allocatables(names).copy()
+    for pod, row in _seated(held, nodes):
+        requests = dict(pod.spec.requests)
+        rooms[:, row] -= [requests.get(name, 0) for name in names]
+    return rooms
 
 
 def _seated(held: Sequence[Pod], nodes: Nodes) -> list[tuple[Pod, int]]:
@@ -171,7 +181,7 @@ def _packing(
         places[index] = _places(requests[index], room, len(kinds[index].pods)) * eligible
     rows = np.flatnonzero(places.any(axis=0))
     aparts = tuple(
-        Apart(_dense(excludes.domains(key)[rows]), pairs)
+        _apart(key, excludes.domains(key)[rows], pairs)
         for key, pairs in excludes.among(pods).items()
     )
     packing = Packing(
@@ -240,11 +250,11 @@ def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
             yield plugin
 
 
-def _dense(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _apart(key: str, codes: npt.NDArray[np.int64], pairs: npt.NDArray[np.bool_]) -> Apart:
     """The same domains, numbered without gaps; 0 stays 0."""
     found, dense = np.unique(np.append(codes, 0), return_inverse=True)
-    del found
-    return dense[:-1].astype(np.int64, copy=False)
+    each_its_own = len(found) == len(codes) + 1
+    return Apart("" if each_its_own else key, dense[:-1].astype(np.int64, copy=False), pairs)
 
 
 class _Exclusions:

@@ -53,7 +53,7 @@ class States:
         self.loss = np.zeros((0, kinds, kinds))
         self.size = np.zeros(0)
         clashes = np.zeros((len(packing.rows), kinds, kinds), np.bool_)
-        for domains, pairs in packing.apart:
+        for _, domains, pairs in packing.apart:
             clashes |= (domains != 0)[:, None, None] & pairs
         self._clashes, rule = _numbered(clashes)
         self.first = self._numbers(room, packing.places.T > 0, rule)

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Infeasible: what no change of load could ever place on the present nodes, with the number."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from enbloc.engine import exact
+from enbloc.engine.search_classes import ClassSearch
+from enbloc.engine.search_counts import Shortage, counting_decides, shortage
+from enbloc.engine.search_model import Packing, packing_ever, room_ever
+from enbloc.engine.tentative import Tentative
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.nodes import Amounts, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.quantity import render
+from enbloc.model.resources import PODS
+
+_ALLOWED: Final = " that they may use"
+_MOST_KNOWN: Final = 4096
+
+
+def infeasible(facts: GroupFacts, held: Sequence[Pod], tentative: Tentative, steps: int) -> str:
+    """Why the deficit could not be met even if the group were alone on the present nodes.
+
+    Node objects alone count: what filters read in them, what they offer less what the group's
+    bound members take, and who of the group excludes whom. What depends on other pods is taken
+    to be as the group would wish.
+
+    Args:
+        facts: the group as it is.
+        held: its bound members, which stay where they are.
+        tentative: the nodes, and the plugins that are asked.
+        steps: how much a search may cost where adding up shows nothing.
+
+    Returns:
+        One sentence with the number that shows it; "" = nothing shows it. A pod without a group
+        has upstream's words for this.
+
+    Raises:
+        PluginError: a plugin raised or broke its contract.
+    """
+    if facts.solo or not facts.deficit or not facts.quorum:
+        return ""
+    packing = packing_ever(facts, held, tentative)
+    short = shortage(packing)
+    if short is not None:
+        return _sentence(short, packing, held, tentative.snapshot.nodes)
+    if counting_decides(packing) or not _refuted(packing, steps):
+        return ""
+    return (
+        f"its {packing.needs[0].count} missing members can be placed in no way on the "
+        f"{len(packing.rows)} nodes that they may use, even if nobody else were there"
+    )
+
+
+def _refuted(packing: Packing, steps: int) -> bool:
+    """Whether a search, or the solver, shows that there is no answer; half of the steps each."""
+    searching = ClassSearch(packing, steps // 2)
+    if next(searching.answers(), None) is not None:
+        return False
+    if searching.exhausted:
+        return True
+    return exact.available() and exact.solve(packing, steps // 2).refuted
+
+
+def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
+    """The shortage in words."""
+    if short.resource:
+        need, have = render(short.resource, short.need), render(short.resource, short.have)
+        return f"needs {need} {short.resource}; the nodes that it may use have places for {have}"
+    each = _each(short, packing, held, nodes)
+    if short.apart is not None and (short.apart or each == _ALLOWED):
+        what = f"values of node label {short.apart}" if short.apart else "nodes"
+        return (
+            f"needs {short.need} {what}{_ALLOWED}, for members that keep apart; "
+            f"there are {short.have}"
+        )
+    if packing.places[list(short.kinds)].max(initial=0) <= 1:
+        nodes_ = "node" if short.need == 1 else "nodes"
+        return f"needs {short.need} {nodes_}{each}; the cluster has {short.have}"
+    return f"needs {short.need} places{each}; the empty nodes have {short.have}"
+
+
+def _each(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
+    """What each place must have: the requests that matter, and that it is allowed."""
+    specs = {packing.kinds[kind].pods[0].spec.requests for kind in short.kinds}
+    requests = min(specs)
+    names = tuple(name for name, _ in requests)
+    amounts = np.array([amount for _, amount in requests], np.int64)
+    places = room_ever(names, held, nodes).clip(min=0) // amounts[:, None]
+    have = _fit(places, short.need)
+    if have >= short.need:
+        return _ALLOWED
+    if len(specs) > 1:
+        return ""
+    matter = [
+        name
+        for line, name in enumerate(names)
+        if _fit(np.delete(places, line, axis=0), short.need) > have
+    ]
+    said = [
+        f"{render(name, amount)} {name}"
+        for name, amount in requests
+        if name != PODS and name in (matter or names)
+    ]
+    allowed = _ALLOWED if have > short.have else ""
+    return f" with {' and '.join(said)} each{allowed}" if said else allowed
+
+
+def _fit(places: Amounts, most: int) -> int:
+    """How many members fit by these resources (int64[R, N]), at most so many on each node."""
+    return int(places.min(axis=0, initial=most).sum())
+
+
+class Refutations:
+    """What `infeasible` said of each group, kept while neither the group nor the nodes change."""
+
+    def __init__(self) -> None:
+        self._known: dict[GroupKey, tuple[object, str]] = {}
+
+    def of(
+        self,
+        epoch: object,
+        facts: GroupFacts,
+        held: Sequence[Pod],
+        tentative: Tentative,
+        steps: int,
+    ) -> str:
+        """As `infeasible`.
+
+        Args:
+            epoch: differs whenever what plugins see has changed other than by pods.
+            facts: the group as it is.
+            held: its bound members.
+            tentative: the nodes, and the plugins that are asked.
+            steps: how much a search may cost.
+        """
+        members = Counter((tentative.key(pod), pod.role) for pod in facts.pending)
+        seats = frozenset((pod.uid, pod.node) for pod in held)
+        deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
+        question = epoch, frozenset(members.items()), deficits, seats, steps
+        known = self._known.get(facts.key)
+        if known is not None and known[0] == question:
+            return known[1]
+        if len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        answer = infeasible(facts, held, tentative, steps)
+        self._known[facts.key] = question, answer
+        return answer
+
+    def forget(self, group: GroupKey) -> None:
+        """The group is gone."""
+        self._known.pop(group, None)

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Infeasible for good: the number that shows it, and that it is never said in error."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from enbloc.engine.infeasible import Refutations, infeasible
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.node import Node
+from enbloc.model.pods import Pod
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm
+from enbloc.model.taints import Effect, Taint
+from tests.engine.searching import (
+    HOST,
+    ZONE,
+    Kind,
+    cluster,
+    gangs,
+    group,
+    machine,
+    machine_lists,
+    member,
+    members,
+    named,
+    possible,
+    trying,
+)
+
+PLENTY = 400_000
+
+
+def why(facts: GroupFacts, machines: Sequence[Node], *held: Pod, steps: int = PLENTY) -> str:
+    return infeasible(facts, held, trying(cluster(*machines)), steps)
+
+
+def test_too_few_nodes_of_a_shape_are_counted() -> None:
+    machines = [*(machine(f"n{i}", 64, gpu=8) for i in range(8)), machine("cpu", 64)]
+    facts = group(members(*[Kind(gpu=8)] * 9))
+    assert why(facts, machines) == "needs 9 nodes with 8 nvidia.com/gpu each; the cluster has 8"
+
+
+def test_too_few_places_on_empty_nodes_are_counted() -> None:
+    machines = machine("n0", 8), machine("n1", 7)
+    facts = group(members(*[Kind(cpu=3)] * 5))
+    assert why(facts, machines) == "needs 5 places with 3 cpu each; the empty nodes have 4"
+
+
+def test_nodes_that_the_members_may_not_use_do_not_count() -> None:
+    tainted = replace(machine("n0", 8), taints=(Taint("gone", "", Effect.NO_SCHEDULE),))
+    facts = group(members(Kind(cpu=5), Kind(cpu=5)))
+    assert why(facts, [tainted, machine("n1", 8)]) == (
+        "needs 2 nodes that they may use; the cluster has 1"
+    )
+
+
+def test_members_that_keep_apart_are_told_how_many_domains_there_are() -> None:
+    by_host = Kind(apart=frozenset({(HOST, "a")}))
+    by_zone = Kind(apart=frozenset({(ZONE, "a")}))
+    machines = machine("n0", 9, zone="z"), machine("n1", 9, zone="y"), machine("n2", 9, zone="y")
+    assert why(group(members(*[by_host] * 4)), machines) == (
+        "needs 4 nodes that they may use, for members that keep apart; there are 3"
+    )
+    assert why(group(members(*[by_zone] * 3)), machines) == (
+        "needs 3 values of node label zone that they may use, for members that keep apart; "
+        "there are 2"
+    )
+
+
+def test_a_resource_that_all_nodes_together_lack_is_summed() -> None:
+    facts = group(members(Kind(cpu=4), Kind(cpu=3), Kind(cpu=2), Kind(cpu=1)))
+    machines = machine("n0", 4), machine("n1", 5)
+    assert why(facts, machines) == "needs 10 cpu; the nodes that it may use have places for 9"
+
+
+def test_what_only_a_search_can_refute_is_said_with_members_and_nodes() -> None:
+    facts = group(members(Kind(cpu=4), Kind(cpu=4), Kind(cpu=3), Kind(cpu=1)))
+    machines = machine("n0", 6), machine("n1", 6)
+    assert why(facts, machines) == (
+        "its 4 missing members can be placed in no way on the 2 nodes that they may use, even if "
+        "nobody else were there"
+    )
+    assert why(facts, machines, steps=0) == ""
+
+
+def test_bound_members_stay_where_they_are() -> None:
+    apart = Kind(cpu=2, apart=frozenset({(HOST, "a")}))
+    machines = machine("n0", 4), machine("n1", 4)
+    facts = group(members(apart), held=1)
+    held = member(7, apart, node="n0")
+    assert why(facts, machines, held) == ""
+    assert why(facts, [machines[0]], held) != ""
+    full = group(members(Kind(cpu=3)), held=1)
+    assert why(full, [machines[0]], held) == "needs 1 node with 3 cpu each; the cluster has 0"
+
+
+def test_load_and_what_depends_on_other_pods_is_no_proof() -> None:
+    others = [(member(20 + i, Kind("other", cpu=4)), "n0") for i in range(2)]
+    (pod,) = members(Kind(cpu=3))
+    near = PodAffinity(required=(PodAffinityTerm(HOST, named("nobody")),))
+    pod = replace(pod, spec=replace(pod.spec, pod_affinity=near))
+    tentative = trying(cluster(machine("n0", 8), seated=others))
+    assert infeasible(group((pod,)), (), tentative, PLENTY) == ""
+
+
+def test_pods_without_a_group_keep_upstreams_words_and_a_missing_quorum_is_no_proof() -> None:
+    facts = group(members(Kind(cpu=9)))
+    assert why(facts, [machine("n0", 1)]) != ""
+    assert why(replace(facts, solo=True), [machine("n0", 1)]) == ""
+    assert why(group(members(Kind(cpu=9)), minimum=2), [machine("n0", 1)]) == ""
+
+
+def test_an_answer_is_kept_while_neither_group_nor_nodes_change() -> None:
+    refutations = Refutations()
+    facts = group(members(Kind(cpu=9)))
+    small, large = trying(cluster(machine("n0", 1))), trying(cluster(machine("n0", 16)))
+    said = refutations.of("then", facts, (), small, PLENTY)
+    assert said
+    assert refutations.of("then", facts, (), large, PLENTY) == said
+    assert refutations.of("now", facts, (), large, PLENTY) == ""
+    assert refutations.of("now", facts, (), small, PLENTY) == ""
+    refutations.forget(facts.key)
+    assert refutations.of("now", facts, (), small, PLENTY) == said
+    assert refutations.of("now", group(members(Kind(cpu=1))), (), small, PLENTY) == ""
+
+
+@given(gang=gangs(), machines=machine_lists, data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_it_is_said_if_and_only_if_the_empty_nodes_have_no_placement(
+    gang: tuple[list[Kind], GroupFacts], machines: tuple[Node, ...], data: st.DataObject
+) -> None:
+    kinds, facts = gang
+    steps = data.draw(st.sampled_from((0, 500, PLENTY)))
+    said = why(facts, machines, steps=steps)
+    if possible(facts, kinds, machines):
+        assert said == ""
+    elif steps == PLENTY and len(set(kinds)) > 1:
+        assert said
