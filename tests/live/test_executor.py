@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
 import logging
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.effects import Ask, Bind, CancelPlan, Decided, Emit, EventType, PreBind
-from enbloc.engine.events import Answer, Bound, Event, PreBound, SlotsFree
+from enbloc.engine.effects import Ask, Bind, CancelPlan, Decided, Emit, EventType, Evict, PreBind
+from enbloc.engine.events import Answer, Bound, Event, EvictRefused, PreBound, SlotsFree
 from enbloc.framework.act import Api, Target
 from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
@@ -20,7 +21,7 @@ from enbloc.live.inbox import Inbox
 from enbloc.live.notes import Notes
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import EventReason
+from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Troubles
 from tests.kube.memory import MemoryClient, Store
@@ -200,6 +201,29 @@ async def test_a_question_to_an_extender_is_answered(world: World) -> None:
             SlotsFree(SLOTS),
             Answer("q", problem="pod ns/a is gone"),
         ]
+
+
+async def test_an_eviction_is_answered(world: World) -> None:
+    effect = Evict(
+        PodKey("ns", "a"), PodUID("uid-a"), GroupKey("ns", "g"), Reason.BELOW_MINIMUM, "3 of 8"
+    )
+    world.executor.start([effect], 0.0)
+    told = await world.events()
+    refused = told[-1]
+    assert isinstance(refused, EvictRefused)
+    assert (refused.uid, refused.retry_at) == ("uid-a", math.inf)
+
+
+async def test_an_eviction_under_way_is_given_up_when_it_stops(world: World) -> None:
+    world.client.latency = math.inf
+    effect = Evict(
+        PodKey("ns", "a"), PodUID("uid-a"), GroupKey("ns", "g"), Reason.BELOW_MINIMUM, "3 of 8"
+    )
+    world.executor.start([effect], 0.0)
+    await world.events()
+    await world.executor.finish(5.0)
+    assert await world.events() == []
+    assert [verb for verb, _, _ in world.client.sent] == ["get"]
 
 
 async def test_a_bind_that_breaks_by_a_bug_of_ours_is_raised_to_end_the_process() -> None:

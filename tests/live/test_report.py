@@ -60,7 +60,7 @@ def test_gangs_bound_in_part_and_those_that_never_fit_are_counted() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "outcome"),
-    [(EventReason.GANG_REPAIRED, "repaired"), (EventReason.GANG_TIMED_OUT, "given back")],
+    [(EventReason.GANG_REPAIRED, "repaired"), (EventReason.GANG_TIMED_OUT, "returned")],
 )
 def test_the_end_of_a_gang_bound_in_part_is_counted(reason: EventReason, outcome: str) -> None:
     def ended() -> float:

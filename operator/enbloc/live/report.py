@@ -26,7 +26,7 @@ _SAID: Final = {
 #: How the metric says that a gang bound in part came to an end.
 _ENDS: Final = {
     EventReason.GANG_REPAIRED: "repaired",
-    EventReason.GANG_TIMED_OUT: "given back",
+    EventReason.GANG_TIMED_OUT: "returned",
 }
 
 

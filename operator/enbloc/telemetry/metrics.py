@@ -53,7 +53,7 @@ PARTIAL_BINDS: Final = Gauge(
 )
 PARTIAL_BINDS_ENDED: Final = Counter(
     "enbloc_partial_binds_ended_total",
-    "Groups bound in part that came to an end, by outcome (repaired, given back). [ALPHA]",
+    "Groups bound in part that came to an end, by outcome (repaired, returned). [ALPHA]",
     ["outcome"],
 )
 BELOW_MINIMUM_SECONDS: Final = Counter(
