@@ -143,6 +143,24 @@ def test_a_replica_set_is_known_by_its_deployment() -> None:
     assert replica_set(SetObject()).pods == 1
 
 
+@pytest.mark.parametrize(
+    ("replicas", "desired", "pods"),
+    [
+        pytest.param(2, "8", 8, id="a rollout is under way"),
+        pytest.param(8, "6", 8, id="the Deployment is being scaled down"),
+        pytest.param(0, "8", 0, id="a former ReplicaSet"),
+        pytest.param(2, "many", 2, id="a note that makes no sense"),
+    ],
+)
+def test_a_replica_set_will_have_what_its_deployment_wants(
+    replicas: int, desired: str, pods: int
+) -> None:
+    note = {"annotations": {"deployment.kubernetes.io/desired-replicas": desired}}
+    body = {"metadata": METADATA | note, "spec": {"replicas": replicas}}
+
+    assert replica_set(msgspec.convert(body, SetObject)).pods == pods
+
+
 def test_the_annotation_of_a_template_wins_as_on_a_pod() -> None:
     annotated = {"metadata": {"labels": LABELS, "annotations": {"enbloc.dev/pod-group": "other"}}}
 

@@ -111,10 +111,10 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         ),
         pytest.param(
             [],
-            [replace(WEB, pods=0)],
-            "0 of 8 members exist and only 0 can: Deployment web: spec.replicas is 0; raise it to "
+            [replace(DB, pods=0)],
+            "0 of 8 members exist and only 0 can: StatefulSet db: spec.replicas is 0; raise it to "
             "8",
-            id="5.2 a Deployment that is scaled to zero",
+            id="5.2 a StatefulSet that is scaled to zero",
         ),
         pytest.param(
             [*of(TRAIN, pending, 4), *of(WEB, pending, 2)],
@@ -148,6 +148,19 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
             [replace(DB, ordered=True)],
             "",
             id="5.2 an ordered StatefulSet whose earlier pods are Ready",
+        ),
+        pytest.param(
+            of(WEB, pending, 3),
+            [replace(WEB, pods=3), replace(WEB, uid="q", name="web-0", pods=0)],
+            "3 of 8 members exist and only 3 can: Deployment web: spec.replicas is 3; raise it to "
+            "8, or lower spec.minMember to 3",
+            id="5.2 a Deployment with a former ReplicaSet",
+        ),
+        pytest.param(
+            [],
+            [replace(WEB, pods=0)],
+            "",
+            id="5.2 a Deployment whose next ReplicaSet has yet to be scaled up",
         ),
         pytest.param(of(TRAIN, pending, 4), [], "", id="5.2 an owner that is not known"),
         pytest.param([replace(pending, uid=PodUID("p"))], [], "", id="5.2 bare pods"),

@@ -99,6 +99,8 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
                 Reason.WAITING_ON_PERMIT,
                 Reason.SCHEDULER_ERROR,
                 Reason.INVALID_SPEC,
+                Reason.TIMED_OUT,
+                Reason.PROMISE_EXPIRED,
             )
         ),
         pytest.param(
@@ -145,6 +147,40 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             ),
             ("False", Reason.BELOW_MINIMUM, "1 of 2 members hold"),
             id="a started group that lost a member is below its minimum",
+        ),
+        pytest.param(
+            STARTED,
+            pods(running, pending),
+            says(
+                ("Scheduled", "False", "TimedOut", "2 members give back their room"),
+                ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
+            ),
+            ("False", Reason.TIMED_OUT, "2 members give back their room"),
+            id="7 a started group that is evicted says so rather than what it lacks",
+        ),
+        pytest.param(
+            STARTED,
+            pods(running, running),
+            says(
+                ("Scheduled", "False", "BelowMinimum", "1 of 2 members are left"),
+                ("Satisfied", "True", "Satisfied", "2 of 2 members hold"),
+            ),
+            ("False", Reason.BELOW_MINIMUM, "1 of 2 members are left"),
+            id="7 a group that the scheduler is to complete says so",
+        ),
+        pytest.param(
+            PAIR,
+            pods(bound, running),
+            scheduled("True", "PromiseExpired"),
+            ("False", Reason.STARTING, "1 of 2 members run"),
+            id="7 a group whose promise expired is starting like any other",
+        ),
+        pytest.param(
+            PAIR,
+            pods(running, running),
+            scheduled("True", "PromiseExpired"),
+            ("True", Reason.RUNNING, "2 of 2 members run"),
+            id="7 a group whose promise expired runs like any other",
         ),
         pytest.param(
             PAIR,

@@ -15,6 +15,8 @@ from enbloc.model.objects import ConditionObject, Identity, OwnerReference, Text
 
 #: Conditions that end a Job, and whether it is complete by them.
 _ENDS: Final = {"Complete": True, "Failed": False}
+#: What the Deployment above a ReplicaSet wants in all, as it notes there.
+_DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
@@ -23,6 +25,7 @@ class _Struct(msgspec.Struct, gc=False, rename="camel"):
 
 class _Metadata(Identity):
     generation: int | None = None
+    annotations: Texts | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
@@ -112,8 +115,12 @@ def stateful_set(found: SetObject) -> Creator:
 
 
 def replica_set(found: SetObject) -> Creator:
-    """The creator that a ReplicaSet is."""
-    return _set(REPLICA_SET, found.metadata, found.spec or _SetSpec())
+    """The creator that a ReplicaSet is; during a rollout, what it will be."""
+    creator = _set(REPLICA_SET, found.metadata, found.spec or _SetSpec())
+    desired = (found.metadata.annotations or {}).get(_DESIRED, "")
+    if not creator.pods or not desired.isdecimal():
+        return creator
+    return replace(creator, pods=max(creator.pods, int(desired)))
 
 
 def _set(kind: str, metadata: _Metadata, spec: _SetSpec) -> Creator:

@@ -61,6 +61,11 @@ class Creator:
         return self.above_kind in _UNDERSTOOD[self.kind]
 
     @property
+    def idle(self) -> bool:
+        """It is a former ReplicaSet of a Deployment, or one that has yet to be scaled up."""
+        return self.kind == REPLICA_SET and not self.pods
+
+    @property
     def title(self) -> str:
         """What a user knows it by: "Job train", "Deployment web", "Job a of JobSet train"."""
         if self.kind == REPLICA_SET and self.above_kind == "Deployment":

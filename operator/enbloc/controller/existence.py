@@ -37,10 +37,10 @@ def cannot_exist(
     """
     live = [member for member in life if member.live]
     owners = {member.owner for member in life}
-    makers = [c for c in creators.values() if c.ended is None or c.uid in owners]
-    if not makers or not all(m.owner in creators for m in live):
-        return ""
-    if not all(creator.understood for creator in makers):
+    present = [c for c in creators.values() if c.ended is None or c.uid in owners]
+    known = all(c.understood for c in present) and all(m.owner in creators for m in live)
+    makers = [c for c in present if not c.idle or c.uid in owners]
+    if not known or not makers:
         return ""
     has, ready = Counter(m.owner for m in live), Counter(m.owner for m in live if m.ready)
     room = {c.uid: c.room(has[c.uid], ready[c.uid]) for c in makers}

@@ -143,7 +143,9 @@ def how_it_ended(view: View) -> Verdict | None:
     """How the present life ended, or None while it has not (gangs.md §7.2).
 
     The Jobs that own members decide; for members without a controller, that all of them finished.
-    Other owners are never done: they create pods for as long as they exist.
+    Other owners are never done: they create pods for as long as they exist. What stands above a
+    Job, as a JobSet does, is not asked, since that takes a permission per kind: its Jobs' end is
+    the end of this life, and one that it starts anew is another.
     """
     if any(member.live for member in view.life):
         return None
