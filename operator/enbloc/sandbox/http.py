@@ -220,8 +220,10 @@ async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamRespons
     answer.enable_chunked_encoding()
     await answer.prepare(request)
     # The watcher is removed in the generator's finally: close it when the client goes away.
-    async with contextlib.aclosing(stream.lines()) as lines:
-        async for chunk in lines:
-            await answer.write(chunk)
-    await answer.write_eof()
+    # It may do so in the middle of a line, which is no fault of anybody.
+    with contextlib.suppress(ConnectionResetError):
+        async with contextlib.aclosing(stream.lines()) as lines:
+            async for chunk in lines:
+                await answer.write(chunk)
+        await answer.write_eof()
     return answer
