@@ -176,3 +176,32 @@ async def test_a_deleted_job_takes_its_pods_with_it(yard: Yard) -> None:
     await yard.gone(PODS, name)
     await yard.client.create(JOBS, job("k", completions=1), "default")
     await until_job(yard, "k", active=1)
+
+
+async def test_an_evicted_pod_of_a_job_that_ignores_disruptions_is_replaced_for_nothing(
+    yard: Yard,
+) -> None:
+    yard.controllers(IMPATIENT)
+    await yard.kubelet(NODE)
+    policy = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+    body = job("j", completions=1, parallelism=1, backoffLimit=0, podFailurePolicy=policy)
+    await yard.client.create(JOBS, body, "default")
+    await until_job(yard, "j", active=1)
+    await bind_all(yard)
+    await until_job(yard, "j", ready=1)
+    [first] = await yard.pods()
+    name = first["metadata"]["name"]
+    await yard.client.create(
+        PODS,
+        {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}},
+        "default",
+        name=name,
+        subresource="eviction",
+    )
+    await yard.gone(PODS, name)
+
+    found = await until_job(yard, "j", active=1, ready=0)
+    assert not found["status"].get("failed")
+    assert condition(found, "FailureTarget") is None
+    [second] = await yard.pods()
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
