@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.config import default_profiles
-from enbloc.engine import Engine, Settings
+from enbloc.engine import Place
 from enbloc.engine.effects import Decided, Emit, EventType
 from enbloc.live.report import DecisionLog, GroupCounts, count_end
 from enbloc.model.groups import GroupKey
@@ -21,9 +20,11 @@ DECIDED = Decided(GROUP, "enbloc", 1, "scheduled", 8, "", "plan-1")
 class Groups:
     """So many groups in each plight."""
 
-    below: int
+    below: int = 0
     part: int = 0
-    never: int = 0
+
+    def queue_counts(self) -> dict[Place, int]:
+        return {Place.ACTIVE: self.below + self.part}
 
     def below_minimum(self) -> int:
         return self.below
@@ -31,31 +32,46 @@ class Groups:
     def in_part(self) -> int:
         return self.part
 
-    def infeasible(self) -> int:
-        return self.never
-
 
 def value(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 def test_the_time_below_the_minimum_is_summed_over_groups() -> None:
-    counts = GroupCounts(Engine(default_profiles(), Settings(identity="t")), lambda: True)
+    groups = Groups()
+    counts = GroupCounts(groups, lambda: 0, lambda: True)
     before = value("enbloc_below_minimum_seconds_total")
-    for now, below in ((100.0, 5), (101.0, 0), (103.0, 2), (104.5, 3)):
-        counts.tally(Groups(below), now)
+    for now, groups.below in ((100.0, 5), (101.0, 0), (103.0, 2), (104.5, 3)):
+        counts.count(now)
     passed = value("enbloc_below_minimum_seconds_total") - before
     assert passed == 0 * 1.0 + 2 * 2.0 + 3 * 1.5
 
 
 def test_gangs_bound_in_part_and_those_that_never_fit_are_counted() -> None:
-    counts = GroupCounts(Engine(default_profiles(), Settings(identity="t")), lambda: True)
-    counts.tally(Groups(0, part=3, never=2), 100.0)
+    groups, infeasible = Groups(part=3), [2]
+    counts = GroupCounts(groups, lambda: infeasible[0], lambda: True)
+    counts.count(100.0)
     assert value("enbloc_partial_binds") == 3
     assert value("enbloc_infeasible_podgroups") == 2
-    counts.tally(Groups(0), 101.0)
+    groups.part = infeasible[0] = 0
+    counts.count(101.0)
     assert value("enbloc_partial_binds") == 0
     assert value("enbloc_infeasible_podgroups") == 0
+
+
+def test_who_does_not_lead_counts_its_queue_and_nothing_twice() -> None:
+    leads = [False]
+    groups = Groups(below=1, part=3)
+    counts = GroupCounts(groups, lambda: 0, lambda: leads[0])
+    before = value("enbloc_below_minimum_seconds_total")
+    counts.count(100.0)
+    assert value("enbloc_podgroups", status="active") == 4
+    assert value("enbloc_partial_binds") == 0
+    leads[0] = True
+    counts.count(200.0)  # from now on
+    counts.count(201.0)
+    assert value("enbloc_below_minimum_seconds_total") - before == 1.0
+    assert value("enbloc_partial_binds") == 3
 
 
 @pytest.mark.parametrize(

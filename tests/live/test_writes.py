@@ -248,6 +248,18 @@ async def test_a_group_made_anew_starts_from_nothing(troubles: Troubles) -> None
     assert len(client.sent) == 2
 
 
+async def test_groups_that_say_they_are_infeasible_are_counted(troubles: Troubles) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, troubles)
+    infeasible = ConditionValue(Condition.SCHEDULED, False, Reason.INFEASIBLE, "needs 9 nodes")
+    for conditions, count in (((infeasible,), 1), (EFFECT.conditions, 0), ((infeasible,), 1)):
+        statuses.writer.put(GROUP, replace(EFFECT, conditions=conditions))
+        await statuses.writer.settled()
+        assert statuses.infeasible() == count
+    statuses.gone(GROUP)
+    assert statuses.infeasible() == 0
+
+
 UNBOUND = Pod(POD, CONDITION.uid, PodSpec(), resource_version=1)
 
 

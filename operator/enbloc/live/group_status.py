@@ -38,6 +38,10 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
     last_attempt_time: str | None = None
     next_attempt_time: str | None = None
 
+    def reason(self, kind: Condition) -> str:
+        """The reason of one condition; "" if it is absent."""
+        return next((c.reason for c in self.conditions or () if c.type == kind), "")
+
     def own(self) -> "Shown":
         """Without what others write, in a fixed order, so that two can be compared."""
         roles = [role for role in self.roles or () if role.succeeded is not None]

@@ -5,10 +5,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from typing import Final, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 
-from enbloc.engine import Engine
+from enbloc.engine import Place
 from enbloc.engine.effects import Decided, Emit
 from enbloc.model.names import EventReason
 from enbloc.telemetry import metrics
@@ -30,20 +30,19 @@ _ENDS: Final = {
 }
 
 
-@runtime_checkable
-class Tallied(Protocol):
+class Counted(Protocol):
     """What an engine tells of the groups that it knows."""
 
+    def queue_counts(self) -> Mapping[Place, int]:
+        """How many groups are in each place of the queue."""
+        ...
+
     def below_minimum(self) -> int:
-        """How many groups that have started have fewer members running than their minimum."""
+        """How many groups have started and do not run whole now."""
         ...
 
     def in_part(self) -> int:
-        """How many groups hold members on nodes, and need more of them for their minimum."""
-        ...
-
-    def infeasible(self) -> int:
-        """How many groups no empty cluster of the present nodes could hold."""
+        """How many gangs are bound below their minimum now, and not by a burst under way."""
         ...
 
 
@@ -52,35 +51,39 @@ class GroupCounts:
 
     Args:
         engine: asked; never while it decides, for both are of one loop.
-        leads: whether this process decides; who does not counts nobody else's groups.
+        infeasible: how many PodGroups say that no change of load could ever place them.
+        leads: whether this process decides; the groups of another are not counted twice.
     """
 
-    def __init__(self, engine: Engine, leads: Callable[[], bool]) -> None:
+    def __init__(
+        self, engine: Counted, infeasible: Callable[[], int], leads: Callable[[], bool]
+    ) -> None:
         self._engine = engine
+        self._infeasible = infeasible
         self._leads = leads
         self._counted: float | None = None
 
     async def run(self) -> None:
         """Count once a second, until cancelled."""
         while True:
-            for place, count in self._engine.queue_counts().items():
-                metrics.POD_GROUPS.labels(place.value).set(count)
-            if self._leads() and isinstance(self._engine, Tallied):
-                self.tally(self._engine, time.monotonic())
+            self.count(time.monotonic())
             await asyncio.sleep(1)
 
-    def tally(self, engine: Tallied, now: float) -> None:
+    def count(self, now: float) -> None:
         """Count the groups in each plight, and the time that they were below their minimum.
 
         Args:
-            engine: that knows them.
             now: seconds of a monotonic clock.
         """
+        for place, count in self._engine.queue_counts().items():
+            metrics.POD_GROUPS.labels(place.value).set(count)
+        if not self._leads():
+            return
         since = now - self._counted if self._counted is not None else 0.0
         self._counted = now
-        metrics.BELOW_MINIMUM_SECONDS.inc(engine.below_minimum() * since)
-        metrics.PARTIAL_BINDS.set(engine.in_part())
-        metrics.INFEASIBLE_POD_GROUPS.set(engine.infeasible())
+        metrics.BELOW_MINIMUM_SECONDS.inc(self._engine.below_minimum() * since)
+        metrics.PARTIAL_BINDS.set(self._engine.in_part())
+        metrics.INFEASIBLE_POD_GROUPS.set(self._infeasible())
 
 
 def count_end(effect: Emit) -> None:

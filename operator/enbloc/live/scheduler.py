@@ -115,6 +115,7 @@ class Scheduler:
             self._extenders,
             clock.now,
         )
+        self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step)
         self._malformed = MalformedObjects(self._notes.malformed)
         feeds = Feeds(client, self._inbox, self._malformed, profiles, self._troubles, timing)
         self._feeds: tuple[Feed[Any], ...] = (
@@ -138,8 +139,7 @@ class Scheduler:
     async def _run(self) -> int:
         async with self._notes, self._extenders:
             working = [asyncio.create_task(feed.run()) for feed in self._feeds]
-            counts = GroupCounts(self._engine, self._may_step)
-            for each in (self._beat, self._loop, self._executor, counts):
+            for each in (self._beat, self._loop, self._executor, self._counts):
                 working.append(asyncio.create_task(each.run()))
             leading = asyncio.create_task(self._lead())
             stopping = asyncio.create_task(self._stop.wait())

@@ -17,7 +17,7 @@ from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.live.latest import LatestWriter
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import GANG_RUNNING, SCHEDULER_MANAGER, Reason
+from enbloc.model.names import GANG_RUNNING, SCHEDULER_MANAGER, Condition, Reason
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.text import clipped
 from enbloc.model.times import time_text
@@ -46,6 +46,7 @@ class GroupStatuses:
         self._client = client
         self._now = now
         self._standing: dict[GroupKey, Standing] = {}
+        self._infeasible: set[GroupKey] = set()
         self.writer: Final = LatestWriter[GroupKey, SetGroupStatus](
             "the status of PodGroups", self._write, troubles
         )
@@ -57,11 +58,21 @@ class GroupStatuses:
         version = int(metadata.resource_version or 0)
         known = self._standing.get(key)
         if known is None or known.uid != metadata.uid or known.version < version:
-            self._standing[key] = Standing(metadata.uid, version, group.status or NOTHING)
+            shown = group.status or NOTHING
+            self._standing[key] = Standing(metadata.uid, version, shown)
+            if shown.reason(Condition.SCHEDULED) == Reason.INFEASIBLE:
+                self._infeasible.add(key)
+            else:
+                self._infeasible.discard(key)
 
     def gone(self, key: GroupKey) -> None:
         """A PodGroup was deleted."""
         self._standing.pop(key, None)
+        self._infeasible.discard(key)
+
+    def infeasible(self) -> int:
+        """How many PodGroups say that no change of load could ever place them."""
+        return len(self._infeasible)
 
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
         standing = self._standing.get(key)

@@ -45,15 +45,15 @@ POD_GROUPS: Final = Gauge(
 )
 INFEASIBLE_POD_GROUPS: Final = Gauge(
     "enbloc_infeasible_podgroups",
-    "Groups that no empty cluster of the present nodes could hold. [ALPHA]",
+    "PodGroups that no change of load could ever place on the present nodes. [ALPHA]",
 )
 PARTIAL_BINDS: Final = Gauge(
     "enbloc_partial_binds",
-    "Groups that hold members on nodes, and need more of them for their minimum. [ALPHA]",
+    "Gangs that are bound below their minimum, and not by a burst under way. [ALPHA]",
 )
 PARTIAL_BINDS_ENDED: Final = Counter(
     "enbloc_partial_binds_ended_total",
-    "Groups bound in part that came to an end, by outcome (repaired, returned). [ALPHA]",
+    "Gangs bound in part that came to an end, by outcome (repaired, returned). [ALPHA]",
     ["outcome"],
 )
 BELOW_MINIMUM_SECONDS: Final = Counter(
