@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from enbloc.kube.client import PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError
-from enbloc.kube.paths import LEASES, POD_GROUPS, PODS
+from enbloc.kube.paths import LEASES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
+
+OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
 @pytest.fixture
@@ -385,3 +388,58 @@ async def test_a_group_deleted_while_it_waits_leaves_no_trace(world: World) -> N
         await world.pod("alone")
         await world.until_bound("alone", 1)
     assert await world.bound("g-") == {}
+
+
+# ── giving room back ─────────────────────────────────────────────────────────────────────────
+
+
+async def _owned(world: World, names: str, group: str) -> None:
+    """Pods of a controller that makes no others."""
+    thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "owner-"}}
+    owner = (await world.client.create(OWNERS, thing, NAMESPACE))["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"]}
+    for name in names.split():
+        await world.pod(name, group)
+        references = [{**reference, "uid": owner["uid"], "controller": True}]
+        body = {"metadata": {"ownerReferences": references}}
+        await world.client.patch(PODS, name, body, NAMESPACE, kind=PatchType.MERGE)
+
+
+async def test_a_gang_that_cannot_be_repaired_in_time_gives_its_room_back(world: World) -> None:
+    """gangs.md §4.3: before it has started, at the deadline; then it queues again."""
+    await world.nodes("n1", cpu=4)
+    body = {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {"name": "g"},
+        "spec": {"minMember": 3, "scheduleTimeoutSeconds": 1},
+    }
+    await world.client.create(POD_GROUPS, body, NAMESPACE)
+    await _owned(world, "g-0 g-1 g-2", "g")
+    async with world.scheduler():
+        await world.until_bound("g-", 3)
+        cordoned = {"spec": {"unschedulable": True}}
+        await world.client.patch(NODES, "n1", cordoned, kind=PatchType.MERGE)
+        await world.delete("g-2")
+        await _owned(world, "g-3", "g")
+
+        async def given_back() -> bool:
+            pods = await world.pods("g-")
+            leaving = {n for n, pod in pods.items() if "deletionTimestamp" in pod["metadata"]}
+            return leaving == {"g-0", "g-1"}
+
+        await world.until(given_back)
+        pods = await world.pods("g-")
+        [why] = [
+            c["reason"]
+            for c in pods["g-0"]["status"]["conditions"]
+            if c["type"] == "DisruptionTarget"
+        ]
+        assert why == "BelowMinimum"
+        for name in ("g-0", "g-1"):
+            await world.delete(name)
+        await _owned(world, "g-4 g-5", "g")
+        await world.client.patch(
+            NODES, "n1", {"spec": {"unschedulable": False}}, kind=PatchType.MERGE
+        )
+        await world.until_bound("g-", 3)

@@ -8,6 +8,7 @@ from prometheus_client import REGISTRY
 
 from enbloc.engine import Place
 from enbloc.engine.effects import Decided, Emit, EventType
+from enbloc.engine.plan import Verdict
 from enbloc.live.report import DecisionLog, GroupCounts, count_end
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
@@ -101,3 +102,11 @@ def test_what_a_search_cost_is_counted_and_said_if_there_was_one(
     without, searched = (vars(record) for record in caplog.records)
     assert "steps" not in without
     assert (searched["search"], searched["steps"]) == ("another order", 40)
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_each_verdict_has_its_line(verdict: Verdict, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    DecisionLog().decided(replace(DECIDED, result=verdict.value), 0.01)
+    [record] = caplog.records
+    assert vars(record)["result"] == verdict.value

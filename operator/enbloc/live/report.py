@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 _SAID: Final = {
     "scheduled": "Placed pod group",
     "unschedulable": "Pod group does not fit",
+    "infeasible": "Pod group cannot fit on the present nodes, whatever else leaves them",
     "waiting": "Pod group waits with its room reserved",
     "error": "Failed to decide on pod group",
 }

@@ -13,7 +13,7 @@ _SECONDS: Final = tuple(0.001 * 2**power for power in range(15))
 
 SCHEDULE_ATTEMPTS: Final = Counter(
     "scheduler_podgroup_schedule_attempts_total",
-    "Attempts to schedule a group, by result (scheduled, unschedulable, error), profile. [ALPHA]",
+    "Attempts to schedule a group, by result (scheduled, unschedulable, …) and profile. [ALPHA]",
     ["result", "profile"],
 )
 PLAN_DURATION: Final = Histogram(
