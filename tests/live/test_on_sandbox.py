@@ -9,6 +9,7 @@ from enbloc.kube.client import PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError
 from enbloc.kube.paths import LEASES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
 
@@ -443,3 +444,48 @@ async def test_a_gang_that_cannot_be_repaired_in_time_gives_its_room_back(world:
             NODES, "n1", {"spec": {"unschedulable": False}}, kind=PatchType.MERGE
         )
         await world.until_bound("g-", 3)
+
+
+async def test_the_gate_of_a_gang_opens_when_it_runs_whole_and_closes_when_it_does_not(
+    world: World,
+) -> None:
+    """gangs.md §8: a headless Service shows only whole gangs."""
+    await world.nodes("n1", cpu=4)
+    await world.group("g", 2)
+    for name in ("g-0", "g-1"):
+        gate = {"conditionType": GANG_RUNNING}
+        container = {"name": "c", "image": "i"}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "annotations": {POD_GROUP_KEY: "g"}},
+            "spec": {
+                "schedulerName": "enbloc",
+                "containers": [container],
+                "readinessGates": [gate],
+            },
+        }
+        await world.client.create(PODS, body, NAMESPACE)
+
+    async def gates(*wanted: str) -> bool:
+        shown = [
+            c["status"]
+            for pod in (await world.pods("g-")).values()
+            for c in pod["status"].get("conditions") or ()
+            if c["type"] == GANG_RUNNING
+        ]
+        return shown == list(wanted)
+
+    async def phase(name: str, phase: str) -> None:
+        body = {"status": {"phase": phase}}
+        await world.client.patch(
+            PODS, name, body, NAMESPACE, kind=PatchType.MERGE, subresource="status"
+        )
+
+    async with world.scheduler():
+        await world.until_bound("g-", 2)
+        for name in ("g-0", "g-1"):
+            await phase(name, "Running")
+        await world.until(lambda: gates("True", "True"))
+        await world.delete("g-1")
+        await world.until(lambda: gates("False"))
