@@ -190,7 +190,8 @@ def test_a_ledger_that_fails_is_named_and_tried_again_after_a_pause() -> None:
 def test_a_post_filter_that_fails_is_named() -> None:
     for answer, said in ((_raise, "ValueError"), (_nothing, "a Status, got NoneType")):
         cluster = cluster_with(fragile("post_filter", answer, _success))
-        cluster.gang("victim", 99)
+        cluster.pod("filler", node="n1", spec=spec(cpu=8))
+        cluster.gang("victim", 16)
         cluster.settle()
         assert f'plugin "Fragile" failed at PostFilter: {said}'[:48] in cluster.condition("victim")[
             2
@@ -246,7 +247,7 @@ def test_nobody_is_asked_to_compare_no_nodes() -> None:
     cluster = cluster_with(Comparing())
     cluster.gang("g", 20)
     cluster.settle()
-    assert cluster.condition("g")[1] == "Unschedulable"
+    assert cluster.condition("g")[1] == "Infeasible"
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_deletion_of_an_older_podgroup_of_that_name_is_an_old_story() -> None:
     cluster.tell(GroupGone(GroupKey("ns", "g"), "an-older-uid"))
     cluster.tell(GroupGone(GroupKey("ns", "unknown"), "x"))
     cluster.settle()
-    assert cluster.condition("g")[1] == "Unschedulable"
+    assert cluster.condition("g")[1] == "Infeasible"
 
 
 def test_a_priority_class_that_is_deleted_makes_its_groups_invalid() -> None:
@@ -224,7 +224,7 @@ def test_a_role_that_cannot_be_filled_stops_the_gang() -> None:
     cluster.pod("w", "g", role="worker")
     cluster.settle()
     assert cluster.where() == {}
-    assert cluster.condition("g")[1] == "Unschedulable"
+    assert cluster.condition("g")[1] == "Infeasible"
 
 
 class Refined:

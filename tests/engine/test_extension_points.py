@@ -34,7 +34,7 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
-from tests.engine.cluster import Cluster, cluster_with
+from tests.engine.cluster import Cluster, cluster_with, spec
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,8 @@ class MakeRoom:
 @pytest.mark.parametrize("status", [SUCCESS, refuse("no victims")])
 def test_post_filter_is_asked_when_nothing_fits_and_its_words_are_added(status: Status) -> None:
     cluster = cluster_with(MakeRoom(status))
-    cluster.gang("g", 20)
+    cluster.pod("filler", node="n1", spec=spec(cpu=8))
+    cluster.gang("g", 16)
     cluster.settle()
     assert cluster.condition("g")[2].endswith(
         f"2 Insufficient cpu.{' ' * bool(status.message)}{status.message}"

@@ -21,7 +21,9 @@ def test_a_gang_that_fits_is_bound_whole() -> None:
 
 def test_a_gang_that_does_not_fit_whole_binds_nothing_and_says_why() -> None:
     cluster = Cluster()
-    cluster.nodes("n1 n2", cpu=3)
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.pod("filler-1", node="n1")
+    cluster.pod("filler-2", node="n2")
     cluster.gang("g", 8)
     cluster.settle()
     assert cluster.where("g") == {}

@@ -88,7 +88,7 @@ def test_a_new_node_wakes_a_waiting_gang() -> None:
     cluster = Cluster()
     cluster.gang("g", 4)
     cluster.settle()
-    assert cluster.condition("g")[1] == "Unschedulable"
+    assert cluster.condition("g")[1] == "Infeasible"
     cluster.node("n1", cpu=4)
     cluster.settle()
     assert len(cluster.where("g")) == 4

@@ -45,7 +45,6 @@ async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
     ("refusing", "cause"),
     [
         pytest.param(refuses(404, "NotFound"), Cause.MEMBER_CHANGED, id="no such pod"),
-        pytest.param(refuses(409, "Conflict"), Cause.MEMBER_CHANGED, id="bound, gated, another"),
         pytest.param(
             refuses(403, "Forbidden", **TERMINATING),
             Cause.NAMESPACE_TERMINATING,
@@ -64,6 +63,28 @@ async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) ->
         outcome = await bind(client, BINDING)
     assert isinstance(outcome, Refused)
     assert outcome.cause is cause
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome"),
+    [
+        pytest.param([shows(nodeName="node-1")], Bound(), id="it was this one, sent twice"),
+        pytest.param([shows(nodeName="node-2")], Cause.MEMBER_CHANGED, id="bound by somebody else"),
+        pytest.param([shows()], Cause.MEMBER_CHANGED, id="gated, or being deleted"),
+        pytest.param([shows("u2")], Cause.MEMBER_CHANGED, id="another pod of that name"),
+        pytest.param([refuses(503, "Unavailable")], Unknown, id="not known while it is not read"),
+    ],
+)
+async def test_3_4_a_conflict_is_settled_by_what_the_pod_is(
+    answers: list[Handler], outcome: object
+) -> None:
+    """Who sends a Binding twice on our behalf makes us no second room."""
+    async with talking_to(Script(refuses(409, "Conflict"), *answers)) as client:
+        found = await bind(client, BINDING)
+    if isinstance(found, Refused):
+        assert found.cause is outcome
+    else:
+        assert found == outcome or type(found) is outcome
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cycle: one group, one snapshot and one profile make one plan; pure."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -19,9 +20,6 @@ from enbloc.model.snapshot import Snapshot
 
 #: The engine's own refusals (minResources, promises) wake on what this plugin names.
 GANG_PLUGIN: Final = "GangScheduling"
-
-#: By this name a group waits that only other nodes, or a change of its own, can help.
-INFEASIBLE: Final = "Infeasible"
 
 
 class Room(NamedTuple):
@@ -41,6 +39,7 @@ def schedule_group(
     facts: GroupFacts,
     tentative: Tentative,
     room: Room | None,
+    never: Callable[[Tentative, int], str],
     steps: int,
 ) -> Plan:
     """Place the deficit of a group, all of it or nothing, and what else of it fits.
@@ -50,6 +49,7 @@ def schedule_group(
         facts: the group as it is.
         tentative: the cluster as it is, and the plugins that are asked.
         room: what others were promised, and this group wants; None = nobody wants anything.
+        never: asked when the group was not placed: why no change of load could help; "" = it may.
         steps: how much a search beyond the ordered pass may cost.
 
     Returns:
@@ -60,10 +60,14 @@ def schedule_group(
         short = _short(plan_id, facts, tentative, room) if room else None
         if short is not None:
             return short
-        before = tentative.nodes.fork() if room else None
+        before = tentative.nodes.fork() if room and room.promises else None
         outcome = place_group(facts, tentative, steps)
         plan = _plan(plan_id, facts, outcome, tentative.snapshot)
         if plan.verdict is Verdict.UNSCHEDULABLE:
+            why = never(tentative, steps)
+            if why:
+                text = f"{why}. {plan.message}"
+                return replace(plan, verdict=Verdict.INFEASIBLE, message=text)
             return _post_filtered(plan, facts, tentative.snapshot, tentative.profile)
         if room is not None and before is not None:
             plan = _kept(plan, room, before)
@@ -87,8 +91,7 @@ def _short(plan_id: str, facts: GroupFacts, tentative: Tentative, room: Room) ->
 
 
 def _no(plan_id: str, facts: GroupFacts, verdict: Verdict, message: str) -> Plan:
-    who = INFEASIBLE if verdict is Verdict.INFEASIBLE else GANG_PLUGIN
-    return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({who}))
+    return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({GANG_PLUGIN}))
 
 
 def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:

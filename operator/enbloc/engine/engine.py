@@ -26,6 +26,7 @@ from enbloc.engine.cycle import GANG_PLUGIN, Room, schedule_group
 from enbloc.engine.effects import Decided, Effect, EventType
 from enbloc.engine.events import Cause, Event
 from enbloc.engine.gate import fingerprint, gate, helps
+from enbloc.engine.infeasible import Refutations
 from enbloc.engine.intake import Intake
 from enbloc.engine.members import Members
 from enbloc.engine.mending import Mending
@@ -62,6 +63,7 @@ class Engine:
         self._outlook = intake.outlook
         self._mending = Mending(intake, self.settings)
         self._promising = Promising(intake, self.settings.schedule_timeout)
+        self._refutations = Refutations()
         self._sayings: dict[GroupKey, Saying] = {}
         self._missing = Missing(self.settings.missing_grace)
         self._helps = partial(helps, self._groups)
@@ -118,6 +120,10 @@ class Engine:
         for key in self._plans.permits(now, lambda key: self._groups.facts(self._groups[key])):
             dirty[key] = None
         self._plans.windows(now)
+        for ending in self._plans.endings:  # what they gave back is promised again, if it was
+            members = self._groups.get(ending.open_plan.plan.group)
+            if members is not None:
+                self._promising.look(members, self._groups.facts(members), now)
         item = self._queue.pop()
         if item is not None:
             self._decide(item, now)
@@ -212,6 +218,7 @@ class Engine:
         self._groups.drop(members)
         self._mending.drop(key)
         self._promising.drop(key)
+        self._refutations.forget(key)
         self._queue.drop(key)
         self._consultations.drop(key)
         self._sayings.pop(key, None)
@@ -321,8 +328,9 @@ class Engine:
             return Plan(plan_id, facts.key, Verdict.ERROR, message=str(error))
         claim = self._promising.claim(members, facts, now)
         room = Room(self._intake.promises, claim) if claim else None
+        never = partial(self._refutations.of, self._state.epoch, facts, members.bound)
         steps = self.settings.search_steps
-        plan = schedule_group(plan_id, facts, tentative, room, steps)
+        plan = schedule_group(plan_id, facts, tentative, room, never, steps)
         if plan.verdict is not Verdict.ERROR:
             tentative.keep()
         return plan
@@ -345,13 +353,14 @@ class Engine:
             who: names the plugins that refused; None = nobody did, it was an error.
         """
         rejectors, pending = (who.rejectors, who.pending) if who else (frozenset(), frozenset())
-        if saying.reason is Reason.UNSCHEDULABLE and not rejectors:
+        if saying.reason in (Reason.UNSCHEDULABLE, Reason.INFEASIBLE) and not rejectors:
             # A refusal without a plugin's name (no nodes at all) is the cluster's.
             rejectors = frozenset({GANG_PLUGIN})
         self._mending.failed(members.key)
         item = self._item(members)
         item.profile = self._groups.profile(facts)
-        self._queue.failed(item, now, rejectors, pending, self._helps)
+        never = saying.reason is Reason.INFEASIBLE
+        self._queue.failed(item, now, rejectors, pending, self._helps, infeasible=never)
         self._sayings[members.key] = saying
         if saying.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(facts, saying)

@@ -4,7 +4,6 @@
 
 from enbloc.engine.asking import asked_status
 from enbloc.engine.conditions import Saying
-from enbloc.engine.cycle import INFEASIBLE
 from enbloc.engine.groups import Groups
 from enbloc.engine.plan import Release
 from enbloc.engine.quarantine import QUARANTINE
@@ -47,8 +46,8 @@ def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool
     members = groups.get(item.key)
     if profile is None or members is None:
         return False
-    if plugin == INFEASIBLE:  # no load is in the way, so that only other nodes help
-        return happening.resource is Resource.NODE and Action.DELETE not in happening.action
+    if item.infeasible and happening.resource is Resource.POD:
+        return False  # no load is in its way
     if plugin == QUARANTINE:
         return happening.resource is Resource.NODE and happening.group in (None, item.key)
     if isinstance(happening, Release) and happening.number >= item.counted:

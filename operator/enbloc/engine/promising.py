@@ -42,8 +42,7 @@ class Promising:
         if self._promises:
             for key in self._promises.revoked(self._intake.state.nodes):
                 self._tell(key, "room that was promised to it went to a group ordered earlier")
-        self._intake.happenings += self._promises.happenings
-        self._promises.happenings.clear()
+        self._drain()
 
     def _tell(self, key: GroupKey, note: str) -> None:
         members = self._intake.groups.get(key)
@@ -91,18 +90,24 @@ class Promising:
                 holder = self._intake.groups.get(key)
                 if key != members.key and holder is not None:
                     self._review(holder, self._intake.groups.facts(holder), now)
+        self._drain()
+
+    def _drain(self) -> None:
+        self._intake.happenings += self._promises.happenings
+        self._promises.happenings.clear()
 
     def _review(self, members: Members, facts: GroupFacts, now: float) -> None:
         key = members.key
         admitted = facts.total.held > 0 or self._intake.plans.of(key) is not None
-        if not admitted or not facts.members:
+        over = not facts.members and not members.group.owner if members.group else True
+        if not admitted or over:
             self.drop(key)
             return
         times = [
             pod.scheduled_at or pod.created
             for each in self._family(members)
             for pod in each.pods.values()
-            if pod.node
+            if pod.bound or pod.phase is Phase.SUCCEEDED
         ]
         before = self._promises.deadline_of(key)
         claim = self._claim(members, facts, now if self._opened(key) else max(times, default=now))
@@ -117,6 +122,7 @@ class Promising:
         """A group has nothing to claim any more."""
         self._promises.drop(key)
         self._expired.pop(key, None)
+        self._drain()
 
     # ── whose ────────────────────────────────────────────────────────────────────────────────
 

@@ -86,6 +86,7 @@ class Item:
         profile: the profile that decides about it.
         rejectors: the plugins that refused the last attempt.
         pending: those of them that wait for somebody outside; their events bypass the backoff.
+        infeasible: no change of load can help, and so no event of a pod.
         gate: the plugin that keeps it out at PreEnqueue; "" = none does.
         heard_from: the first event that it has not seen, while it is being decided; else None.
         hinted: attempts in a row that a hint brought about, since a pause was waited out.
@@ -105,6 +106,7 @@ class Item:
     profile: Profile | None = None
     rejectors: frozenset[str] = field(default_factory=frozenset)
     pending: frozenset[str] = field(default_factory=frozenset)
+    infeasible: bool = False
     gate: str = ""
     heard_from: int | None = None
     hinted: int = 0
@@ -249,12 +251,15 @@ class SchedulingQueue:
         rejectors: Iterable[str],
         pending: Iterable[str],
         helps: Helps,
+        *,
+        infeasible: bool = False,
     ) -> None:
         """An attempt failed: wait for an event of a rejector, or after an error for the time.
 
         An event that came while it was being decided counts (framework.md §4.5).
         """
         self._move(item, Place.PARKED)
+        item.infeasible = infeasible
         item.rejectors, item.pending = frozenset(rejectors), frozenset(pending)
         if item.rejectors:
             item.unschedulable += 1

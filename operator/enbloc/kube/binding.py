@@ -5,6 +5,7 @@
 ::
 
     bind ──201──► Bound
+      │ ───409──► a GET of the pod tells       the first may have been this one, sent twice
       │ ───4xx──► Refused(cause)               401 and 429 are no outcomes: the same is sent again
       └─timeout, reset, 5xx──► Unknown ──settle──► the same Binding again and again, until
                                                    201, or a 4xx that a GET of the pod explains
@@ -92,7 +93,11 @@ async def bind(client: Client, binding: Binding) -> Outcome:
         return Bound()
     if _is_unknown(error):
         return Unknown(str(error))
-    return Refused(cause(error), str(error))
+    refused = Refused(cause(error), str(error))
+    if isinstance(error, Conflict):
+        # It may be this very Binding that came first: somebody on the way sent it twice.
+        return await look(client, binding, refused) or Unknown(refused.message)
+    return refused
 
 
 async def settle(client: Client, binding: Binding) -> Bound | Refused:
