@@ -381,7 +381,7 @@ async def test_a_group_deleted_while_it_waits_leaves_no_trace(world: World) -> N
         await world.gang("g", 4)
 
         async def waits() -> bool:
-            return await world.condition("g") == ("False", "Unschedulable")
+            return await world.condition("g") == ("False", "Infeasible")
 
         await world.until(waits)
         await world.client.delete(POD_GROUPS, "g", NAMESPACE)
