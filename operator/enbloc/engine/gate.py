@@ -5,7 +5,7 @@
 from enbloc.engine.asking import asked_status
 from enbloc.engine.conditions import Saying
 from enbloc.engine.groups import Groups
-from enbloc.engine.plan import Release
+from enbloc.engine.plan import Lift, Release
 from enbloc.engine.quarantine import QUARANTINE
 from enbloc.engine.queue import Item
 from enbloc.errors import PluginError
@@ -49,7 +49,7 @@ def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool
     if item.infeasible and happening.resource is Resource.POD:
         return False  # no load is in its way
     if plugin == QUARANTINE:
-        return happening.resource is Resource.NODE and happening.group in (None, item.key)
+        return isinstance(happening, Lift) and happening.group in (None, item.key)
     if isinstance(happening, Release) and happening.number >= item.counted:
         return False
     return profile.hints(plugin, happening, lambda: groups.facts(members))

@@ -9,12 +9,13 @@ from enbloc.engine.assign import place_group
 from enbloc.engine.effects import Effect, EventType, Evict
 from enbloc.engine.intake import Intake, NodeChange
 from enbloc.engine.members import Members
+from enbloc.engine.plan import Lift
 from enbloc.engine.repair import Gang
 from enbloc.engine.settings import Settings
 from enbloc.engine.shadows import order_of
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.framework.hints import Action, Resource
 from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.names import EventReason, Reason
 
@@ -63,10 +64,8 @@ class Mending:
         lifted, said = conduct.expire(now)
         self._reporter.effects += said
         for bar in lifted:
-            node = self._state.nodes.node(bar.node)
-            if node is not None:
-                lift = Happening(Resource.NODE, Action.ADD, node=node, group=bar.group)
-                self._intake.happenings.append(lift)
+            lift = Lift(Resource.POD_GROUP, Action.UPDATE_OTHER, group=bar.group)
+            self._intake.happenings.append(lift)
 
     def deadline(self) -> float | None:
         """When something is to be done here."""
@@ -88,6 +87,8 @@ class Mending:
     def look(self, members: Members, facts: GroupFacts, now: float) -> None:
         """Notice when a gang without an open plan is bound in part, and when it is whole again."""
         key = members.key
+        if members.solo:
+            return
         before = key in self._repairs
         begun = self._repairs.look(members, facts, now)
         held, minimum = facts.total.held, facts.total.minimum

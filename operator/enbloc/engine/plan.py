@@ -46,6 +46,11 @@ class Release(Happening):
 
 
 @dataclass(frozen=True, slots=True)
+class Lift(Happening):
+    """A node is in quarantine no more; for one group, or for all (None)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The outcome of one decision about one group.
 
