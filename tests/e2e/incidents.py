@@ -36,10 +36,14 @@ async def owner(world: World, name: str) -> Any:
     return await world.client.create(CONFIG_MAPS, manifest, world.namespace)
 
 
-async def lose(world: World, node: str) -> None:
-    """A machine is gone, with its Node; its pods' objects are left to the garbage collector."""
+async def lose(world: World, node: str) -> list[str]:
+    """A machine is gone, and its Node; its pods too, as by the garbage collector: their names."""
     world.room.pop(node)
     await world._delete(NODES, node)
+    bound = world.observer.bound(world.namespace)
+    gone = [name for name, where in bound.items() if where == node]
+    await asyncio.gather(*(world._delete(PODS, name) for name in gone))
+    return gone
 
 
 async def ends(world: World, pod: str, phase: str) -> None:

@@ -79,7 +79,7 @@ def reference(owner: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **meta, "controller": True}
 
 
-def job(name: str, size: int, group: str, **how: Any) -> dict[str, Any]:
+def job(name: str, size: int, group: str, *, backoff_limit: int = 6, **how: Any) -> dict[str, Any]:
     """An indexed Job all of whose pods run at once; see `pod` for how."""
     template = pod("", group, **how)
     return {
@@ -88,6 +88,7 @@ def job(name: str, size: int, group: str, **how: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {
             "completionMode": "Indexed",
+            "backoffLimit": backoff_limit,
             "completions": size,
             "parallelism": size,
             "template": {"metadata": template["metadata"], "spec": template["spec"]},

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import aiohttp
 from aiohttp import web
@@ -105,7 +105,7 @@ class Meddler:
         #: Every answered request, in the order of the answers; watches when they begin.
         self.asked: list[Asked] = []
         self._kubeconfig = kubeconfig
-        self._late: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
         self._exits = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -134,9 +134,9 @@ class Meddler:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for task in self._late:
+        for task in self._under_way:
             task.cancel()
-        await asyncio.gather(*self._late, return_exceptions=True)
+        await asyncio.gather(*self._under_way, return_exceptions=True)
         await self._exits.aclose()
 
     def count(self, wanted: Callable[[Asked], bool]) -> int:
@@ -150,7 +150,13 @@ class Meddler:
 
     # ── one request ──────────────────────────────────────────────────────────────────────────
 
+    def _track(self, task: asyncio.Task[Any] | None) -> None:
+        assert task is not None
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._track(asyncio.current_task())
         if request.query.get("watch") == "true":
             return await self._watch(request)
         body = await request.read()
@@ -162,8 +168,7 @@ class Meddler:
         await asyncio.sleep(what.after)
         if what.late is not None:
             task = asyncio.create_task(self._send_late(request, body, what.late))
-            self._late.add(task)
-            task.add_done_callback(self._late.discard)
+            self._track(task)
         if what.drop:
             self._note(request, 0)
             if request.transport is not None:
