@@ -166,7 +166,7 @@ class Decided:
     """One decision, for the log and the metrics; nothing depends on it.
 
     Attributes:
-        result: "scheduled", "unschedulable", "error" or "waiting".
+        result: "scheduled", "unschedulable", "infeasible" or "error".
         placed: members that got a node in this plan.
         search: how it was found, or that no placement exists, or that the budget was spent.
         steps: of the search beyond the ordered pass; 0 = none was needed.

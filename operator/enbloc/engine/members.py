@@ -47,6 +47,7 @@ class Members:
         self.queue_time: float | None = None
         self._identities: set[str] = set()
         self._done: dict[PodUID, Pod] = {}
+        self._of_the_past: set[PodUID] = set()
         self._live = 0
         self._settled = False
 
@@ -69,12 +70,13 @@ class Members:
             self._arrive(_identity(pod))
         self._live += int(pod.live) - int(old is not None and old.live)
         self.pods[pod.uid] = pod
-        if pod.phase is Phase.SUCCEEDED:
+        if pod.phase is Phase.SUCCEEDED and pod.uid not in self._of_the_past:
             self._done[pod.uid] = pod
 
     def remove(self, uid: PodUID) -> None:
         """A member was deleted; what succeeded stays counted."""
         pod = self.pods.pop(uid, None)
+        self._of_the_past.discard(uid)
         if pod is not None:
             self._live -= int(pod.live)
 
@@ -160,6 +162,7 @@ class Members:
             self.queue_time = None
             self._identities = set()
             self._done = {}
+            self._of_the_past = set(self.pods)
             self.incarnation = ""
         self.incarnation = self.incarnation or identity
         self._identities.add(identity)
