@@ -206,6 +206,8 @@ class Engine:
                 members.start(now)
                 facts = replace(facts, started=True)
             self._reviewed[key] = facts
+            if open_plan is not None and facts.deficit:
+                self._plans.give_up_additions(key)
             if open_plan is None:
                 self._mending.look(members, facts, now)
             self._promising.look(members, facts, now)

@@ -314,6 +314,17 @@ class Plans:
         if open_plan is not None and not open_plan.started:
             self._forget(open_plan, End.LOOK)
 
+    def give_up_additions(self, group: GroupKey) -> None:
+        """The group is incomplete again: what it planned beyond its floor waits (gangs.md §3.3)."""
+        open_plan = self._of_group.get(group)
+        if open_plan is None or not open_plan.floor_confirmed:
+            return
+        if open_plan.started:
+            self._lose_unsent(open_plan)
+            self._settle(open_plan)
+        else:
+            self._forget(open_plan, End.LOOK)
+
     def _lose(self, open_plan: OpenPlan, uid: PodUID) -> None:
         open_plan.move(uid, Stage.LOST)
         happening = self._state.forget(uid, open_plan.number)
