@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from enbloc.engine.effects import Evict
-from enbloc.engine.events import GroupSeen
+from enbloc.engine.events import GroupSeen, SlotsFree
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Owner, Phase
 from tests.engine.cluster import Cluster, spec
@@ -255,3 +255,20 @@ def test_only_bound_members_are_evicted_and_all_of_them_at_once() -> None:
     cluster.settle(seconds=61)
     [step] = [s for s in [[e for e in cluster.effects if isinstance(e, Evict)]] if s]
     assert [effect.pod.name for effect in step] == ["g-0", "g-1"]
+
+
+def test_3_3_a_lost_member_s_replacement_may_have_the_room_of_additions_not_sent() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=4)
+    cluster.answer = lambda bind: "hold" if bind.target.pod.name == "g-more" else "ok"
+    started(cluster, "g", 2)
+    cluster.step()
+    cluster.tell(SlotsFree(-100))  # nothing can be sent for now
+    cluster.pod("g-more", "g", owner=JOB, spec=spec(cpu=4))
+    cluster.settle()
+    cluster.drop_node("n2")
+    cluster.change("g-1", phase=Phase.FAILED)
+    cluster.tell(SlotsFree(100))
+    cluster.pod("g-new", "g", owner=JOB, spec=spec(cpu=4), created=cluster.now - 100)
+    cluster.settle()
+    assert "g-new" in cluster.where("g")
