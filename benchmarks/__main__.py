@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks import bind_rate, engine
+from benchmarks import bind_rate, completeness, engine
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
 
@@ -24,6 +24,7 @@ Benchmark = Callable[[], Iterable[Figure]]
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "plan_gang": engine.plan_gang,
     "streams": engine.streams,
+    "completeness": completeness.completeness,
 }
 #: These need a real API server.
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {

@@ -9,9 +9,10 @@ from pathlib import Path
 
 # A week's delay gives the registry time to withdraw a poisoned release.
 DELAY = dt.timedelta(days=7)
+_EXTRAS = ["--extra", "exact", "--extra", "fast", "--extra", "sandbox"]
 ARGUMENTS = {
-    "run": ["--extra", "fast", "--extra", "sandbox", "--group", "build"],
-    "dev": ["--extra", "fast", "--extra", "sandbox", "--extra", "testing", "--group", "dev"],
+    "run": [*_EXTRAS, "--group", "build"],
+    "dev": [*_EXTRAS, "--extra", "testing", "--group", "dev"],
 }
 
 

@@ -14,7 +14,9 @@ from enbloc.model.pods import Pod
 __all__ = ["Outcome", "Search", "Tentative", "ordered_pass", "place_group"]
 
 
-def place_group(facts: GroupFacts, tentative: Tentative, steps: int) -> Outcome:
+def place_group(
+    facts: GroupFacts, tentative: Tentative, steps: int, *, exactly: bool = True
+) -> Outcome:
     """Place the deficit, whole, then whatever else fits, oldest member first.
 
     Members are tried in order. Where that fails, a placement is searched for, whatever its order;
@@ -26,13 +28,14 @@ def place_group(facts: GroupFacts, tentative: Tentative, steps: int) -> Outcome:
         tentative: the cluster as it is; it holds the placement afterwards, or nothing new.
         steps: how much the search may cost; 0 = there is none. More steps never lose a placement
             that fewer find.
+        exactly: ask the exact solver too, where it is installed.
     """
     mark = tentative.mark
     outcome = ordered_pass(facts, tentative)
     if not outcome.failed:
         return outcome
     tentative.rewind(mark)
-    found = search(facts, tentative, steps)
+    found = search(facts, tentative, steps, exactly=exactly)
     if not found.needed:
         outcome.search, outcome.steps = found.search, found.steps
         return outcome

@@ -22,7 +22,7 @@ _LARGEST: Final = 2**31
 
 _OPTIONS: Final[Mapping[str, object]] = {"output_flag": False, "threads": 1, "random_seed": 1}
 
-#: Steps to begin with; and for each variable, at the root and at each further node of the tree.
+#: Steps for each node of the tree; and for each variable, at the root and at the other nodes.
 _FIRST: Final = 2000
 _ROOT: Final = 5
 _NODE: Final = 1
@@ -57,14 +57,14 @@ def solve(packing: Packing, steps: int) -> Answer:
         return Answer()
     highspy = import_module("highspy")
     solver = highspy.Highs()
-    limit = (steps - root) // node
+    limit = 1 + (steps - root) // node
     for name, value in {**_OPTIONS, "mip_max_nodes": limit}.items():
         solver.setOptionValue(name, value)
     model = _model(packing)
     solver.passModel(model.lp(highspy))
     solver.run()
     status, info = solver.getModelStatus(), solver.getInfo()
-    answer = Answer(steps=root + node * max(0, info.mip_node_count))
+    answer = Answer(steps=root + node * max(0, info.mip_node_count - 1))
     if status == highspy.HighsModelStatus.kInfeasible:
         answer.refuted = model.largest <= _LARGEST
     elif info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:

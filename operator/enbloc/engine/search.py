@@ -34,13 +34,14 @@ _PLACING: Final = 20
 Placement = tuple[tuple[Pod, int], ...]
 
 
-def search(facts: GroupFacts, tentative: Tentative, steps: int) -> Outcome:
+def search(facts: GroupFacts, tentative: Tentative, steps: int, *, exactly: bool = True) -> Outcome:
     """Look for a placement of the deficit; `tentative` then holds it, or nothing new.
 
     Args:
         facts: the group as it is.
         tentative: the cluster as it is.
         steps: how much it may cost in all.
+        exactly: ask the exact solver too, where it is installed.
     """
     outcome = Outcome()
     if steps <= 0:
@@ -50,7 +51,7 @@ def search(facts: GroupFacts, tentative: Tentative, steps: int) -> Outcome:
     if shortage(packing) is not None:
         outcome.search = Search.INFEASIBLE
     elif not counting_decides(packing):
-        for stage in _stages(facts, tentative, packing, steps):
+        for stage in _stages(facts, tentative, packing, steps, exactly=exactly):
             outcome.steps += stage.steps
             outcome.search = stage.search or outcome.search
             if stage.final:
@@ -65,12 +66,12 @@ def cost_of(packing: Packing, rows: int) -> int:
 
 
 def _stages(
-    facts: GroupFacts, tentative: Tentative, packing: Packing, steps: int
+    facts: GroupFacts, tentative: Tentative, packing: Packing, steps: int, *, exactly: bool
 ) -> Iterator["_Stage"]:
     """Each stage's word, in order; the last one counts unless one of them is final."""
     yield _orders(facts, tentative, steps // 4)
     yield _classes(packing, tentative, steps // 4)
-    if exact.available():
+    if exactly and exact.available():
         yield _solver(packing, tentative, steps // 2)
 
 
