@@ -34,7 +34,7 @@ def names_of(world: World, group: str) -> set[str]:
     }
 
 
-async def settled(world: World, group: str, count: int, timeout: float = 60) -> None:
+async def settled(world: World, group: str, count: int, timeout: float = 30) -> None:
     """Wait until so many live members of a group are Running."""
 
     def running() -> int:
@@ -58,6 +58,7 @@ async def test_a_job_whose_pods_finish_and_fail_one_by_one_loses_none_to_us(worl
     await world.group("train", SIZE, scheduleTimeoutSeconds=60)
     await world.job("train", SIZE, "train", backoff_limit=100)
     await settled(world, "train", SIZE)
+    await world.quiet()  # a creationTimestamp counts whole seconds
     await world.pod("younger")
     left = SIZE
     for phase in ("Failed", "Succeeded", "Failed", "Succeeded"):
