@@ -43,6 +43,12 @@ def test_too_few_nodes_of_a_shape_are_counted() -> None:
     assert why(facts, machines) == "needs 9 nodes with 8 nvidia.com/gpu each; the cluster has 8"
 
 
+def test_the_kind_that_lacks_nodes_is_the_one_that_is_told_of() -> None:
+    machines = [machine(f"n{i}", 64, gpu=4) for i in range(3)]
+    facts = group(members(*[Kind()] * 5, *[Kind(gpu=8)] * 2))
+    assert why(facts, machines) == "needs 2 nodes with 8 nvidia.com/gpu each; the cluster has 0"
+
+
 def test_too_few_places_on_empty_nodes_are_counted() -> None:
     machines = machine("n0", 8), machine("n1", 7)
     facts = group(members(*[Kind(cpu=3)] * 5))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts: what shows by adding up that a packing has no answer, before anything is searched."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +33,20 @@ class Shortage:
 
 def shortage(packing: Packing) -> Shortage | None:
     """The first shortage that adding up shows; None = it shows none."""
-    for need in reversed(packing.needs):
+    for need in _narrowest_first(packing):
         found = _of_places(packing, need)
         if found is not None:
             return found
     return _of_resources(packing)
+
+
+def _narrowest_first(packing: Packing) -> Iterator[Need]:
+    """What is needed of one kind, because the others are too few; then the floors."""
+    for need in packing.needs:
+        members = sum(packing.counts[kind] for kind in need.kinds)
+        for kind in need.kinds:
+            yield Need(need.count - members + packing.counts[kind], (kind,))
+    yield from reversed(packing.needs)
 
 
 def counting_decides(packing: Packing) -> bool:
