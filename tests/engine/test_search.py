@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,33 @@ def test_members_that_want_to_be_near_others_are_placed_after_them() -> None:
     outcome = place(group((first, second)), machines)
     assert where(outcome, machines) == {0: "n0", 1: "n0"}
     assert [pod.key.name for pod, _ in outcome.needed] == ["m1", "m0"]
+
+
+def together(*pods: Pod) -> tuple[Pod, ...]:
+    """The same pods, wanting to be in one zone with pods of app "a"."""
+    near = PodAffinity(required=(PodAffinityTerm(ZONE, named("a")),))
+    specs = {pod.spec: replace(pod.spec, pod_affinity=near) for pod in pods}
+    return tuple(replace(pod, spec=specs[pod.spec]) for pod in pods)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (3, 2, 2, 1)])
+def test_members_that_must_be_in_one_zone_find_the_zone_that_holds_them_all(
+    sizes: tuple[int, ...],
+) -> None:
+    # The emptiest node, to which the first member goes, is in the zone that is too small.
+    machines = machine("n0", 7, zone="y"), *(machine(f"n{i}", 4, zone="z") for i in (1, 2))
+    facts = group(together(*members(*[Kind(cpu=cpu) for cpu in sizes])))
+    assert ordered_pass(facts, trying(cluster(*machines))).failed
+    outcome = place(facts, machines)
+    assert outcome.search is Search.DOMAIN
+    assert set(where(outcome, machines).values()) == {"n1", "n2"}
+
+
+def test_members_that_no_zone_holds_together_are_not_placed() -> None:
+    machines = machine("n0", 5, zone="y"), machine("n1", 5, zone="z"), machine("n2", 9)
+    facts = group(together(*members(*[Kind(cpu=2)] * 3)))
+    outcome = place(facts, machines)
+    assert (outcome.failed, outcome.search) == (True, Search.NONE)
 
 
 def test_room_that_pods_of_others_keep_free_of_us_is_not_proposed() -> None:

@@ -17,6 +17,7 @@ class Search(StrEnum):
 
     NONE = ""
     ORDER = "another order"
+    DOMAIN = "domain by domain"
     CLASSES = "search over classes"
     SOLVER = "exact solver"
     INFEASIBLE = "proven infeasible"

@@ -4,15 +4,15 @@
 
 ::
 
-    counts ──► other orders ──► search over classes ──► exact solver
-    (it is hopeless, or         (a quarter of the        (a half, where it
-    nothing to search)           steps each)              is installed)
+    counts ──► domains, other orders ──► search over classes ──► exact solver
+    (it is hopeless, or             (a quarter of the steps)     (a half, where it
+    nothing to search)                                            is installed)
 
 Each stage has its share of the steps, whatever the others left of theirs: so more steps never
 lose what fewer find, and the same steps find the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from enbloc.engine import exact
 from enbloc.engine.outcome import Outcome, Search
 from enbloc.engine.search_classes import ClassSearch
 from enbloc.engine.search_counts import counting_decides, shortage
-from enbloc.engine.search_model import Counts, Packing, packing_now
+from enbloc.engine.search_model import Counts, Packing, gathering, packing_now
 from enbloc.engine.search_orders import other_orders, place_deficit
 from enbloc.engine.tentative import Tentative
 from enbloc.framework.facts import GroupFacts
@@ -50,7 +50,7 @@ def search(facts: GroupFacts, tentative: Tentative, steps: int, *, exactly: bool
     outcome.steps = cost_of(packing, len(tentative.nodes))
     if shortage(packing) is not None:
         outcome.search = Search.INFEASIBLE
-    elif not counting_decides(packing):
+    else:
         for stage in _stages(facts, tentative, packing, steps, exactly=exactly):
             outcome.steps += stage.steps
             outcome.search = stage.search or outcome.search
@@ -69,7 +69,13 @@ def _stages(
     facts: GroupFacts, tentative: Tentative, packing: Packing, steps: int, *, exactly: bool
 ) -> Iterator["_Stage"]:
     """Each stage's word, in order; the last one counts unless one of them is final."""
-    yield _orders(facts, tentative, steps // 4)
+    keys = gathering(tentative.profile, packing)
+    alike = counting_decides(packing)
+    if keys:
+        yield _domains(packing, tentative, keys, steps if alike else steps // 8)
+    if alike:  # then any order finds what there is
+        return
+    yield _orders(facts, tentative, steps // (8 if keys else 4))
     yield _classes(packing, tentative, steps // 4)
     if exactly and exact.available():
         yield _solver(packing, tentative, steps // 2)
@@ -90,6 +96,31 @@ class _Stage(NamedTuple):
     def final(self) -> bool:
         """The other stages need not be asked."""
         return bool(self.placed) or self.search is Search.INFEASIBLE
+
+
+def _domains(packing: Packing, tentative: Tentative, keys: Sequence[str], budget: int) -> _Stage:
+    """One topology domain after the other, the smallest first, for those who must be together."""
+    steps = 0
+    for key in keys:
+        codes = tentative.nodes.domains(key)[packing.rows]
+        sizes = np.bincount(codes, packing.places.sum(axis=0))
+        for domain in np.argsort(sizes, kind="stable").tolist():
+            inside = codes == domain
+            steps += 1 + packing.places.size // 1000
+            if not domain or not inside.any() or shortage(packing.only(inside)) is not None:
+                continue
+            searching = ClassSearch(packing.only(inside), budget - steps)
+            part = next(searching.answers(), None)
+            steps += searching.steps
+            if part is not None:
+                steps += _PLACING * packing.needs[0].count
+                counts = np.zeros_like(packing.places)
+                counts[:, inside] = part
+                if placed := _accepted(packing, counts, tentative):
+                    return _Stage(Search.DOMAIN, steps, placed)
+            if steps >= budget:
+                return _Stage(Search.SPENT, steps)
+    return _Stage(Search.NONE, steps)
 
 
 def _orders(facts: GroupFacts, tentative: Tentative, budget: int) -> _Stage:

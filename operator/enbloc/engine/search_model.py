@@ -8,7 +8,7 @@ that there is no placement; an answer is only a proposal, on which plugins have 
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -93,6 +93,16 @@ class Packing:
     def counts(self) -> list[int]:
         """How many members of each kind there are."""
         return [len(kind.pods) for kind in self.kinds]
+
+    def only(self, chosen: Mask) -> "Packing":
+        """The same on some of the rows (bool[M])."""
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            room=self.room[chosen],
+            places=self.places[:, chosen],
+            apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
+        )
 
     def holds(self, counts: Counts) -> bool:
         """Whether so many members of each kind (int64[C, M]) satisfy everything, in integers."""
@@ -241,6 +251,19 @@ def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
         if amount:
             np.minimum(places, line // amount, out=places)
     return places
+
+
+def gathering(profile: Profile, packing: Packing) -> tuple[str, ...]:
+    """Keys of node labels in one of whose domains some kind must be with others."""
+    return tuple(
+        dict.fromkeys(
+            key
+            for plugin in _filtering(profile)
+            if decide.implements(plugin, decide.Gathers)
+            for kind in packing.kinds
+            for key in asked(plugin.name, "Filter", plugin.gathers, kind.pods[0])
+        )
+    )
 
 
 def _filtering(profile: Profile) -> Iterator[decide.Plugin]:

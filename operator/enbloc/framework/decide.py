@@ -185,7 +185,8 @@ class Takes(Plugin, Protocol):
     """A filter plugin that shares out resources says so, and a search need not try to find out.
 
     Where no order of placing suffices, a search looks for one placement of the whole group. It
-    knows what Takes, KeepsApart and Narrows tell it; everybody else is asked about what it found.
+    knows what Takes, KeepsApart, Gathers and Narrows tell it; everybody else is asked about what
+    it found.
     """
 
     def takes(self, pod: Pod) -> Sequence[str]:
@@ -203,6 +204,19 @@ class KeepsApart(Plugin, Protocol):
         Only if the filter refuses the later of the two, whichever it is and whoever else is
         there. `other` may be a pod of the same class, or `pod` itself to stand for one. Nodes
         without the label belong to no domain.
+        """
+        ...
+
+
+@runtime_checkable
+class Gathers(Plugin, Protocol):
+    """A filter plugin that wants certain pods near each other."""
+
+    def gathers(self, pod: Pod) -> Sequence[str]:
+        """Keys of node labels in one of whose domains the pod must be with others.
+
+        A search tries these domains one by one, since the first of a group may go to any of
+        them, and binds the others.
         """
         ...
 

@@ -43,6 +43,10 @@ class InterPodAffinity:
         """The topology keys of required anti-affinity of either against the other."""
         return tuple(dict.fromkeys(kept_apart(pod, other, snapshot)))
 
+    def gathers(self, pod: Pod) -> tuple[str, ...]:
+        """The topology keys of its required affinity."""
+        return tuple(dict.fromkeys(term.topology_key for term in pod.spec.pod_affinity.required))
+
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> AffinityScore | None:
         """Weigh the preferences of the pod and of the placed pods."""
         prefers = pod.spec.pod_affinity.preferred or pod.spec.pod_anti_affinity.preferred
