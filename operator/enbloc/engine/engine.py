@@ -23,6 +23,8 @@ from typing import Final
 from enbloc.engine.asking import asked
 from enbloc.engine.conditions import PENDING, Saying
 from enbloc.engine.cycle import GANG_PLUGIN, Room, schedule_group
+from enbloc.engine.decision import Decision, question
+from enbloc.engine.dump import Dump, dump
 from enbloc.engine.effects import Decided, Effect, EventType
 from enbloc.engine.events import Cause, Event
 from enbloc.engine.gate import fingerprint, gate, helps
@@ -80,6 +82,10 @@ class Engine:
         """Take note of what happened; nothing is decided here."""
         self.log.append(event)
         self._intake.apply(event)
+
+    def dump(self) -> Dump:
+        """Enough to take every recent decision once more, elsewhere."""
+        return dump(self._state, self.settings.search_steps)
 
     # ── for the metrics ──────────────────────────────────────────────────────────────────────
 
@@ -332,7 +338,10 @@ class Engine:
         room = Room(self._intake.promises, claim) if claim else None
         never = partial(self._refutations.of, self._state.epoch, facts, members.bound)
         steps = self.settings.search_steps
+        reserved = self._plans.reserved(profile)
+        asked_for = question(facts, members.bound, tentative, room, reserved, now)
         plan = schedule_group(plan_id, facts, tentative, room, never, steps)
+        self._state.past.append(Decision(asked_for, plan))
         if plan.verdict is not Verdict.ERROR:
             tentative.keep()
         return plan

@@ -71,7 +71,7 @@ class Intake:
 
     def __init__(self, profiles: Mapping[str, Profile], settings: Settings) -> None:
         self._profiles = profiles
-        self.state = ClusterState(profiles)
+        self.state = ClusterState(profiles, settings.log)
         raises = settings.priority_class_raises
         self.groups = Groups(profiles, self.state.assumed, raises=raises)
         self.queue = SchedulingQueue(settings.backoff, settings.longest_wait)

@@ -3,7 +3,7 @@
 """Plans: every open plan, from its reservation to the last settled member (gangs.md §3)."""
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from enbloc.engine.asking import asked, asked_status
@@ -98,15 +98,14 @@ class Plans:
 
         Of a plan that is looked at again only what was sent is in it.
         """
-        ledgers: dict[str, object] = {}
+        return ledgers_over(profile, self.reserved(profile, looked_at))
+
+    def reserved(self, profile: Profile, looked_at: OpenPlan | None = None) -> Sequence[Plan]:
+        """The open plans, where some plugin of the profile keeps a ledger over them."""
+        if not profile.reserve:
+            return ()
         plans = [p.sent_part() if p is looked_at else p.plan for p in self._open.values()]
-        for plugin in profile.reserve:
-            ledger: object = None
-            for plan in plans:
-                if plan.assignments:
-                    ledger = asked(plugin.name, "Reserve", plugin.reserve, plan, ledger)
-            ledgers[plugin.name] = ledger
-        return ledgers
+        return [plan for plan in plans if plan.assignments]
 
     # ── reserve, permit ──────────────────────────────────────────────────────────────────────
 
@@ -372,6 +371,17 @@ class Plans:
     def _remove(self, open_plan: OpenPlan) -> None:
         del self._open[open_plan.id]
         del self._of_group[open_plan.plan.group]
+
+
+def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object]:
+    """Each Reserve plugin's ledger over these plans, by plugin name."""
+    ledgers: dict[str, object] = {}
+    for plugin in profile.reserve:
+        ledger: object = None
+        for plan in plans:
+            ledger = asked(plugin.name, "Reserve", plugin.reserve, plan, ledger)
+        ledgers[plugin.name] = ledger
+    return ledgers
 
 
 def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:

@@ -257,6 +257,10 @@ class Promises:
 
     # ── what stands ──────────────────────────────────────────────────────────────────────────
 
+    def open_claims(self) -> tuple[Claim, ...]:
+        """Of those who hold a promise that has not expired, the earliest by order first."""
+        return tuple(promise.claim for promise in self._open())
+
     def holders(self, owner: str) -> list[GroupKey]:
         """The groups of an owner that hold promises: what a member of its asks concerns them."""
         return [key for key, promise in self._promises.items() if promise.claim.owner == owner]

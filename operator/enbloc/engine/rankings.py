@@ -103,6 +103,7 @@ class Rankings:
     def __init__(self, *, every_label: bool = False) -> None:
         self.journal = Journal()
         self.selector_keys: set[str] = set()
+        self._keys_now: frozenset[str] = frozenset()
         self._every_label = every_label
         self._kept: dict[ClassKey, _Kept] = {}
         self._epoch: object = None
@@ -119,6 +120,12 @@ class Rankings:
             self.selector_keys.update(constraint.match_label_keys)
             if constraint.selector is not None:
                 self.selector_keys |= constraint.selector.keys
+
+    def keys_now(self) -> frozenset[str]:
+        """The selector keys as they are now; the same object for as long as none is added."""
+        if len(self._keys_now) != len(self.selector_keys):
+            self._keys_now = frozenset(self.selector_keys)
+        return self._keys_now
 
     def key(self, pod: Pod, profile: Profile) -> ClassKey:
         """The class of a pod in a profile."""

@@ -20,6 +20,15 @@ from typing import assert_never
 
 from enbloc.engine import events as happened
 from enbloc.engine.parts import Change
+from enbloc.engine.past import (
+    NamespaceWas,
+    NodeAdded,
+    NodeDropped,
+    NodeWas,
+    Past,
+    Sat,
+    WorkloadWas,
+)
 from enbloc.engine.plan import Assignment, Release
 from enbloc.engine.rankings import Rankings
 from enbloc.engine.shadows import Order, Shadow, Shadows, expected_on, stand_in
@@ -76,12 +85,14 @@ class ClusterState:
             has the same number needs no second look.
         rankings: kept across decisions; told of every pod that comes and goes.
         shadows: the seats that do not count for everyone.
+        past: what the latest changes replaced.
 
     Args:
         ours: the scheduler names that we serve; the pending pods of others may cast shadows.
+        log: how many of the latest changes and decisions are kept.
     """
 
-    def __init__(self, ours: Container[str] = ()) -> None:
+    def __init__(self, ours: Container[str] = (), log: int = 0) -> None:
         self.nodes = Nodes(ResourceSpace())
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
@@ -91,6 +102,7 @@ class ClusterState:
         self.foreign_version = 0
         self.rankings = Rankings()
         self.shadows = Shadows()
+        self.past = Past(maxlen=log)
         self._ours = ours
         self._namespaces_version = 0
         self._seats: dict[PodUID, Seat] = {}
@@ -178,6 +190,7 @@ class ClusterState:
         if not change:
             return []
         self.foreign_version += 1
+        self.past.append(NodeAdded(node.name) if old is None else NodeWas(old))
         if NodeChange.ADDED in change:
             for uid in sorted(self._on[node.name]):
                 self._count(self._seats[uid])
@@ -197,6 +210,8 @@ class ClusterState:
             return []
         self.foreign_version += 1
         node = self.nodes.node(name)
+        assert node is not None
+        self.past.append(NodeDropped(node, row))
         for uid in self._on.get(name, ()):
             self.placed.drop(uid)
         self.nodes.drop(name)
@@ -211,6 +226,7 @@ class ClusterState:
         old = self.namespaces.get(name)
         if old == labels:
             return []
+        self.past.append(NamespaceWas(name, old))
         self.namespaces[name] = labels
         self._namespaces_version += 1
         self.foreign_version += 1
@@ -219,8 +235,10 @@ class ClusterState:
 
     def namespace_gone(self, name: str) -> list[Happening]:
         """Drop a namespace."""
-        if self.namespaces.pop(name, None) is None:
+        old = self.namespaces.pop(name, None)
+        if old is None:
             return []
+        self.past.append(NamespaceWas(name, old))
         self._namespaces_version += 1
         self.foreign_version += 1
         return [Happening(Resource.NAMESPACE, Action.DELETE)]
@@ -229,13 +247,15 @@ class ClusterState:
         """Add or update a Service or a controller; nobody waits for one."""
         if selector is not None:
             self.rankings.selector_keys |= selector.keys
-        self.foreign_version += self.workloads.put(key, selector)
+        old = self.workloads.get(key)
+        if self.workloads.put(key, selector):
+            self.past.append(WorkloadWas(key, old))
+            self.foreign_version += 1
         return []
 
     def workload_gone(self, key: WorkloadKey) -> list[Happening]:
         """Drop a Service or a controller."""
-        self.foreign_version += self.workloads.drop(key)
-        return []
+        return self.workload_seen(key, None)
 
     # ── shadows ──────────────────────────────────────────────────────────────────────────────
 
@@ -313,7 +333,12 @@ class ClusterState:
 
     # ── seats ────────────────────────────────────────────────────────────────────────────────
 
+    def seats(self) -> Sequence[Seat]:
+        """Every seat."""
+        return tuple(self._seats.values())
+
     def _sit(self, seat: Seat) -> None:
+        self.past.append(Sat(seat.pod.uid))
         self._seats[seat.pod.uid] = seat
         self._on[seat.node].add(seat.pod.uid)
         self._count(seat)
@@ -329,6 +354,7 @@ class ClusterState:
         seat = self._seats.pop(uid, None)
         if seat is None:
             return
+        self.past.append(Sat(uid, seat.node, seat.pod))
         self._on[seat.node].discard(uid)
         if not self._on[seat.node]:
             del self._on[seat.node]

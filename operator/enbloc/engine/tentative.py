@@ -70,6 +70,25 @@ class Tentative:
         self._applied = len(self._log)
         return self._fork
 
+    @property
+    def changes(self) -> Sequence[Change]:
+        """Who came and left beyond the snapshot, in order."""
+        return tuple(self._log)
+
+    @property
+    def selector_keys(self) -> frozenset[str]:
+        """The label keys by which pods of one spec are told apart."""
+        return self._rankings.keys_now()
+
+    @property
+    def opinions(self) -> Sequence[Opinion]:
+        """What counts for every class, from beyond the profile."""
+        return self._everywhere
+
+    def opinions_of(self, key: ClassKey) -> Sequence[Opinion]:
+        """What somebody outside said of a class."""
+        return self._opinions.get(key, ())
+
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
         return self._rankings.key(pod, self.profile)
@@ -90,13 +109,13 @@ class Tentative:
             if self._epoch is not None:
                 kept = self._rankings.take(key, self.snapshot, self._epoch)
             entry = _Entry(kept or Ranking(pod, self.profile, self.snapshot))
-            opinions = (*self._everywhere, *self._opinions.get(key, ()))
+            opinions = (*self._everywhere, *self.opinions_of(key))
             entry.ranking.consult(opinions, self.snapshot.nodes)
             self._entries[key] = entry
         news = self._log[entry.seen :]
         if news and not entry.ranking.catch_up(self.nodes, news):
             entry.ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log)
-            entry.ranking.consult((*self._everywhere, *self._opinions.get(key, ())), self.nodes)
+            entry.ranking.consult((*self._everywhere, *self.opinions_of(key)), self.nodes)
         entry.seen = len(self._log)
         return entry.ranking
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads: which pods the Services and controllers of a namespace select together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from enbloc.model.pods import Pod
@@ -34,6 +34,19 @@ class Workloads:
         self._services: dict[str, dict[str, Selector]] = {}
         self._controllers: dict[WorkloadKey, Selector] = {}
         self.version = 0
+
+    def items(self) -> Iterator[tuple[WorkloadKey, Selector]]:
+        """Every object, with what it selects."""
+        for namespace, services in self._services.items():
+            for name, selector in services.items():
+                yield WorkloadKey("Service", namespace, name), selector
+        yield from self._controllers.items()
+
+    def get(self, key: WorkloadKey) -> Selector | None:
+        """What an object selects; None = nothing, or it is not known."""
+        if key.kind == "Service":
+            return self._services.get(key.namespace, {}).get(key.name)
+        return self._controllers.get(key)
 
     def put(self, key: WorkloadKey, selector: Selector | None) -> bool:
         """Add or update an object; one without a selector selects nothing. True = it changed."""

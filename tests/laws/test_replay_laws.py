@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Law: every decision that a dump reaches back to is taken again exactly as it was taken."""
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from enbloc.config import default_profiles
+from enbloc.engine import Settings
+from enbloc.engine.replay import replayed
+from enbloc.model.pods import Phase, PodSpec
+from enbloc.model.selectors import Labels
+from tests.engine.cluster import Cluster
+from tests.laws.test_kept_rankings_laws import StreamMachine, classes, labels
+
+PROFILES = default_profiles()
+
+
+class ReplayMachine(StreamMachine):
+    """A stream of pods and gangs, some with promises; binds are refused, kubelets refuse pods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = Cluster(settings=Settings(log=50))
+
+    @rule(
+        kinds=st.lists(classes, min_size=1, max_size=3),
+        cpu=st.integers(1, 20),
+        owner=st.sampled_from(["", "a", "b"]),
+        priority=st.integers(0, 2),
+    )
+    def a_gang_with_a_promise_arrives(
+        self, kinds: list[PodSpec], cpu: int, owner: str, priority: int
+    ) -> None:
+        name = self._name("s")
+        room = (("cpu", cpu * 1000),)
+        self.cluster.group(name, len(kinds), min_resources=room, owner=owner)
+        for kind in kinds:
+            self.cluster.pod(self._name(name + "-"), spec=kind, group=name, priority=priority)
+
+    @precondition(lambda self: self.nodes)
+    @rule(data=st.data(), kind=classes, labels=labels, priority=st.integers(0, 2))
+    def a_pod_of_somebody_else_is_nominated(
+        self, data: st.DataObject, kind: PodSpec, labels: Labels, priority: int
+    ) -> None:
+        node = data.draw(st.sampled_from(sorted(self.nodes)))
+        name = self._name("f")
+        pod = self.cluster.pod(name, scheduler="other", spec=kind, labels=labels, priority=priority)
+        self.cluster.change(pod.key.name, nominated=node)
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(data=st.data(), starts=st.booleans())
+    def a_kubelet_takes_a_pod_or_refuses_it(self, data: st.DataObject, starts: bool) -> None:
+        bound = sorted(name for name, pod in self.cluster.pods.items() if pod.bound)
+        if not bound:
+            return
+        name = data.draw(st.sampled_from(bound))
+        if starts:
+            self.cluster.change(name, phase=Phase.RUNNING)
+        else:
+            self.cluster.change(name, phase=Phase.FAILED, rejected="OutOfcpu")
+
+    @rule(answer=st.sampled_from(["ok", "ok", "hold", "MEMBER_CHANGED", "SCHEDULER_ERROR"]))
+    def binds_are_answered(self, answer: str) -> None:
+        self.cluster.answer = lambda _: answer
+
+    def teardown(self) -> None:
+        dump = self.cluster.engine.dump()
+        for decision, tables in dump.backwards():
+            found = replayed(decision, tables, PROFILES, dump.search_steps)
+            assert not found.differences
+            assert found.plan.assignments == decision.plan.assignments
+            assert found.plan.diagnosis == decision.plan.diagnosis
+            assert found.plan.rejectors == decision.plan.rejectors
+            assert found.plan.steps == decision.plan.steps
+
+
+ReplayMachine.TestCase.settings = settings(
+    max_examples=100,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestReplays = ReplayMachine.TestCase
