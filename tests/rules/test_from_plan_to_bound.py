@@ -1,0 +1,594 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §3: what may happen between a plan and the last member that is bound."""
+
+from typing import ClassVar
+
+import pytest
+
+from enbloc.engine.effects import Bind, CancelPlan, PreBind
+from enbloc.engine.events import (
+    BindRefused,
+    BindUnknown,
+    Cause,
+    PreBound,
+    SlotsFree,
+)
+from enbloc.framework.act import Api, Target
+from enbloc.framework.decide import Proposal
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import ClusterEvent
+from enbloc.framework.status import SUCCESS, Status, wait
+from enbloc.model.pods import Phase
+from enbloc.model.taints import Effect, Taint
+from tests.engine.cluster import cluster_with, spec
+from tests.rules.world import World
+
+TAINT = Taint("k", "v", Effect.NO_SCHEDULE)
+
+
+class Holds:
+    """Holds every group for half a minute at Permit."""
+
+    name: ClassVar[str] = "Holds"
+    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        del plan, facts
+        return wait(30)
+
+
+class Prepares:
+    """Prepares nodes at PreBind."""
+
+    name: ClassVar[str] = "Prepares"
+
+    async def pre_bind(self, target: Target, api: Api) -> Status:
+        del target, api
+        return SUCCESS
+
+
+def _held(world: World) -> None:
+    """Let every Binding stay without an answer."""
+    world.answer = lambda _: "hold"
+
+
+def _sent(world: World) -> list[str]:
+    return [bind.target.pod.name for bind in world.sent]
+
+
+def _refuse(world: World, bind: Bind, cause: Cause = Cause.MEMBER_CHANGED) -> None:
+    world.tell(BindRefused(bind.target.plan, bind.target.uid, cause, "refused"))
+    world.tell(SlotsFree(1))
+
+
+# ── 3.1 the last look ────────────────────────────────────────────────────────────────────────
+
+
+def test_3_1_before_the_first_bind_any_misfit_forgets_the_whole_plan_and_nothing_is_sent() -> None:
+    world = World(slots=0)
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job("g", 3)
+    world.settle()
+    world.node("n2", cpu=4, taints=(TAINT,))
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert world.sent == []
+    assert world.condition("g")[1] in ("Unschedulable", "Infeasible")
+
+
+def test_3_1_a_plan_is_looked_at_on_its_own_rows_only() -> None:
+    world = World(slots=0)
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    world.node("n3", cpu=4, taints=(TAINT,))
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert len(world.where("g")) == 2
+    assert world.attempts("g") == 1
+
+
+def test_3_1_its_own_assumptions_are_left_out() -> None:
+    world = World(slots=0)
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    world.node("n1", cpu=4, labels=(("new", "label"),))
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert len(world.where("g")) == 2, "the nodes are full of nobody but itself"
+    assert world.attempts("g") == 1
+
+
+def test_3_1_after_permit_took_its_time_the_look_is_taken() -> None:
+    cluster = cluster_with(Holds())
+    cluster.gang("g", 2, spec=spec(cpu=8))
+    cluster.settle()
+    cluster.node("n2", cpu=8, unschedulable=True)
+    cluster.settle(seconds=31)
+    assert cluster.where("g") == {}
+
+
+def test_3_1_after_prebind_took_its_time_the_look_is_taken_and_the_rest_is_cancelled() -> None:
+    cluster = cluster_with(Prepares())
+    cluster.gang("g", 2, spec=spec(cpu=8))
+    cluster.settle()
+    targets = [effect.target for effect in cluster.effects if isinstance(effect, PreBind)]
+    assert len(targets) == 2
+    cluster.node("n2", cpu=8, unschedulable=True)
+    for target in targets:
+        cluster.tell(PreBound(target.plan, target.uid))
+    cluster.settle()
+    assert cluster.sent == []
+
+
+def test_3_1_after_the_first_bind_the_same_look_precedes_each_window() -> None:
+    world = World(slots=1)
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3)
+    world.settle()
+    [first] = world.sent
+    free = [name for name in ("n1", "n2", "n3") if name != first.target.node]
+    world.node(free[0], cpu=4, taints=(TAINT,))
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert {bind.target.node for bind in world.sent} == {first.target.node, free[1]}
+
+
+# ── 3.2 windows ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_3_2_binds_are_handed_out_as_the_executor_has_free_slots() -> None:
+    world = World(slots=2)
+    world.nodes("n1 n2 n3 n4 n5", cpu=4)
+    _held(world)
+    world.job("g", 5)
+    seen = []
+    for _ in range(4):
+        world.settle()
+        seen.append(len(world.sent))
+        world.tell(SlotsFree(1))
+    assert seen == [2, 3, 4, 5]
+
+
+def test_3_2_each_bind_names_its_plan_and_the_uid_of_its_pod() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    assert len(world.plans()) == 1
+    assert [b.target.uid for b in world.sent] == [world.pods[f"g-{i}"].uid for i in range(2)]
+
+
+def test_3_2_a_plan_that_is_given_up_is_cancelled_by_its_id() -> None:
+    cluster = cluster_with(Prepares())
+    cluster.gang("g", 2)
+    cluster.settle()
+    [plan] = {e.target.plan for e in cluster.effects if isinstance(e, PreBind)}
+    cluster.delete("g-1")
+    cluster.settle()
+    assert [e.plan for e in cluster.effects if isinstance(e, CancelPlan)] == [plan]
+    assert cluster.sent == []
+
+
+def test_3_2_planning_again_waits_until_every_sent_bind_is_resolved() -> None:
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    _held(world)
+    world.job("g", 3)
+    world.settle()
+    first, second, third = world.sent
+    world.confirm(first)
+    _refuse(world, second)
+    world.settle(seconds=30)
+    assert len(world.sent) == 3, "the third has no answer yet"
+    world.answer = lambda _: "ok"
+    world.confirm(third)
+    world.settle(seconds=30)
+    assert len(world.where("g")) == 3
+
+
+def test_3_2_evicting_waits_until_every_sent_bind_is_resolved() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    _held(world)
+    world.job("g", 2)
+    world.settle()
+    first, second = world.sent
+    world.confirm(first)
+    world.settle(seconds=1000)
+    assert world.evictions == [], "the other may be bound any moment"
+    world.drop_node(second.target.node)
+    _refuse(world, second)
+    world.settle(seconds=1000)
+    assert world.evictions == [first.target.pod.name]
+
+
+# ── 3.3 minimum first ────────────────────────────────────────────────────────────────────────
+
+
+def test_3_3_surplus_waits_until_the_watch_shows_the_floor_bound() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3, minimum=2)
+    world.settle()
+    assert _sent(world) == ["g-0", "g-1"]
+    world.confirm(world.sent[0])
+    world.settle()
+    assert _sent(world) == ["g-0", "g-1"]
+    world.confirm(world.sent[1])
+    world.settle()
+    assert _sent(world) == ["g-0", "g-1", "g-2"]
+
+
+def test_3_3_a_surplus_member_takes_the_place_of_a_refused_one() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3, minimum=2)
+    world.settle()
+    gone, kept = world.sent
+    world.confirm(kept)
+    world.answer = lambda _: "ok"
+    world.delete(gone.target.pod.name)
+    _refuse(world, gone)
+    world.settle()
+    assert sorted(world.where("g")) == sorted({"g-0", "g-1", "g-2"} - {gone.target.pod.name})
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_3_3_a_surplus_member_of_another_role_does_not() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.group("g", 2, roles=[("launcher", 1), ("worker", 1)])
+    for name, role in (("l", "launcher"), ("w-0", "worker"), ("w-1", "worker")):
+        world.member(name, "g", role=role)
+    world.settle()
+    launcher = next(bind for bind in world.sent if bind.target.pod.name == "l")
+    worker = next(bind for bind in world.sent if bind.target.pod.name != "l")
+    world.confirm(worker)
+    world.delete("l")
+    _refuse(world, launcher)
+    world.settle()
+    assert set(world.where()) == {worker.target.pod.name}
+    assert world.condition("g")[2].startswith("0 of 1 members of role launcher exist")
+
+
+def test_3_3_surplus_reservations_are_the_first_source_of_room_for_repair() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3, minimum=2)
+    world.settle()
+    gone, kept = world.sent
+    world.confirm(kept)
+    world.drop_node(gone.target.node)
+    world.answer = lambda _: "ok"
+    _refuse(world, gone)
+    world.settle(seconds=30)
+    assert len(world.where("g")) == 2, "on the node that was reserved for the surplus"
+    assert gone.target.pod.name in world.where("g")
+
+
+def test_3_3_no_addition_is_planned_while_a_repair_is_open() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.lose_node("n2")
+    for index in range(3, 6):
+        world.member(f"g-{index}", "g")
+    world.nodes("n3 n4 n5", cpu=4)
+    _held(world)
+    world.settle()
+    assert len(world.sent) == 3, "the one that is missing"
+    world.answer = lambda _: "ok"
+    world.confirm(world.sent[-1])
+    world.settle()
+    assert len(world.where("g")) == 4, "then the others as they come"
+
+
+# ── 3.4 three outcomes ───────────────────────────────────────────────────────────────────────
+
+
+def test_3_4_while_unknown_a_member_is_not_planned_elsewhere_nor_its_room_reused() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    _held(world)
+    world.job("g", 1)
+    world.settle()
+    [bind] = world.sent
+    world.tell(BindUnknown(bind.target.plan, bind.target.uid))
+    world.answer = lambda _: "ok"
+    world.job("rival", 2)
+    world.settle(seconds=3600)
+    assert world.where("rival") == {}
+    assert _sent(world) == ["g-0"]
+    world.confirm(bind)
+    world.finish("g-0")
+    world.settle()
+    assert len(world.where("rival")) == 2
+
+
+def test_3_4_an_unknown_that_turns_out_refused_frees_its_room() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    _held(world)
+    world.job("g", 1)
+    world.settle()
+    [bind] = world.sent
+    world.tell(BindUnknown(bind.target.plan, bind.target.uid))
+    world.delete("g-0")
+    _refuse(world, bind)
+    world.answer = lambda _: "ok"
+    world.job("rival", 1)
+    world.settle()
+    assert len(world.where("rival")) == 1
+
+
+# ── 3.5 losing the minimum ───────────────────────────────────────────────────────────────────
+
+
+def _member_gone(world: World) -> None:
+    world.delete("g-1")
+
+
+def _member_gated(world: World) -> None:
+    world.change("g-1", gates=("hold",))
+
+
+def _member_terminating(world: World) -> None:
+    world.change("g-1", deleting=True)
+
+
+def _group_gone(world: World) -> None:
+    world.drop_group("g")
+
+
+def _group_raised(world: World) -> None:
+    world.alter("g", minimum=3)
+
+
+def _group_replaced_by_a_larger_one(world: World) -> None:
+    world.drop_group("g")
+    world.group("g", 3, uid="another")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        _member_gone,
+        _member_gated,
+        _member_terminating,
+        _group_gone,
+        _group_raised,
+        _group_replaced_by_a_larger_one,
+    ],
+)
+def test_3_5_losing_the_minimum_before_the_first_send_forgets_the_plan(loss: object) -> None:
+    world = World(slots=0)
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    loss(world)  # type: ignore[operator]
+    world.job("rival", 2)
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert world.where("g") == {}
+    assert len(world.where("rival")) == 2, "its room is free again"
+
+
+def test_3_5_after_the_first_send_the_captured_floor_stands_and_repair_takes_over() -> None:
+    world = World(slots=1)
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3)
+    world.settle()
+    world.delete("g-2")
+    world.answer = lambda _: "ok"
+    world.confirm(world.sent[0])
+    world.settle()
+    assert set(world.where("g")) == {"g-0", "g-1"}, "the burst goes on"
+    world.member("g-9", "g")
+    world.settle()
+    assert len(world.where("g")) == 3
+
+
+def test_3_5_a_minimum_raised_in_mid_burst_lets_the_burst_be_completed() -> None:
+    world = World(slots=1)
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 2)
+    world.settle()
+    world.alter("g", minimum=3)
+    world.answer = lambda _: "ok"
+    world.confirm(world.sent[0])
+    world.settle()
+    assert len(world.where("g")) == 2
+    world.member("g-2", "g")
+    world.settle()
+    assert len(world.where("g")) == 3
+
+
+def test_3_5_a_podgroup_deleted_in_mid_burst_completes_it_and_an_event_says_so() -> None:
+    world = World(slots=1)
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3)
+    world.settle()
+    world.drop_group("g")
+    world.answer = lambda _: "ok"
+    world.confirm(world.sent[0])
+    world.settle(seconds=3600)
+    assert len(world.where("g")) == 3
+    assert world.evictions == [], "its members keep running"
+    assert len(world.events("PodGroupDeleted")) == 1
+
+
+def test_3_5_a_podgroup_recreated_under_another_uid_in_mid_burst_is_simply_the_group() -> None:
+    world = World(slots=1)
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3)
+    world.settle()
+    world.drop_group("g")
+    world.group("g", 3, uid="another")
+    world.answer = lambda _: "ok"
+    world.confirm(world.sent[0])
+    world.settle()
+    assert len(world.where("g")) == 3
+    assert world.status["g"].uid == "another"
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+# ── 3.6 blame ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("reason", ["OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError"])
+def test_3_6_a_kubelet_s_refusal_keeps_the_group_off_that_node(reason: str) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    node = world.where()["g-0"]
+    world.change("g-0", phase=Phase.FAILED, rejected=reason)
+    world.member("g-1", "g")
+    world.settle()
+    assert world.where("g-1") == {"g-1": {"n1": "n2", "n2": "n1"}[node]}
+
+
+def test_3_6_a_node_that_is_not_ready_is_blamed() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=8)
+    world.running_job("g", 1)
+    node = world.where()["g-0"]
+    world.node(node, cpu=8, ready=False)
+    world.member("g-1", "g")
+    world.settle()
+    assert world.where("g-1") == {"g-1": {"n1": "n2", "n2": "n1"}[node]}
+
+
+@pytest.mark.parametrize("cause", ["MEMBER_CHANGED", "SCHEDULER_ERROR"])
+def test_3_6_a_refusal_of_the_server_blames_no_node_and_no_other_is_tried(cause: str) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.answer = lambda _: cause
+    world.job("g", 1)
+    world.step()
+    world.answer = lambda _: "ok"
+    world.settle(seconds=30)
+    first, second = world.sent
+    assert first.target.node == second.target.node
+    assert world.events("NodeQuarantined") == []
+
+
+def test_3_6_a_member_that_fails_for_its_own_reasons_blames_no_node() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.running_job("g", 1)
+    world.finish("g-0", Phase.FAILED)
+    world.member("g-1", "g")
+    world.settle()
+    assert world.where("g-1") == {"g-1": "n1"}
+
+
+def test_3_6_a_terminating_namespace_drops_the_group_quietly() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.answer = lambda _: "NAMESPACE_TERMINATING"
+    world.job("g", 2)
+    world.settle(seconds=1e6)
+    assert len(world.sent) <= 2
+    assert world.events("GangBindFailed") == []
+    assert world.pod_conditions("g-0") == []
+
+
+def test_3_6_another_403_a_422_or_a_webhook_is_a_scheduler_error_that_is_said() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.answer = lambda _: "SCHEDULER_ERROR"
+    world.job("g", 2)
+    world.settle()
+    assert world.condition("g")[:2] == (False, "SchedulerError")
+    assert len(world.events("GangBindFailed")) == 1
+
+
+def test_3_6_a_quarantined_node_is_free_for_other_groups() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    world.change("g-0", phase=Phase.FAILED, rejected="OutOfcpu")
+    world.job("other", 1)
+    world.settle()
+    assert world.where("other") == {"other-0": "n1"}
+
+
+def test_3_6_blamed_by_two_groups_within_ten_minutes_it_is_quarantined_for_all() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    for name in ("a", "b"):
+        world.job(name, 1)
+        world.settle()
+        world.change(f"{name}-0", phase=Phase.FAILED, rejected="OutOfcpu")
+        world.settle(seconds=10)
+    world.job("c", 1)
+    world.pod("solo", spec=spec(cpu=1))
+    world.settle()
+    [event] = world.events("NodeQuarantined")
+    assert event.node == "n1"
+    assert world.where("c") == {}
+    assert world.where("solo") == {"solo": "n1"}, "pods without a group know no quarantine"
+
+
+def test_3_6_a_quarantine_always_expires_with_an_event_and_wakes_who_waited() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    for name in ("a", "b"):
+        world.job(name, 1)
+        world.settle()
+        world.change(f"{name}-0", phase=Phase.FAILED, rejected="OutOfcpu")
+        world.settle()
+    world.job("c", 1)
+    world.settle()
+    assert world.condition("c")[1] == "Unschedulable"
+    world.settle(seconds=1800)
+    assert len(world.events("NodeReleased")) == 1
+    assert world.where("c") == {"c-0": "n1"}
+
+
+def test_3_6_a_gang_all_of_whose_nodes_are_quarantined_is_not_infeasible_and_comes_back() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    for index in range(2):
+        world.change(f"g-{index}", phase=Phase.FAILED, rejected="OutOfcpu")
+    for index in (2, 3):
+        world.member(f"g-{index}", "g")
+    world.settle()
+    assert world.where("g-2") == {}
+    assert world.condition("g")[1] == "Unschedulable"
+    world.settle(seconds=1800)
+    assert len(world.where("g-2")) == 1
+
+
+# ── 3.7 Scheduled ────────────────────────────────────────────────────────────────────────────
+
+
+def test_3_7_scheduled_is_true_only_when_the_watch_shows_the_floor_bound() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    _held(world)
+    world.job("g", 2)
+    world.settle()
+    assert world.condition("g")[0] is False
+    world.confirm(world.sent[0])
+    world.settle()
+    assert world.condition("g")[:2] == (False, "Binding")
+    world.confirm(world.sent[1])
+    world.settle()
+    assert world.condition("g")[:2] == (True, "Scheduled")
