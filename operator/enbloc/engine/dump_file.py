@@ -1,0 +1,376 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dump file: a dump as JSON, with the configuration that it was decided by.
+
+Pods, and what makes them alike, are written once and referred to by their place in a list; of
+every object only what differs from the defaults is there. Nothing is ever run by reading one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from enbloc.engine.decision import Decision, Heard, Question
+from enbloc.engine.dump import Dump
+from enbloc.engine.past import (
+    Entry,
+    NamespaceWas,
+    NodeAdded,
+    NodeDropped,
+    NodeWas,
+    Sat,
+    WorkloadWas,
+)
+from enbloc.engine.plan import Assignment, Plan, Verdict
+from enbloc.engine.promises import Claim
+from enbloc.engine.tables import Tables
+from enbloc.errors import UsageError
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.node import Node
+from enbloc.model.pods import Pod, PodSpec, PodUID
+from enbloc.model.selectors import Labels, Selector
+from enbloc.model.workloads import WorkloadKey
+
+FORMAT: Final = "enbloc-dump"
+
+#: Grows with each change of the format that older readers cannot read.
+VERSION: Final = 1
+
+#: An object as its fields that differ from their defaults.
+Sparse = dict[str, Any]
+
+#: The place of a pod in the list of pods.
+Ref = int
+
+
+class DumpFile(NamedTuple):
+    """What one file holds.
+
+    Attributes:
+        written: when, RFC 3339.
+        by: the version of enbloc that wrote it.
+        configuration: documents that the profiles can be made from again.
+    """
+
+    written: str
+    by: str
+    configuration: Sequence[Mapping[str, Any]]
+    dump: Dump
+
+
+# ── the shape of the file ────────────────────────────────────────────────────────────────────────
+
+
+class _Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Fields in camelCase; what equals its default is left out."""
+
+
+class _Seat(_Struct, frozen=True, tag="seat", tag_field="was"):
+    uid: PodUID
+    node: str = ""
+    pod: Ref | None = None
+
+
+class _NodeAdded(_Struct, frozen=True, tag="absent node", tag_field="was"):
+    name: str
+
+
+class _NodeWas(_Struct, frozen=True, tag="node", tag_field="was"):
+    node: Sparse
+
+
+class _NodeDropped(_Struct, frozen=True, tag="dropped node", tag_field="was"):
+    node: Sparse
+    row: int
+
+
+class _Namespace(_Struct, frozen=True, tag="namespace", tag_field="was"):
+    name: str
+    labels: Labels | None = None
+
+
+class _Workload(_Struct, frozen=True, tag="workload", tag_field="was"):
+    key: WorkloadKey
+    selector: Selector | None = None
+
+
+class _Plan(_Struct, frozen=True):
+    id: str
+    group: GroupKey
+    verdict: Verdict
+    assignments: tuple[tuple[Ref, str, bool], ...] = ()
+    message: str = ""
+    search: str = ""
+    steps: int = 0
+
+
+class _Decision(_Struct, frozen=True, tag="decision", tag_field="was"):
+    plan: _Plan
+    at: float
+    profile: str
+    facts: Sparse
+    pending: tuple[Ref, ...] = ()
+    held: tuple[Ref, ...] = ()
+    lifted: tuple[tuple[Ref, str], ...] = ()
+    opinions: tuple[Heard, ...] = ()
+    consulted: tuple[tuple[Ref, tuple[Heard, ...]], ...] = ()
+    reserved: tuple[_Plan, ...] = ()
+    promised: tuple[Claim, ...] = ()
+    claim: Claim | None = None
+    selector_keys: tuple[str, ...] = ()
+
+
+_Entry = _Seat | _NodeAdded | _NodeWas | _NodeDropped | _Namespace | _Workload | _Decision
+
+
+class _File(_Struct, frozen=True):
+    format: str
+    version: int
+    written: str
+    by: str
+    configuration: list[dict[str, Any]]
+    search_steps: int
+    solver: bool
+    whole: bool
+    specs: list[Sparse]
+    pods: list[Sparse]
+    resources: tuple[str, ...]
+    nodes: list[Sparse]
+    seats: list[tuple[Ref, str]]
+    namespaces: dict[str, Labels]
+    workloads: list[tuple[WorkloadKey, Selector]]
+    past: list[_Entry]
+
+
+class _Head(_Struct, frozen=True):
+    format: str = ""
+    version: int = 0
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def encoded(file: DumpFile) -> bytes:
+    """A dump as JSON."""
+    dump, writer = file.dump, _Writer()
+    tables = dump.tables
+    made = _File(
+        format=FORMAT,
+        version=VERSION,
+        written=file.written,
+        by=file.by,
+        configuration=[dict(document) for document in file.configuration],
+        search_steps=dump.search_steps,
+        solver=dump.solver,
+        whole=dump.whole,
+        specs=writer.specs,
+        pods=writer.pods,
+        resources=tuple(tables.resources),
+        nodes=[sparse(node) for node in tables.nodes],
+        seats=[(writer.pod(pod), node) for pod, node in tables.seats.values()],
+        namespaces=tables.namespaces,
+        workloads=list(tables.workloads.items()),
+        past=[writer.entry(entry) for entry in dump.past],
+    )
+    return msgspec.json.encode(made)
+
+
+def sparse(thing: Any, *without: str) -> Sparse:
+    """The fields of a dataclass that differ from their defaults."""
+    found = {field.name: getattr(thing, field.name) for field in fields(thing)}
+    return {
+        field.name: found[field.name]
+        for field in fields(thing)
+        if field.name not in without
+        and (field.default is MISSING or found[field.name] != field.default)
+    }
+
+
+class _Writer:
+    """Gives each pod and each spec its place; objects are told apart by identity."""
+
+    def __init__(self) -> None:
+        self.specs: list[Sparse] = []
+        self.pods: list[Sparse] = []
+        self._places: dict[int, tuple[object, int]] = {}
+
+    def pod(self, pod: Pod) -> Ref:
+        known = self._places.get(id(pod))
+        if known is not None:
+            return known[1]
+        self.pods.append({**sparse(pod, "spec"), "spec": self._spec(pod.spec)})
+        return self._placed(pod, len(self.pods) - 1)
+
+    def _spec(self, spec: PodSpec) -> int:
+        known = self._places.get(id(spec))
+        if known is not None:
+            return known[1]
+        self.specs.append(sparse(spec))
+        return self._placed(spec, len(self.specs) - 1)
+
+    def _placed(self, thing: object, place: int) -> int:
+        self._places[id(thing)] = (thing, place)  # who is kept keeps its identity
+        return place
+
+    def entry(self, entry: Entry) -> _Entry:
+        match entry:
+            case Sat(uid, node, pod):
+                return _Seat(uid, node, None if pod is None else self.pod(pod))
+            case NodeAdded(name):
+                return _NodeAdded(name)
+            case NodeWas(before):
+                return _NodeWas(sparse(before))
+            case NodeDropped(dropped, row):
+                return _NodeDropped(sparse(dropped), row)
+            case NamespaceWas(name, labels):
+                return _Namespace(name, labels)
+            case WorkloadWas(key, selector):
+                return _Workload(key, selector)
+            case Decision(question, plan):
+                return self._decision(question, plan)
+
+    def _decision(self, question: Question, plan: Plan) -> _Decision:
+        consulted = ((self.pod(pod), heard) for pod, heard in question.consulted)
+        return _Decision(
+            plan=self._plan(plan),
+            at=question.at,
+            profile=question.profile,
+            facts=sparse(question.facts, "pending"),
+            pending=tuple(map(self.pod, question.facts.pending)),
+            held=tuple(map(self.pod, question.held)),
+            lifted=tuple((self.pod(pod), node) for pod, node in question.lifted),
+            opinions=question.opinions,
+            consulted=tuple(consulted),
+            reserved=tuple(map(self._plan, question.reserved)),
+            promised=question.promised,
+            claim=question.claim,
+            selector_keys=tuple(sorted(question.selector_keys)),
+        )
+
+    def _plan(self, plan: Plan) -> _Plan:
+        assignments = ((self.pod(each.pod), each.node, each.needed) for each in plan.assignments)
+        return _Plan(
+            plan.id,
+            plan.group,
+            plan.verdict,
+            tuple(assignments),
+            plan.message,
+            plan.search,
+            plan.steps,
+        )
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def decoded(data: bytes) -> DumpFile:
+    """The dump that a file holds.
+
+    Raises:
+        UsageError: it is none, or one of another version; names the field where it can.
+    """
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+        if head.format != FORMAT:
+            raise UsageError(f'it is no dump: its format is "{head.format}", not "{FORMAT}"')
+        if head.version != VERSION:
+            raise UsageError(
+                f"its version is {head.version}, and this program reads {VERSION}; use the "
+                "version of enbloc that wrote it"
+            )
+        file = msgspec.json.decode(data, type=_File)
+        return _Reader(file).file()
+    except msgspec.DecodeError as error:
+        raise UsageError(f"it is no dump: {error}") from error
+    except (IndexError, TypeError, ValueError) as error:
+        raise UsageError("it is no dump: what it refers to is not there") from error
+
+
+T = TypeVar("T")
+
+
+def _thing(kind: type[T], given: Sparse) -> T:
+    return msgspec.convert(given, type=kind)
+
+
+class _Reader:
+    """Makes the objects of a file again; alike pods share one spec, as they did."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        specs = [_thing(PodSpec, given) for given in file.specs]
+        self._pods = [_pod(given, specs) for given in file.pods]
+
+    def file(self) -> DumpFile:
+        file = self._file
+        tables = Tables(
+            resources=file.resources,
+            nodes=[_thing(Node, given) for given in file.nodes],
+            seats={self._pods[ref].uid: (self._pods[ref], node) for ref, node in file.seats},
+            namespaces=file.namespaces,
+            workloads=dict(file.workloads),
+        )
+        past = tuple(map(self._entry, file.past))
+        dump = Dump(file.search_steps, file.solver, tables, past, file.whole)
+        return DumpFile(file.written, file.by, file.configuration, dump)
+
+    def _entry(self, entry: _Entry) -> Entry:
+        match entry:
+            case _Seat(uid, node, pod):
+                return Sat(uid, node, None if pod is None else self._pods[pod])
+            case _NodeAdded(name):
+                return NodeAdded(name)
+            case _NodeWas(before):
+                return NodeWas(_thing(Node, before))
+            case _NodeDropped(dropped, row):
+                return NodeDropped(_thing(Node, dropped), row)
+            case _Namespace(name, labels):
+                return NamespaceWas(name, labels)
+            case _Workload(key, selector):
+                return WorkloadWas(key, selector)
+            case _Decision():
+                return Decision(self._question(entry), self._plan(entry.plan))
+
+    def _question(self, entry: _Decision) -> Question:
+        pending = tuple(self._pods[ref] for ref in entry.pending)
+        facts = _thing(GroupFacts, {**entry.facts, "pending": []})
+        return Question(
+            at=entry.at,
+            profile=entry.profile,
+            facts=replace(facts, pending=pending),
+            held=tuple(self._pods[ref] for ref in entry.held),
+            lifted=tuple((self._pods[ref], node) for ref, node in entry.lifted),
+            opinions=entry.opinions,
+            consulted=tuple((self._pods[ref], heard) for ref, heard in entry.consulted),
+            reserved=tuple(map(self._plan, entry.reserved)),
+            promised=tuple(map(_claim, entry.promised)),
+            claim=None if entry.claim is None else _claim(entry.claim),
+            selector_keys=frozenset(entry.selector_keys),
+        )
+
+    def _plan(self, plan: _Plan) -> Plan:
+        return Plan(
+            plan.id,
+            plan.group,
+            plan.verdict,
+            tuple(
+                Assignment(self._pods[ref], node, needed) for ref, node, needed in plan.assignments
+            ),
+            message=plan.message,
+            search=plan.search,
+            steps=plan.steps,
+        )
+
+
+def _pod(given: Sparse, specs: Sequence[PodSpec]) -> Pod:
+    pod = _thing(Pod, {**given, "spec": {}})
+    return replace(pod, spec=specs[msgspec.convert(given.get("spec"), type=int)])
+
+
+def _claim(claim: Claim) -> Claim:
+    """JSON has no tuples: the order of a claim is compared with that of others."""
+    priority, queue_time, key = claim.order
+    return replace(claim, order=(priority, queue_time, GroupKey(*key)))
