@@ -129,7 +129,7 @@ def _model(packing: Packing) -> _Model:
     for index, need in enumerate(packing.needs):
         lines = column[list(need.kinds)]
         mine = lines[lines >= 0]
-        model.add(mine.tolist(), [1] * len(mine), need.count, np.inf if index else need.count)
+        model.add(mine.tolist(), [1] * len(mine), need.members, np.inf if index else need.members)
     _add_room(model, packing, column)
     for apart in packing.apart:
         _add_apart(model, column, apart)

@@ -53,7 +53,7 @@ def infeasible(facts: GroupFacts, held: Sequence[Pod], tentative: Tentative, ste
     if counting_decides(packing) or not _refuted(packing, steps):
         return ""
     return (
-        f"its {packing.needs[0].count} missing members can be placed in no way on the "
+        f"its {packing.needs[0].members} missing members can be placed in no way on the "
         f"{len(packing.rows)} nodes that they may use, even if nobody else were there"
     )
 

@@ -113,7 +113,7 @@ def _domains(packing: Packing, tentative: Tentative, keys: Sequence[str], budget
             part = next(searching.answers(), None)
             steps += searching.steps
             if part is not None:
-                steps += _PLACING * packing.needs[0].count
+                steps += _PLACING * packing.needs[0].members
                 counts = np.zeros_like(packing.places)
                 counts[:, inside] = part
                 if placed := _accepted(packing, counts, tentative):
@@ -144,7 +144,7 @@ def _classes(packing: Packing, tentative: Tentative, budget: int) -> _Stage:
     searching = ClassSearch(packing, budget)
     refused = False
     for counts in searching.answers():
-        searching.steps += _PLACING * packing.needs[0].count
+        searching.steps += _PLACING * packing.needs[0].members
         placed = _accepted(packing, counts, tentative)
         if placed:
             return _Stage(Search.CLASSES, searching.steps, placed)
@@ -159,7 +159,7 @@ def _solver(packing: Packing, tentative: Tentative, budget: int) -> _Stage:
     answer = exact.solve(packing, budget)
     if answer.counts is not None:
         placed = _accepted(packing, answer.counts, tentative)
-        steps = answer.steps + _PLACING * packing.needs[0].count
+        steps = answer.steps + _PLACING * packing.needs[0].members
         return _Stage(Search.SOLVER if placed else Search.NONE, steps, placed)
     return _Stage(Search.INFEASIBLE if answer.refuted else Search.NONE, answer.steps)
 

@@ -66,7 +66,7 @@ class ClassSearch:
         self._places = self._states.places[self._state].T.copy()
         self._sums = self._places.sum(axis=1)
         self._left = np.array(packing.counts, np.int64)
-        self._needs = [need.count for need in packing.needs]
+        self._needs = [need.members for need in packing.needs]
         self._within = np.zeros((len(packing.needs), kinds), np.bool_)
         for index, need in enumerate(packing.needs):
             self._within[index, list(need.kinds)] = True

@@ -43,9 +43,9 @@ def shortage(packing: Packing) -> Shortage | None:
 def _narrowest_first(packing: Packing) -> Iterator[Need]:
     """What is needed of one kind, because the others are too few; then the floors."""
     for need in packing.needs:
-        members = sum(packing.counts[kind] for kind in need.kinds)
+        there = sum(packing.counts[kind] for kind in need.kinds)
         for kind in need.kinds:
-            yield Need(need.count - members + packing.counts[kind], (kind,))
+            yield Need(need.members - there + packing.counts[kind], (kind,))
     yield from reversed(packing.needs)
 
 
@@ -63,12 +63,12 @@ def _of_places(packing: Packing, need: Need) -> Shortage | None:
     apart: str | None = None
     for rule in packing.apart:
         most = _apart(packing, rule, kinds, each)
-        if most < have or (most == have < need.count):
+        if most < have or (most == have < need.members):
             have, apart = most, rule.key
     together = _together(packing, kinds)
     if together < have:
         have, apart = together, None
-    return Shortage(need.count, have, "", need.kinds, apart) if have < need.count else None
+    return Shortage(need.members, have, "", need.kinds, apart) if have < need.members else None
 
 
 def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArray[np.int64]) -> int:
@@ -114,7 +114,7 @@ def _least_demand(packing: Packing) -> list[int]:
         )
         taken: set[int] = set()
         for need in (*packing.needs[1:], packing.needs[0]):
-            missing = need.count - sum(members[index][1] in need.kinds for index in taken)
+            missing = need.members - sum(members[index][1] in need.kinds for index in taken)
             free = (i for i, (_, k) in enumerate(members) if k in need.kinds and i not in taken)
             taken.update(index for index, _ in zip(free, range(missing), strict=False))
         demands.append(sum(members[index][0] for index in taken))

@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 class Need(NamedTuple):
     """A floor: at least so many members, of these kinds."""
 
-    count: int
+    members: int
     kinds: tuple[int, ...]
 
 
@@ -113,7 +113,7 @@ class Packing:
         sums = counts.sum(axis=1)
         if (sums > np.array(self.counts)).any():
             return False
-        if any(int(sums[list(need.kinds)].sum()) < need.count for need in self.needs):
+        if any(int(sums[list(need.kinds)].sum()) < need.members for need in self.needs):
             return False
         return not any(_clashes(counts, each) for each in self.apart)
 
@@ -218,7 +218,7 @@ def _needs(facts: GroupFacts, kinds: Sequence[Kind]) -> tuple[Need, ...]:
         for floor in facts.roles
         if floor.deficit
     ]
-    total = max(facts.total.deficit, sum(need.count for need in roles))
+    total = max(facts.total.deficit, sum(need.members for need in roles))
     return (Need(total, tuple(range(len(kinds)))), *roles)
 
 
@@ -269,7 +269,7 @@ def gathering(profile: Profile, packing: Packing) -> tuple[str, ...]:
 def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
     """The plugins that do filter, themselves or through what they give at PreFilter."""
     for plugin in profile.filter:
-        if decide.implements(plugin, decide.Filter) or plugin in profile.pre_filter:
+        if any((decide.implements(plugin, decide.Filter), plugin in profile.pre_filter)):
             yield plugin
 
 
