@@ -206,14 +206,19 @@ class Engine:
                 continue
             open_plan = self._plans.of(key)
             if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
+                self._mending.hold_in_burst(members, open_plan, now)
                 continue  # a burst is told of when it begins and when its floor is bound
             facts = self._groups.facts(members)
             if members.started is None and not facts.deficit and members.runs_whole(facts):
                 members.start(now)
                 facts = replace(facts, started=True)
             self._reviewed[key] = facts
-            if open_plan is not None and facts.deficit:
-                self._plans.give_up_additions(key)
+            if open_plan is not None:
+                self._mending.hold_in_burst(members, open_plan, now)
+                if not open_plan.started and not open_plan.still_meets(facts, members.pods):
+                    self._plans.withdraw(key)
+                elif facts.deficit:
+                    self._plans.give_up_additions(key)
             if open_plan is None:
                 self._mending.look(members, facts, now)
             self._promising.look(members, facts, now)
@@ -401,15 +406,27 @@ class Engine:
             saying = Saying(reason, ending.message)
             self._refused(members, facts, now, saying, ending)
             return
-        causes = {cause for cause, _ in open_plan.refusals}
+        causes = {refusal.cause for refusal in open_plan.refusals}
+        pending = {pod.uid for pod in facts.pending}
+        unseen = [refusal for refusal in open_plan.refusals if refusal.uid in pending]
         if Cause.NAMESPACE_TERMINATING in causes:
             # Its pods are being deleted; nothing to tell anyone, nothing to try.
             item.fingerprint = fingerprint(facts)
         elif Cause.SCHEDULER_ERROR in causes and facts.pending:
-            text = next(m for cause, m in open_plan.refusals if cause is Cause.SCHEDULER_ERROR)
+            text = next(
+                refusal.message
+                for refusal in open_plan.refusals
+                if refusal.cause is Cause.SCHEDULER_ERROR
+            )
             item.fingerprint = fingerprint(facts)
             saying = Saying(Reason.SCHEDULER_ERROR, f"binding was refused: {text}")
             self._refused(members, facts, now, saying)
+        elif unseen:
+            # The watch has yet to show what became of the member. That will be a change of the
+            # group's own, and ends the pause; until then the same Binding would be refused again.
+            item.fingerprint = fingerprint(facts)
+            self._mending.failed(members.key)
+            self._queue.failed(item, now, (), (), self._helps)
         else:
             self._queue.succeeded(item)
         self._queue.decided(item)

@@ -71,5 +71,7 @@ def fingerprint(facts: GroupFacts) -> object:
     """What would make another attempt worthwhile without any event from elsewhere."""
     resources = facts.group.min_resources if facts.group else ()
     floors = tuple((floor.role, floor.deficit) for floor in facts.floors)
-    pending = tuple((pod.uid, pod.spec, pod.labels, pod.annotations) for pod in facts.pending)
+    pending = tuple(
+        (pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending
+    )
     return pending, floors, facts.priority, resources

@@ -20,6 +20,12 @@ def _identity(pod: Pod) -> str:
     return pod.incarnation or pod.uid
 
 
+def _received(pod: Pod) -> str:
+    """The life of which the receipt of a bound pod speaks; "" = it has none."""
+    known = read_receipt(pod.receipt) if pod.node and pod.receipt else None
+    return known.incarnation if known else ""
+
+
 class Members:
     """The pods of one group, and the memory of its present incarnation (gangs.md §1, §2.2).
 
@@ -46,7 +52,7 @@ class Members:
         self.captured: dict[str, int] = {}
         self.queue_time: float | None = None
         self._identities: set[str] = set()
-        self._done: dict[PodUID, Pod] = {}
+        self._done: dict[PodUID, tuple[Pod, str]] = {}
         self._of_the_past: set[PodUID] = set()
         self._live = 0
         self._settled = False
@@ -71,7 +77,7 @@ class Members:
         self._live += int(pod.live) - int(old is not None and old.live)
         self.pods[pod.uid] = pod
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self._of_the_past:
-            self._done[pod.uid] = pod
+            self._done[pod.uid] = (pod, pod.incarnation or _received(pod))
 
     def remove(self, uid: PodUID) -> None:
         """A member was deleted; what succeeded stays counted."""
@@ -96,8 +102,11 @@ class Members:
         """Keep what a started group needs to be complete: the least since it started."""
         if self.started is None or self.group is None:
             return
-        for role, minimum in (("", self.group.min_member), *self.group.minimums()):
-            self.captured[role] = min(minimum, self.captured.get(role, minimum))
+        minimums = (("", self.group.min_member), *self.group.minimums())
+        known = self.captured or dict(minimums)
+        self.captured = known | {
+            role: min(minimum, known.get(role, 0)) for role, minimum in minimums
+        }
 
     def settle(self) -> None:
         """The first lists are complete: find out which life the members that we found belong to.
@@ -111,7 +120,7 @@ class Members:
         live = sorted(
             (pod for pod in self.pods.values() if pod.live), key=lambda pod: pod.seniority
         )
-        receipts = [receipt for pod in live if (receipt := read_receipt(pod.receipt))]
+        receipts = [r for pod in live if pod.node and (r := read_receipt(pod.receipt))]
         self._identities = {_identity(pod) for pod in live}
         known = self._identities | {receipt.incarnation for receipt in receipts}
         memory = self.group.memory if self.group else Memory()
@@ -141,16 +150,21 @@ class Members:
     def _recapture(self, bound: list[Pod]) -> None:
         """The minimum that a started group had when we last placed a member of it.
 
-        Receipts keep the group's own only; roles of a group that was raised since are complete as
-        they are.
+        Receipts keep the group's own only. Where that is held, or was raised since, the roles are
+        complete as they are.
         """
+        if self.group is None:
+            return
         last = max(bound, key=lambda pod: (pod.scheduled_at or pod.created, pod.key), default=None)
         known = read_receipt(last.receipt) if last is not None else None
-        if known is None or self.group is None or known.floor >= self.group.min_member:
-            return
+        floor = min(self.group.min_member, known.floor if known else self.group.min_member)
+        whole = len(bound) + self.all_succeeded >= floor
         held = Counter(pod.role for pod in bound) + self.succeeded
-        self.captured = {role: held[role] for role, _ in self.group.minimums()}
-        self.captured[""] = known.floor
+        self.captured = {
+            role: min(minimum, held[role]) if whole or floor < self.group.min_member else minimum
+            for role, minimum in self.group.minimums()
+        }
+        self.captured[""] = floor
 
     def _arrive(self, identity: str) -> None:
         fresh = identity not in self._identities
@@ -180,18 +194,20 @@ class Members:
         Never goes back within an incarnation. Of a role that the PodGroup does not name, what
         happened before this process was there is in the total only.
         """
-        return Counter(pod.role for pod in self._successes()) + self._forgotten
+        return Counter(pod.role for pod in self.successes()) + self._forgotten
 
     @property
     def all_succeeded(self) -> int:
         """How many members succeeded in this incarnation; it never goes back within it."""
-        return len(self._successes()) + self._all_forgotten
+        return len(self.successes()) + self._all_forgotten
 
-    def _successes(self) -> Sequence[Pod]:
+    def successes(self) -> Sequence[Pod]:
+        """Members that succeeded in this incarnation as far as we saw it, deleted ones too."""
+        lives = self._identities | {self.incarnation}
         return [
             pod
-            for pod in self._done.values()
-            if not pod.incarnation or not self._identities or pod.incarnation in self._identities
+            for pod, life in self._done.values()
+            if not life or not self._identities or life in lives
         ]
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
@@ -251,7 +267,7 @@ class Members:
         )
 
     def _minimum(self, role: str, minimum: int) -> int:
-        return min(minimum, self.captured.get(role, minimum))
+        return min(minimum, self.captured.get(role, 0)) if self.captured else minimum
 
     def _floors(
         self, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
@@ -268,14 +284,8 @@ class Members:
 
     def _ranks(self) -> tuple[int, ...]:
         """Of members that are bound or have succeeded: whoever replaces a lost one takes its."""
-        held = (pod for pod in self.pods.values() if pod.rank is not None)
-        return tuple(
-            sorted(
-                pod.rank
-                for pod in held
-                if pod.rank is not None and (pod.bound or pod.phase is Phase.SUCCEEDED)
-            )
-        )
+        held = (*self.bound, *self.successes())
+        return tuple(sorted({pod.rank for pod in held if pod.rank is not None}))
 
     @property
     def bound(self) -> list[Pod]:

@@ -9,6 +9,7 @@ from enbloc.engine.assign import place_group
 from enbloc.engine.effects import Effect, EventType, Evict
 from enbloc.engine.intake import Intake, NodeChange
 from enbloc.engine.members import Members
+from enbloc.engine.open_plan import OpenPlan
 from enbloc.engine.plan import Lift
 from enbloc.engine.repair import Gang
 from enbloc.engine.settings import Settings
@@ -112,6 +113,18 @@ class Mending:
         for loss in self._intake.losses:
             if loss.group == key and len(shadows.of(key)) < facts.lacking:
                 self._state.hold(loss.seat, key, order_of(facts), until)
+
+    def hold_in_burst(self, members: Members, open_plan: OpenPlan, now: float) -> None:
+        """Hold the room of what was lost while others of the group are being bound."""
+        losses = [loss for loss in self._intake.losses if loss.group == members.key]
+        if not losses:
+            return
+        facts = self._groups.facts(members)
+        shadows = self._state.shadows
+        until = now + self._repairs.timeout(facts)  # until the plan is closed and tells better
+        for loss in losses:
+            if len(shadows.of(facts.key)) < facts.lacking - open_plan.outstanding:
+                self._state.hold(loss.seat, facts.key, order_of(facts), until)
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
         """What people should know of a gang in part beyond why it waits; "" = nothing."""

@@ -14,7 +14,7 @@ The members of the deficit are sent first; surplus waits until the watch shows a
 
 import enum
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from enbloc.engine.events import Cause
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.model.pods import PodUID
+from enbloc.model.pods import Pod, PodUID
 
 
 class Stage(enum.StrEnum):
@@ -39,6 +39,14 @@ class Stage(enum.StrEnum):
 
 
 _UNSENT = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
+
+
+class Refusal(NamedTuple):
+    """A Binding that the API server refused."""
+
+    uid: PodUID
+    cause: Cause
+    message: str
 
 
 class Wait(NamedTuple):
@@ -90,7 +98,7 @@ class OpenPlan:
         self.waits: dict[str, Wait] = {}
         self.started = False
         self.ask_again = False
-        self.refusals: list[tuple[Cause, str]] = []
+        self.refusals: list[Refusal] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
         self._stages = dict.fromkeys(self._assignments, Stage.RESERVED)
         self._all = Counter({Stage.RESERVED: len(self._stages)})
@@ -144,6 +152,20 @@ class OpenPlan:
         if self._assignments[uid].needed:
             self._needed[before] -= 1
             self._needed[stage] += 1
+
+    def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
+        """Whether what it binds, and what is held, is every minimum as it is now."""
+        roles = Counter(pods[uid].role for uid in self._stages if uid in pods)
+        return not facts.problem and all(
+            floor.held + (roles[floor.role] if floor.role else roles.total()) >= floor.minimum
+            for floor in facts.floors
+        )
+
+    @property
+    def outstanding(self) -> int:
+        """Needed members that it may yet bind."""
+        settled = self._needed[Stage.CONFIRMED] + self._needed[Stage.LOST]
+        return self._needed_total - settled
 
     def unsent(self) -> list[Assignment]:
         """Members whose Bind was not handed out, needed ones first."""

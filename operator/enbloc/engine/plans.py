@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enbloc.engine.asking import asked, asked_status
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
-from enbloc.engine.open_plan import OpenPlan, Stage, Wait
+from enbloc.engine.open_plan import OpenPlan, Refusal, Stage, Wait
 from enbloc.engine.outlook import Outlook
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import ClusterState
@@ -272,7 +272,7 @@ class Plans:
             case PreBindFailed() if stage is Stage.PREPARING:
                 self._forget(open_plan, End.REJECTED, answer.message, answer.plugin)
             case BindRefused() if stage is Stage.SENT:
-                open_plan.refusals.append((answer.cause, answer.message))
+                open_plan.refusals.append(Refusal(answer.uid, answer.cause, answer.message))
                 self._lose(open_plan, answer.uid)
                 self._settle(open_plan)
             case _:

@@ -140,7 +140,7 @@ class Promising:
         assumed = self._intake.state.assumed
         held: Counter[str] = Counter()
         for each in self._family(members):
-            for pod in each.pods.values():
-                if pod.bound or pod.uid in assumed or pod.phase is Phase.SUCCEEDED:
-                    held.update(dict(pod.spec.requests))
+            there = (p for p in each.pods.values() if p.bound or p.uid in assumed)
+            for pod in (*there, *each.successes()):
+                held.update(dict(pod.spec.requests))
         return held

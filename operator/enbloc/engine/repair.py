@@ -141,7 +141,8 @@ class Repairs:
         """The group is gone."""
         self._open.pop(key, None)
 
-    def _timeout(self, facts: GroupFacts) -> float:
+    def timeout(self, facts: GroupFacts) -> float:
+        """Seconds that bound every wait of this group which holds room."""
         own = facts.group.timeout if facts.group else 0
         return float(own or self._default_timeout)
 
@@ -151,7 +152,7 @@ class Repairs:
             times = [min((pod.created for pod in _needed(facts)), default=since)]
         else:
             times = [_scheduled(pod) for pod in members.bound]
-        return max(times, default=since) + self._timeout(facts)
+        return max(times, default=since) + self.timeout(facts)
 
     def deadline_of(self, key: GroupKey) -> float:
         """Until when the room of its lost members is held; now or earlier = it is not."""
@@ -230,7 +231,7 @@ class Repairs:
 
     def evict(self, gang: Gang, now: float) -> Sequence[Pod]:
         """Begin to take a gang's room back; the members to evict."""
-        until = now + self._timeout(gang.facts)
+        until = now + self.timeout(gang.facts)
         pods = sorted(gang.members.bound, key=lambda pod: pod.seniority)
         for pod in pods:
             self._evictions[pod.uid] = _Eviction(gang.facts.key, until)

@@ -3,7 +3,8 @@
 """Shadows: room that counts for some decisions and not for others.
 
 * A pending pod of another scheduler that will sit on a certain node, because it is nominated there
-  or pinned to it as a DaemonSet's are (gangs.md §6.1). Groups of higher priority need not see it.
+  or pinned to it as a DaemonSet's are (gangs.md §6.1). Groups of higher priority need not see
+  a nominated one.
 * The room of a lost member of a gang that is bound in part, held for its replacement until the
   repair's deadline (gangs.md §4.1). The gang itself and groups ordered earlier need not see it.
 
@@ -54,7 +55,7 @@ class Shadow:
     def counts_for(self, facts: GroupFacts) -> bool:
         """Whether the decision about this group must leave the room alone."""
         if self.order is None:
-            return self.pod.priority >= facts.priority
+            return self.until == math.inf or self.pod.priority >= facts.priority
         return self.group != facts.key and self.order < order_of(facts)
 
 
@@ -87,13 +88,13 @@ class Shadows:
             self._held -= shadow.group is not None
         return shadow
 
-    def nominated(self, pod: Pod, node: str, before: Shadow | None) -> Shadow | None:
+    def expected(self, pod: Pod, node: str, before: Shadow | None) -> Shadow | None:
         """A pod of another scheduler is expected on a node; None if that has lasted too long."""
-        if self._lapsed.get(pod.uid) == node:
+        pinned = _pinned(pod.spec) == node
+        if not pinned and self._lapsed.get(pod.uid) == node:
             return None
-        lasting = not pod.nominated
-        until = math.inf if lasting else math.nan
-        if before is not None and before.node == node and not lasting:
+        until = math.inf if pinned else math.nan
+        if before is not None and before.node == node and not pinned:
             until = before.until
         shadow = Shadow(pod, node, until)
         self.put(shadow)
@@ -144,10 +145,10 @@ class Shadows:
 
 
 def expected_on(pod: Pod) -> str:
-    """The node on which a pending pod will sit: nominated, or pinned by its name; "" = unknown."""
+    """The node on which a pending pod will sit: pinned by its name, or nominated; "" = unknown."""
     if pod.node or not pod.live or pod.gates:
         return ""
-    return pod.nominated or _pinned(pod.spec)
+    return _pinned(pod.spec) or pod.nominated
 
 
 def _pinned(spec: PodSpec) -> str:

@@ -159,17 +159,19 @@ class ClusterState:
         if pod.node and not pod.finished:
             wanted = Seat(pod.node, pod)
         elif pod.scheduler not in self._ours and (node := expected_on(pod)):
-            shadow = self.shadows.nominated(pod, node, shadow)
+            shadow = self.shadows.expected(pod, node, shadow)
             wanted = Seat(node, pod) if shadow else None
         elif pod.uid in self.assumed and seat is not None:
             # The room is kept as it was planned, until the answer and the watch agree.
             wanted = Seat(seat.node, replace(pod, spec=seat.pod.spec))
+        else:
+            self.shadows.forget(pod.uid)
         if _differs(seat, wanted):
             self.foreign_version += 1
             self._leave(pod.uid)
             if wanted is not None:
                 self._sit(wanted)
-        freed = seat is not None and wanted is None
+        freed = seat is not None and (wanted is None or wanted.node != seat.node)
         return _pod_happenings(old, pod, freed=freed)
 
     def pod_gone(self, uid: PodUID) -> list[Happening]:
@@ -405,8 +407,8 @@ def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
 
 def _pod_happenings(old: Pod | None, pod: Pod, *, freed: bool) -> list[Happening]:
     """What a change of a pod is to those who wait (framework.md §4.6)."""
-    if freed:
-        action = Action.DELETE
+    if freed:  # the events of who left and of who came have the same listeners
+        action = Action.DELETE | (Action.ADD if pod.node and old and not old.node else Action(0))
     elif old is None or (pod.node and old.node != pod.node):
         action = Action.ADD
     else:
