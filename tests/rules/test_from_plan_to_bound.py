@@ -592,3 +592,28 @@ def test_3_7_scheduled_is_true_only_when_the_watch_shows_the_floor_bound() -> No
     world.confirm(world.sent[1])
     world.settle()
     assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_3_5_a_role_that_loses_its_minimum_before_the_first_send_forgets_the_plan() -> None:
+    world = World(slots=0)
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2, roles=[("launcher", 1), ("worker", 1)])
+    world.member("l", "g", role="launcher")
+    world.member("w", "g", role="worker")
+    world.settle()
+    world.change("l", role="worker")
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert world.where() == {}
+
+
+def test_3_5_a_group_that_becomes_invalid_before_the_first_send_forgets_the_plan() -> None:
+    world = World(slots=0)
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    world.alter("g", priority_class="nobody-made-it")
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert world.where() == {}
+    assert world.condition("g")[1] == "InvalidSpec"

@@ -10,7 +10,7 @@ from enbloc.config import default_profiles
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.groups import GroupKey, Memory
 from enbloc.model.pods import Phase, PodKey
-from enbloc.model.receipts import read_receipt
+from enbloc.model.receipts import read_receipt, receipt
 from tests.engine.cluster import Cluster
 from tests.rules.world import JOB, NEXT_JOB, World
 
@@ -741,3 +741,75 @@ def test_2_7_a_receipt_that_is_missing_or_cannot_be_read_costs_nothing_else(text
     [members] = world.engine._groups
     assert members.queue_time == 60.0, "as good as it can be told from the members"
     assert JOB.uid == world.status["g"].incarnation
+
+
+def test_2_2_bare_pods_that_succeeded_in_an_older_life_do_not_count_after_a_restart() -> None:
+    world = World()
+    world.nodes("n1", cpu=8)
+    world.gang("g", 2)
+    world.settle()
+    for index in range(2):
+        world.finish(f"g-{index}")
+    world.settle()
+    world.pod("new-0", "g")
+    world.settle()
+    again = world.restarted()
+    again.settle()
+    assert again.status["g"].succeeded == 0
+    assert again.where("new") == {}
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        pytest.param([("a", 2), ("b", 1)], id="a role's minimum is raised"),
+        pytest.param([("a", 1), ("b", 1), ("c", 1)], id="a role is added"),
+    ],
+)
+def test_2_5_raising_a_role_never_makes_the_running_incarnation_incomplete(
+    roles: list[tuple[str, int]],
+) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2, roles=[("a", 1), ("b", 1)])
+    world.member("a", "g", role="a")
+    world.member("b", "g", role="b")
+    world.settle()
+    world.run_pods(["a", "b"])
+    world.settle()
+    world.alter("g", minimum=3, roles=roles)
+    world.settle()
+    assert world.condition("g")[:2] == (True, "Scheduled")
+    again = world.restarted()
+    again.settle()
+    assert again.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_2_5_a_role_alone_that_was_raised_leaves_the_running_gang_whole_after_a_restart() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 3, roles=[("worker", 2)])
+    for name, role in (("l", "launcher"), ("w-0", "worker"), ("w-1", "worker")):
+        world.member(name, "g", role=role)
+    world.settle()
+    world.run_pods(["l", "w-0", "w-1"])
+    world.settle()
+    world.alter("g", roles=[("worker", 3)])
+    world.settle()
+    assert world.condition("g")[:2] == (True, "Scheduled")
+    again = world.restarted()
+    again.settle()
+    assert again.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_2_7_a_receipt_is_trusted_on_a_bound_member_only() -> None:
+    world = World(sync=False)
+    world.nodes("n1 n2", cpu=4)
+    world.group("honest", 2)
+    world.group("cheat", 2)
+    forged = receipt("x", "y", 2, 0.0)
+    for index in range(2):
+        world.member(f"honest-{index}", "honest", created=50.0)
+        world.member(f"cheat-{index}", "cheat", created=90.0, receipt=forged)
+    world.sync()
+    assert world.winner() == "honest"

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §5.1: room that an admitted group may still claim (§5.2: tests/controller)."""
+
+from enbloc.model.pods import Owner
+from tests.engine.cluster import spec
+from tests.rules.world import JOB, ONE_A_NODE, World
+
+APP = "spark-app"
+
+
+def _application(world: World, name: str, **more: object) -> None:
+    """A driver that is admitted with room for two executors beside it."""
+    world.group(name, 1, min_resources=(("cpu", 12_000),), **{"timeout": 60, **more})
+    world.member(f"{name}-driver", name, owner=Owner("SparkApplication", name, name))
+
+
+def test_5_1_min_resources_are_held_and_not_just_checked() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle()
+    world.now += 1
+    world.job("young", 1)
+    world.settle()
+    assert world.where("young") == {}
+    assert "promised to ns/app" in world.condition("young")[2]
+
+
+def test_5_1_nothing_starts_without_the_room_that_it_asks_for() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.pod("x", node="n3", spec=ONE_A_NODE)
+    _application(world, "app")
+    world.settle()
+    assert world.where("app") == {}
+    world.delete("x")
+    world.settle()
+    assert len(world.where("app")) == 1
+
+
+def test_5_1_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> None:
+    world = World()
+    world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
+    for index in range(5):
+        _application(world, f"app{index}")
+        world.now += 1
+    world.settle()
+    assert sorted(world.where()) == ["app0-driver", "app1-driver"]
+
+
+def test_5_1_what_the_group_s_own_members_take_is_taken_off_the_promise() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle()
+    for index in range(2):
+        world.member(f"app-executor-{index}", "app")
+    world.settle()
+    assert len(world.where("app")) == 3
+    world.node("n4", cpu=4)
+    world.job("young", 1)
+    world.settle()
+    assert len(world.where("young")) == 1, "it is filled, so the rest is anybody's"
+
+
+def test_5_1_a_succeeded_member_fills_it_for_good() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2, min_resources=(("cpu", 8_000),))
+    world.settle()
+    world.finish("g-0")
+    world.settle()
+    world.delete("g-0")
+    world.job("young", 1)
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
+def test_5_1_a_group_that_has_finished_promises_nothing() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle()
+    world.job("young", 3)
+    world.finish("app-driver")
+    world.settle()
+    assert len(world.where("young")) == 3
+
+
+def test_5_1_without_progress_it_expires_with_an_event_and_a_reason() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle()
+    world.job("young", 2)
+    world.settle(seconds=59)
+    assert world.where("young") == {}
+    world.settle(seconds=2)
+    assert len(world.where("young")) == 2
+    assert len(world.events("PromiseExpired")) == 1
+    assert world.condition("app")[:2] == (True, "PromiseExpired")
+
+
+def test_5_1_progress_prolongs_it() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle(seconds=50)
+    world.member("app-executor", "app")
+    world.settle()
+    world.job("young", 1)
+    world.settle(seconds=50)
+    assert world.where("young") == {}
+    world.settle(seconds=11)
+    assert len(world.where("young")) == 1
+
+
+def test_5_1_a_restart_neither_forgets_nor_prolongs_it() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle(seconds=40)
+    world.job("young", 1)
+    again = world.restarted()
+    again.settle(seconds=19)
+    assert again.where("young") == {}
+    again.settle(seconds=2)
+    assert len(again.where("young")) == 1
+
+
+def test_5_1_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revoked() -> None:
+    world = World()
+    world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
+    _application(world, "first")
+    world.now += 1
+    _application(world, "second")
+    world.settle()
+    world.job("urgent", 1, priority=5)
+    world.settle()
+    assert len(world.where("urgent")) == 1
+    [event] = world.events("PromiseExpired")
+    assert event.group is not None
+    assert event.group.name == "second"
+    world.job("young", 1)
+    world.settle()
+    assert world.where("young") == {}, "what is left stays promised"
+
+
+def test_5_1_groups_of_one_owner_fill_it_and_are_not_held_back_by_it() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app", owner=APP)
+    world.settle()
+    world.now += 1
+    world.job("stranger", 1)
+    world.now += 1
+    world.job("executors", 2, owner=Owner("SparkApplication", "app", APP))
+    world.alter("executors", owner=APP)
+    world.settle()
+    assert len(world.where("executors")) == 2
+    assert world.where("stranger") == {}
+
+
+def test_5_1_the_groups_of_other_owners_are() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app", owner=APP)
+    world.settle()
+    world.now += 1
+    world.job("others", 1)
+    world.alter("others", owner="another")
+    world.settle()
+    assert world.where("others") == {}
+
+
+def test_5_1_pods_without_a_group_are_ordered_later_too() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app")
+    world.settle()
+    world.now += 1
+    world.pod("solo", spec=ONE_A_NODE)
+    world.settle()
+    assert world.where("solo") == {}
+    world.settle(seconds=61)
+    assert len(world.where("solo")) == 1
+
+
+def test_5_1_what_nobody_was_promised_is_anybody_s() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.node("n4", cpu=4, gpu=1)
+    _application(world, "app")
+    world.settle()
+    world.job("young", 1)
+    world.pod("gpu-only", spec=spec(cpu=0, gpu=1))
+    world.settle()
+    assert len(world.where("young")) == 1
+    assert len(world.where("gpu-only")) == 1
+
+
+def test_5_1_where_a_node_was_lost_nothing_ordered_later_is_admitted_until_it_holds_again() -> None:
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    _application(world, "app", timeout=6000)
+    world.settle()
+    free = next(n for n in ("n1", "n2", "n3", "n4") if n not in world.where().values())
+    world.drop_node(free)
+    world.now += 1
+    world.job("young", 1)
+    world.settle()
+    assert world.where("young") == {}
+    world.nodes("n5", cpu=4)
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
+def test_5_1_lowering_min_resources_gives_the_difference_back_at_once() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app", timeout=6000)
+    world.settle()
+    world.job("young", 1)
+    world.settle()
+    assert world.where("young") == {}
+    world.alter("app", min_resources=(("cpu", 8_000),))
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
+def test_5_1_a_group_that_gives_its_room_back_gives_its_promise_back() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=3, min_resources=(("cpu", 12_000),))
+    world.job("young", 2)
+    world.settle(seconds=30)
+    assert world.where("young") == {}
+    world.settle(seconds=31)
+    assert world.evictions == ["g-0"]
+    assert len(world.where("young")) == 2
+
+
+def test_5_1_a_replacement_claims_again_what_its_loss_left() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2, min_resources=(("cpu", 8_000),))
+    world.job("young", 1)
+    world.delete("g-1")
+    world.settle(seconds=30)
+    assert world.where("young") == {}
+    world.member("g-9", "g", owner=JOB)
+    world.settle()
+    assert len(world.where("g")) == 2

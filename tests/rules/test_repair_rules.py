@@ -1,0 +1,562 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §4: what becomes of a gang that is bound below its minimum."""
+
+import math
+
+import pytest
+
+from enbloc.engine.effects import Evict
+from enbloc.engine.events import EvictRefused
+from enbloc.model.groups import OnIncomplete
+from enbloc.model.pods import Phase
+from tests.engine.cluster import spec
+from tests.rules.world import NEXT_JOB, ONE_A_NODE, World
+
+KEEP, REPAIR, RESTART = OnIncomplete.KEEP, OnIncomplete.REPAIR, OnIncomplete.RESTART
+
+# ── 4.1 room of a lost member ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_4_1_room_of_a_lost_member_is_held_for_its_replacement(running: bool) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    if running:
+        world.run_pods(["g-0", "g-1"])
+    world.now += 5
+    world.job("young", 1)
+    world.settle()
+    world.delete("g-1")
+    world.settle(seconds=30)
+    assert world.where("young") == {}
+    world.member("g-9", "g")
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_4_1_until_the_deadline_and_then_younger_groups_are_woken() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.job("young", 1)
+    world.settle()
+    world.delete("g-1")
+    world.settle(seconds=59)
+    assert world.where("young") == {}
+    world.settle(seconds=2)
+    assert len(world.where("young")) == 1
+
+
+def test_4_1_the_room_is_given_back_as_soon_as_it_is_not_needed_any_more() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.job("young", 1)
+    world.delete("g-1")
+    world.settle()
+    assert world.where("young") == {}
+    world.alter("g", minimum=1)
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
+def test_4_1_the_room_of_surplus_is_not_held() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3, minimum=2)
+    world.job("young", 1)
+    world.delete("g-2")
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
+def test_4_1_the_room_of_a_member_lost_in_mid_burst_is_held_as_well() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.answer = lambda bind: "hold" if bind.target.pod.name.startswith("g") else "ok"
+    world.job("g", 3)
+    world.settle()
+    world.now += 1
+    world.job("young", 1)
+    world.confirm(world.sent[0])
+    world.settle()
+    world.delete(world.sent[0].target.pod.name)
+    world.settle()
+    assert world.where("young") == {}
+    world.answer = lambda _: "ok"
+    for bind in world.sent[1:3]:
+        world.confirm(bind)
+    world.member("g-9", "g")
+    world.settle()
+    assert len(world.where("g")) == 3
+
+
+def test_4_1_and_that_of_one_lost_while_an_addition_is_being_bound() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.answer = lambda bind: "hold" if bind.target.pod.name == "g-2" else "ok"
+    world.job("g", 3, minimum=2)
+    world.settle()
+    world.now += 1
+    world.job("young", 1)
+    world.settle()
+    world.delete("g-0")
+    world.settle()
+    assert world.where("young") == {}
+
+
+def test_4_1_a_group_ordered_earlier_need_not_respect_it() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.delete("g-1")
+    world.job("urgent", 1, priority=1)
+    world.settle()
+    assert len(world.where("urgent")) == 1
+
+
+# ── 4.2 the deadline ─────────────────────────────────────────────────────────────────────────
+
+
+def test_4_2_before_the_start_it_counts_from_the_last_member_that_was_scheduled() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1 n2", of=3)
+    world.change("g-1", scheduled_at=world.now + 20)
+    world.settle(seconds=79)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0", "g-1"]
+
+
+def test_4_2_without_such_a_condition_it_counts_from_the_creation() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.change("g-0", scheduled_at=None, created=world.now - 30)
+    world.settle(seconds=29)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_2_after_the_start_it_counts_from_the_oldest_member_that_the_deficit_needs() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2, on_incomplete=RESTART)
+    world.lose_node("n2")
+    world.settle(seconds=500)
+    world.member("g-8", "g")
+    world.settle(seconds=59)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_2_with_none_of_them_there_the_room_is_held_from_when_the_loss_was_seen() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.settle(seconds=5000)
+    world.job("young", 1)
+    world.delete("g-1")
+    world.settle(seconds=59)
+    assert world.where("young") == {}
+    world.settle(seconds=2)
+    assert len(world.where("young")) == 1
+
+
+def test_4_2_the_group_s_own_timeout_counts() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2, timeout=7)
+    world.settle(seconds=6)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_2_the_configured_default_where_the_group_does_not_say() -> None:
+    world = World(schedule_timeout=13.0)
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2, timeout=0)
+    world.settle(seconds=12)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_2_it_fires_only_after_a_plan_of_this_process_has_failed() -> None:
+    world = World(sync=False)
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.now += 9999
+    world.sync()
+    world.settle()
+    assert world.evictions == []
+    assert len(world.where("g")) == 2
+
+
+def test_4_2_a_new_leader_does_not_restart_it() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=50)
+    again = world.restarted()
+    again.settle(seconds=9)
+    assert again.evictions == []
+    again.settle(seconds=2)
+    assert again.evictions == ["g-0"]
+
+
+def test_4_2_nor_does_a_podgroup_that_is_recreated_under_another_uid() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=50)
+    world.drop_group("g")
+    world.settle(seconds=5)
+    world.group("g", 2, uid="another", timeout=60)
+    world.settle(seconds=4)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_2_members_that_do_not_exist_at_the_deadline_are_a_failure_like_any_other() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.delete("g-1")
+    world.settle(seconds=59)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+# ── 4.3 onIncomplete ─────────────────────────────────────────────────────────────────────────
+
+
+def test_4_3_repair_plans_the_missing_members_again_as_soon_as_room_appears() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=40)
+    world.node("n2", cpu=4)
+    world.settle(seconds=1000)
+    assert len(world.where("g")) == 2
+    assert world.evictions == []
+
+
+def test_4_3_repair_before_the_start_gives_the_room_back_at_the_deadline_and_queues_again() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+    assert len(world.events("GangTimedOut")) == 1
+    world.member("g-9", "g")
+    world.node("n2", cpu=4)
+    world.settle()
+    assert sorted(world.where("g")) == ["g-1", "g-9"]
+
+
+def test_4_3_repair_after_the_start_never_evicts_and_says_below_minimum() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.lose_node("n2")
+    world.member("g-9", "g")
+    world.settle(seconds=3 * 86400)
+    assert world.evictions == []
+    assert world.condition("g")[:2] == (False, "BelowMinimum")
+    assert len(world.events("GangBelowMinimum")) == 1
+    again = world.restarted()
+    again.settle(seconds=3 * 86400)
+    assert again.evictions == []
+    again.node("n3", cpu=4)
+    again.settle()
+    assert again.where("g-9") == {"g-9": "n3"}, "planned for as long as it takes"
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_4_3_keep_never_evicts_before_or_after_the_start(running: bool) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    if running:
+        world.running_job("g", 2, on_incomplete=KEEP)
+        world.lose_node("n2")
+        world.member("g-9", "g")
+    else:
+        world.nodes("n1", cpu=4)
+        world.job_in_part("g", "n1", of=3, on_incomplete=KEEP)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    world.nodes("n3 n4", cpu=4)
+    world.settle()
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_4_3_restart_after_the_start_evicts_every_member_at_once() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3, on_incomplete=RESTART)
+    lost = world.lose_node("n3")
+    world.member("g-9", "g")
+    world.settle(seconds=59)
+    assert world.evictions == []
+    world.now += 2
+    step = [effect.pod.name for effect in world.step() if isinstance(effect, Evict)]
+    assert step == sorted({"g-0", "g-1", "g-2"} - {lost})
+
+
+def test_4_3_restart_waits_for_the_replacements_to_exist() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2, on_incomplete=RESTART)
+    world.lose_node("n2")
+    world.settle(seconds=86400)
+    assert world.evictions == []
+
+
+def test_4_3_restart_completes_the_gang_instead_where_a_replacement_can_be_placed() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2, on_incomplete=RESTART)
+    world.lose_node("n2")
+    world.member("g-9", "g")
+    world.settle(seconds=30)
+    world.node("n3", cpu=4)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    assert len(world.where("g")) == 2
+
+
+def test_4_3_restart_before_the_start_is_as_repair() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2, on_incomplete=RESTART)
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_3_a_change_of_the_field_counts_at_once() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2, on_incomplete=KEEP)
+    world.settle(seconds=600)
+    assert world.evictions == []
+    world.alter("g", on_incomplete=REPAIR)
+    world.settle()
+    assert world.evictions == ["g-0"]
+
+
+def test_4_3_a_gang_that_is_whole_or_has_not_begun_is_none_to_repair() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("whole", 2, on_incomplete=RESTART)
+    world.job("waiting", 2, on_incomplete=RESTART)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    assert world.engine.in_part() == 0
+
+
+# ── 4.4 two repairs ──────────────────────────────────────────────────────────────────────────
+
+
+def test_4_4_of_two_that_need_each_other_s_room_the_later_by_order_yields_at_once() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("b-early", "n1", of=2)
+    world.now += 1
+    world.job_in_part("a-late", "n2", of=2)
+    world.settle(seconds=1)
+    assert world.evictions == ["a-late-0"]
+    assert len(world.where("b-early")) == 2
+
+
+def test_4_4_priority_decides_before_age() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("old", "n1", of=2)
+    world.now += 1
+    world.job_in_part("urgent", "n2", of=2)
+    for index in range(2):
+        world.change(f"urgent-{index}", priority=5)
+    world.settle(seconds=1)
+    assert world.evictions == ["old-0"]
+    assert len(world.where("urgent")) == 2
+
+
+def test_4_4_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=2)
+    world.now += 1
+    world.job_in_part("late", "n2", of=2, on_incomplete=KEEP)
+    world.settle(seconds=1)
+    assert world.evictions == ["early-0"]
+    assert len(world.where("late")) == 2
+
+
+def test_4_4_a_started_gang_of_repair_does_not_yield_to_anyone() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("old", 2)
+    world.now += 1
+    world.job_in_part("part", "n3", of=2)
+    [node] = [node for name, node in world.where().items() if name == "old-1"]
+    world.drop_node(node)
+    world.delete("old-1")
+    world.member("old-9", "old")
+    world.settle(seconds=1)
+    assert world.evictions == ["part-0"], "the one that has not started"
+    assert len(world.where("old")) == 2
+
+
+def test_4_4_two_that_do_not_help_each_other_wait_for_their_deadlines() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=3)
+    world.now += 1
+    world.job_in_part("b", "n2", of=3)
+    world.settle(seconds=50)
+    assert world.evictions == []
+
+
+def test_4_4_the_others_are_planned_again_before_the_next_one_fires() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job_in_part("a", "n1", of=2)
+    world.now += 1
+    world.job_in_part("b", "n2 n3", of=4)
+    world.settle(seconds=1000)
+    assert world.evictions == ["b-0", "b-1"]
+    assert len(world.where("a")) == 2
+
+
+# ── 4.5 evicting is not unbinding ────────────────────────────────────────────────────────────
+
+
+def test_4_5_one_bare_bound_member_makes_the_group_keep_and_its_condition_says_so() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=3)
+    world.member("g-bare", "g", owner=None, node="n2", scheduled_at=world.now)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    assert "nobody would create a bare pod again" in world.condition("g")[2]
+    world.delete("g-bare")
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_5_a_bare_member_that_is_not_bound_does_not() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.member("g-bare", "g", owner=None)
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_5_a_disruption_budget_is_respected_and_asked_again_when_it_says_so() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "budget"
+    world.settle(seconds=61)
+    assert len(world.evictions) == 1
+    world.settle(seconds=8)
+    assert len(world.evictions) == 1
+    world.settle(seconds=3)
+    assert len(world.evictions) == 2
+
+
+def test_4_5_while_a_budget_forbids_it_the_gang_is_completed_if_room_appears() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "budget"
+    world.settle(seconds=65)
+    world.node("n2", cpu=4)
+    world.evict_answer = lambda _: "ok"
+    world.settle(seconds=1000)
+    assert len(world.where("g")) == 2
+    assert len(world.evictions) == 1
+
+
+def test_4_5_one_that_can_never_be_evicted_does_not_keep_the_scheduler_busy() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=61)
+    world.tell(EvictRefused(world.evicted[0].uid, "namespace is terminating", math.inf))
+    world.settle(seconds=50)
+    assert len(world.evictions) == 1
+
+
+def test_4_5_nobody_is_planned_into_the_group_while_its_members_leave() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+    assert world.condition("g")[:2] == (False, "TimedOut")
+    world.node("n2", cpu=4)
+    world.settle(seconds=10)
+    assert set(world.where("g")) == {"g-0"}
+
+
+def test_4_5_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=3)
+    world.job_in_part("b", "n2", of=3)
+    world.evict_answer = lambda evict: "slow" if evict.group.name == "b" else "ok"
+    world.settle(seconds=62)
+    assert world.evictions == ["b-0"]
+    world.settle(seconds=120)
+    assert "a-0" in world.evictions, "its node may be gone"
+
+
+def test_4_5_succeeded_members_are_not_evicted_and_stay_counted() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job_in_part("g", "n1 n2", of=3)
+    world.drop_node("n3")
+    world.finish("g-0", Phase.SUCCEEDED)
+    world.pod("x", node="n1", scheduler="other", spec=ONE_A_NODE)
+    world.settle(seconds=61)
+    assert world.evictions == ["g-1"]
+    assert world.status["g"].succeeded == 1
+
+
+def test_4_5_evicted_members_that_come_back_as_another_job_are_a_new_incarnation() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=61)
+    world.delete("g-1")
+    for index in range(2):
+        world.member(f"new-{index}", "g", owner=NEXT_JOB)
+    world.node("n2", cpu=4)
+    world.settle()
+    assert world.status["g"].incarnation == "job-2"
+    assert len(world.where("new")) == 2
+
+
+def test_4_5_the_eviction_names_whose_room_it_is_and_why() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.pod("small", spec=spec(cpu=1), node="n1")
+    world.settle(seconds=61)
+    [evict] = world.evicted
+    assert (evict.group.name, evict.reason) == ("g", "BelowMinimum")
+    assert evict.message.startswith("1 of 2 members were placed")
