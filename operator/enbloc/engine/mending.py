@@ -11,6 +11,7 @@ from enbloc.engine.intake import Intake, NodeChange
 from enbloc.engine.members import Members
 from enbloc.engine.open_plan import OpenPlan
 from enbloc.engine.plan import Lift
+from enbloc.engine.queue import Place
 from enbloc.engine.repair import Gang
 from enbloc.engine.settings import Settings
 from enbloc.engine.shadows import order_of
@@ -144,7 +145,10 @@ class Mending:
 
     def give_way(self, now: float) -> Sequence[Effect]:
         """Let one gang in part give its room back, where gangs.md §4 says so."""
-        chosen = self._repairs.choose(now, self._gang, partial(self._completes, now))
+        completes = partial(self._completes, now)
+        chosen = self._repairs.choose(now, self._gang, self._undecided, completes)
+        self._intake.dirty.update(dict.fromkeys(self._repairs.news))
+        self._repairs.news.clear()
         if chosen is None:
             return ()
         gang, waiting = chosen
@@ -154,13 +158,16 @@ class Mending:
             if waiting is not None
             else "the others could not be placed in time"
         )
-        note = f"gives its room back: {why}"
-        self._reporter.group_event(facts, EventType.WARNING, EventReason.GANG_TIMED_OUT, note)
+        pods, news = self._repairs.evict(gang, now)
+        if news:
+            note = f"gives its room back: {why}"
+            self._reporter.group_event(facts, EventType.WARNING, EventReason.GANG_TIMED_OUT, note)
         self._intake.dirty[facts.key] = None
-        return [
-            Evict(pod.key, pod.uid, facts.key, Reason.BELOW_MINIMUM, why)
-            for pod in self._repairs.evict(gang, now)
-        ]
+        return [Evict(pod.key, pod.uid, facts.key, Reason.BELOW_MINIMUM, why) for pod in pods]
+
+    def _undecided(self, key: GroupKey) -> bool:
+        item = self._intake.queue.get(key)
+        return item is not None and item.place is Place.ACTIVE
 
     def _gang(self, key: GroupKey) -> Gang | None:
         """A gang bound in part, unless a plan of its own is under way."""

@@ -81,7 +81,10 @@ class Promising:
     def look(self, members: Members, facts: GroupFacts, now: float) -> None:
         """Something of a group changed: review its promise, or those that it helps to fill."""
         group = members.group
-        if group is None or members.solo:
+        if members.solo:
+            return
+        if group is None:
+            self.drop(members.key)
             return
         if group.min_resources:
             self._review(members, facts, now)

@@ -72,6 +72,7 @@ class _Repair:
         fresh: it failed, and was not compared with the others since.
         not_before: when a disruption budget may be asked again.
         stuck_with: the gang whose room would complete this one, while neither may be evicted.
+        evicted: it was told before to give its room back.
     """
 
     since: float
@@ -81,6 +82,7 @@ class _Repair:
     fresh: bool = False
     not_before: float = -math.inf
     stuck_with: GroupKey | None = None
+    evicted: bool = False
 
     def may_yield(self, now: float) -> bool:
         """It may be evicted, and no disruption budget is known to forbid that now."""
@@ -104,6 +106,9 @@ class _Eviction:
 class Repairs:
     """The gangs that are bound in part, and the members that are being evicted.
 
+    Attributes:
+        news: gangs of which people should be told something else now.
+
     Args:
         default_timeout: seconds until a deadline, for groups that do not say.
     """
@@ -112,6 +117,7 @@ class Repairs:
         self._default_timeout = default_timeout
         self._open: dict[GroupKey, _Repair] = {}
         self._evictions: dict[PodUID, _Eviction] = {}
+        self.news: list[GroupKey] = []
 
     def __iter__(self) -> Iterator[GroupKey]:
         return iter(self._open)
@@ -177,6 +183,7 @@ class Repairs:
         self,
         now: float,
         gang_of: Callable[[GroupKey], Gang | None],
+        undecided: Callable[[GroupKey], bool],
         completes: Callable[[Gang, Gang], bool],
     ) -> tuple[Gang, Gang | None] | None:
         """The gang that gives its room back now, and the one that needs it; None = nobody does.
@@ -184,6 +191,7 @@ class Repairs:
         Args:
             now: the engine's clock.
             gang_of: a gang as it is; None while a plan of its own is open.
+            undecided: whether a gang's turn to be planned is yet to come.
             completes: whether the first could be completed with the room of the second.
         """
         if self._evictions:
@@ -191,6 +199,8 @@ class Repairs:
         failed = [key for key, repair in self._open.items() if repair.failed]
         if not failed or not (self._any_fresh or self._any_due(now)):
             return None
+        if any(not repair.failed and undecided(key) for key, repair in self._open.items()):
+            return None  # it may need no room of anyone, or be the one that yields
         gangs = sorted(
             (gang for key in failed if (gang := gang_of(key)) is not None),
             key=lambda gang: gang.order,
@@ -210,7 +220,7 @@ class Repairs:
         """Note which gangs wait for each other's room though neither may be evicted."""
         fixed = [gang for gang in gangs if not self._open[gang.facts.key].able]
         for waiting in fixed[:_MOST_STUCK]:
-            self._open[waiting.facts.key].stuck_with = next(
+            found = next(
                 (
                     other.facts.key
                     for other in fixed[:_MOST_STUCK]
@@ -218,6 +228,10 @@ class Repairs:
                 ),
                 None,
             )
+            repair = self._open[waiting.facts.key]
+            if found != repair.stuck_with:
+                repair.stuck_with = found
+                self.news.append(waiting.facts.key)
 
     @property
     def _any_fresh(self) -> bool:
@@ -229,13 +243,15 @@ class Repairs:
             for repair in self._open.values()
         )
 
-    def evict(self, gang: Gang, now: float) -> Sequence[Pod]:
-        """Begin to take a gang's room back; the members to evict."""
+    def evict(self, gang: Gang, now: float) -> tuple[Sequence[Pod], bool]:
+        """Begin to take a gang's room back; the members to evict, and whether that is news."""
+        repair = self._open[gang.facts.key]
+        again, repair.evicted = repair.evicted, True
         until = now + self.timeout(gang.facts)
         pods = sorted(gang.members.bound, key=lambda pod: pod.seniority)
         for pod in pods:
             self._evictions[pod.uid] = _Eviction(gang.facts.key, until)
-        return pods
+        return pods, not again
 
     # ── who is leaving ───────────────────────────────────────────────────────────────────────
 
