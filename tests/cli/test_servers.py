@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from enbloc.cli import main
 from tests.cli.processes import unreachable
 
 
@@ -77,3 +78,19 @@ def test_the_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
         read_until(process, "stopping")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("command", ["scheduler", "run"])
+def test_sigusr1_asks_for_a_dump_that_can_be_read(tmp_path: Path, command: str) -> None:
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    with server(tmp_path, command, "--no-leader-elect", "--dump-dir", str(dumps)) as process:
+        read_until(process, "127.0.0.1:9")
+        process.send_signal(signal.SIGUSR1)
+        [*_, line] = read_until(process, "Wrote a dump to")
+        [path] = dumps.iterdir()
+        assert str(path) in line
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    assert main(["replay", "--dump", str(path)]) == 0

@@ -36,6 +36,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.config:config",
         "Check, show and convert configuration files.",
     ),
+    "replay": (
+        "enbloc.cli.replay:replay",
+        "Take a decision of the scheduler once more, from a dump.",
+    ),
     "sandbox": (
         "enbloc.cli.sandbox:sandbox",
         "Run a local API server with fake nodes.",

@@ -4,6 +4,7 @@
 
 import functools
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,6 +40,18 @@ def config_flag(command: F) -> F:
         type=click.Path(path_type=Path),
         help="A KubeSchedulerConfiguration, EnblocConfiguration or legacy Policy, YAML or JSON. "
         "May be repeated. Flags win over it.",
+    )
+    return _all((flag,), command)
+
+
+def dump_flag(command: F) -> F:
+    """`--dump-dir`, of the commands that run a scheduler."""
+    flag = click.option(
+        "--dump-dir",
+        type=click.Path(path_type=Path),
+        default=lambda: Path(tempfile.gettempdir()),
+        show_default="the directory for temporary files",
+        help="Where SIGUSR1, or a fault, makes the scheduler write a dump for `enbloc replay`.",
     )
     return _all((flag,), command)
 

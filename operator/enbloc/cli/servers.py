@@ -14,7 +14,7 @@ import click
 
 from enbloc.cli.entry import INTERRUPTED
 from enbloc.cli.files import sources
-from enbloc.cli.flags import cluster_flags, config_flag, server_flags
+from enbloc.cli.flags import cluster_flags, config_flag, dump_flag, server_flags
 
 if TYPE_CHECKING:
     from enbloc.kube.options import Options
@@ -25,6 +25,7 @@ Server = Callable[["Options"], Awaitable[int]]
 @click.command(short_help="Run the scheduler.")
 @config_flag
 @cluster_flags
+@dump_flag
 @server_flags(leader_elect=True)
 def scheduler(**flags: Any) -> int:
     """Run the scheduler: places groups of pods, whole groups at a time."""
@@ -46,6 +47,7 @@ def controller(**flags: Any) -> int:
 @click.command(short_help="Run both in one process.")
 @config_flag
 @cluster_flags
+@dump_flag
 @server_flags(leader_elect=False)
 def run(**flags: Any) -> int:
     """Run both in one process, for development and small clusters.
@@ -120,8 +122,11 @@ def _configured(options: "Options", configs: Sequence[Path]) -> "Options":
 
 
 async def _until_signalled(server: Server, options: "Options") -> int:
-    """The first signal asks for a graceful stop, the second ends the process at once."""
-    stop = asyncio.Event()
+    """The first signal asks for a graceful stop, the second ends the process at once.
+
+    SIGUSR1 asks for a dump, where the server writes any.
+    """
+    stop, dump = asyncio.Event(), asyncio.Event()
     received: list[signal.Signals] = []
 
     def on_signal(number: signal.Signals) -> None:
@@ -133,7 +138,9 @@ async def _until_signalled(server: Server, options: "Options") -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
-    code = await server(replace(options, stop=stop))
+    if options.dump_dir is not None:
+        loop.add_signal_handler(signal.SIGUSR1, dump.set)
+    code = await server(replace(options, stop=stop, dump=dump))
     return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
 
 

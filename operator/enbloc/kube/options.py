@@ -35,6 +35,8 @@ class Options:
         configuration: what configuration files say about the scheduler; None = the defaults.
         health: where the shell registers its checks, when whoever runs it serves them; None = it
             serves its own (`served_health`).
+        dump_dir: where the scheduler writes dumps; None = it writes none.
+        dump: set whenever a dump is wanted; whoever runs it turns a signal into this.
         stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
             it ends only when its task is cancelled.
     """
@@ -48,6 +50,8 @@ class Options:
     strict_port: bool = True
     configuration: "Configuration | None" = None
     health: Health | None = None
+    dump_dir: Path | None = None
+    dump: asyncio.Event | None = None
     stop: asyncio.Event | None = None
 
 

@@ -20,6 +20,7 @@ from enbloc.kube.lease import LeaseLost, LeaseTiming, candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.live.checks import step_ends
 from enbloc.live.clock import ServerClock
+from enbloc.live.dump import Dumper
 from enbloc.live.executor import Executor
 from enbloc.live.extending import Extenders
 from enbloc.live.inbox import Inbox
@@ -98,6 +99,9 @@ class Scheduler:
         self._engine = Engine(
             profiles, dataclasses.replace(settings, identity=uuid.uuid4().hex[:12])
         )
+        self._dumper = Dumper(
+            self._engine, configuration, options.dump_dir, options.dump or asyncio.Event()
+        )
         self._inbox = Inbox()
         self._beat = Beat()
         clock = ServerClock(lambda: client.server_offset)
@@ -139,7 +143,7 @@ class Scheduler:
     async def _run(self) -> int:
         async with self._notes, self._extenders:
             working = [asyncio.create_task(feed.run()) for feed in self._feeds]
-            for each in (self._beat, self._loop, self._executor, self._counts):
+            for each in (self._beat, self._loop, self._executor, self._dumper, self._counts):
                 working.append(asyncio.create_task(each.run()))
             leading = asyncio.create_task(self._lead())
             stopping = asyncio.create_task(self._stop.wait())
@@ -149,6 +153,8 @@ class Scheduler:
                 if stopping.done():
                     await self._finish(leading)
                     return 0
+                if any(task.done() for task in working):
+                    await self._dumper.write()
                 return _why_ended(working, leading)
             finally:
                 self._executor.close()

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc replay`: take a decision of a dump once more, and say whether it comes out the same."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from enbloc.cli.entry import ERROR, OK
+from enbloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from enbloc.engine.decision import Decision
+    from enbloc.engine.dump import Dump
+    from enbloc.engine.dump_file import DumpFile
+    from enbloc.engine.replay import Replayed
+
+_GZIP: Final = b"\x1f\x8b"
+
+
+@click.command(short_help="Take a decision of the scheduler once more, from a dump.")
+@click.argument("plan", required=False)
+@click.option(
+    "--dump",
+    "file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What the scheduler wrote on SIGUSR1 (see --dump-dir there).",
+)
+def replay(*, plan: str | None, file: Path) -> int:
+    """Take the decision PLAN once more from a dump, and say whether it comes out the same.
+
+    The id of a plan is in the annotation enbloc.dev/plan of each pod that it placed, and in the
+    log line of each decision. Without PLAN, the decisions in the dump are listed.
+
+    No cluster is needed. Exit code 1 says that the decision differs, or is not in the dump.
+    """
+    # Imported here: `--help` needs none of it.
+    from enbloc.config import Source, configure  # noqa: PLC0415
+    from enbloc.engine.replay import replay as replayed  # noqa: PLC0415
+
+    found = _read(file)
+    if plan is None:
+        _list(found.dump.decisions())
+        return OK
+    sources = [Source(f"{file}: configuration", json.dumps(d)) for d in found.configuration]
+    again = replayed(found.dump, plan, configure(sources).profiles)
+    if again is None:
+        click.echo(f"error: plan {plan} is not in {file}: {_reach(found.dump)}", err=True)
+        return ERROR
+    _warn_of_solver(found)
+    return _print(again)
+
+
+def _read(file: Path) -> "DumpFile":
+    """The dump in a file, compressed or not.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    from enbloc.engine.dump_file import decoded  # noqa: PLC0415  # `--help` needs none of it
+
+    try:
+        data = file.read_bytes()
+        return decoded(gzip.decompress(data) if data.startswith(_GZIP) else data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{file}: it is cut off or damaged: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from error
+
+
+def _reach(dump: "Dump") -> str:
+    """From when to when the decisions in a dump were made, and by which process."""
+    decisions = dump.decisions()
+    if not decisions:
+        return "no decision is in it"
+    first, last = decisions[0], decisions[-1]
+    process = last.plan.id.rpartition("-")[0]
+    since = "its first one" if dump.whole else "what came before has dropped out"
+    return (
+        f"it holds the {len(decisions)} decisions of the process {process} "
+        f"from {_when(first)} ({since}) to {_when(last)}"
+    )
+
+
+def _list(decisions: "Sequence[Decision]") -> None:
+    rows = [
+        (_when(each), each.plan.id, str(each.plan.group), each.plan.verdict.value)
+        for each in decisions
+    ]
+    _table(("WHEN", "PLAN", "GROUP", "RESULT"), rows)
+
+
+def _print(again: "Replayed") -> int:
+    """Say what was decided, and what is decided now."""
+    decision, plan = again.decision, again.decision.plan
+    click.echo(f"Plan:     {plan.id}")
+    click.echo(f"Group:    {plan.group}")
+    click.echo(f"When:     {_when(decision)}")
+    click.echo(f"Profile:  {decision.question.profile}")
+    click.echo(f"Result:   {plan.verdict.value}")
+    if plan.message:
+        click.echo(f"Message:  {plan.message}")
+    if plan.search:
+        click.echo(f"Search:   {plan.search}, {plan.steps} steps")
+    if plan.assignments:
+        click.echo()
+        rows = [
+            (str(each.pod.key), each.node, "floor" if each.needed else "surplus")
+            for each in plan.assignments
+        ]
+        _table(("MEMBER", "NODE", "PART"), rows)
+    click.echo()
+    if not again.differences:
+        click.echo("The replay decided the same.")
+        return OK
+    click.echo("The replay decided otherwise:")
+    for difference in again.differences:
+        click.echo(f"  {difference}")
+    return ERROR
+
+
+def _warn_of_solver(file: "DumpFile") -> None:
+    from enbloc import __version__  # noqa: PLC0415  # only here
+    from enbloc.engine import exact  # noqa: PLC0415  # as above
+
+    if file.by != __version__:
+        text = f"it was decided by enbloc {file.by}, and this is {__version__}"
+        click.echo(f"warning: {text}", err=True)
+    if file.dump.solver != exact.available():
+        there = "was" if file.dump.solver else "was not"
+        text = f"the extra `exact` {there} installed where this was decided; here it is otherwise"
+        click.echo(f"warning: {text}", err=True)
+
+
+def _when(decision: "Decision") -> str:
+    from enbloc.model.times import micro_time_text  # noqa: PLC0415  # `--help` needs none of it
+
+    return micro_time_text(decision.question.at)
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as they need to be, three spaces apart, as kubectl prints them."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    for row in (headers, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("   ".join(cells).rstrip())

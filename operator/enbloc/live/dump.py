@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dumps: written when a signal asks for one, or when the scheduler broke, for `enbloc replay`."""
+
+import asyncio
+import gzip
+import logging
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from enbloc import __version__
+from enbloc.config import Configuration
+from enbloc.engine import Engine
+from enbloc.engine.dump import Dump
+from enbloc.engine.dump_file import DumpFile, encoded
+
+#: Of what is written most is the same again and again.
+_LEVEL: Final = 1
+
+logger = logging.getLogger(__name__)
+
+
+class Dumper:
+    """Writes dumps of one engine.
+
+    Args:
+        engine: it is only read, between two of its steps.
+        configuration: what it decides by.
+        directory: where the files go; None = there are no dumps.
+        asked: set whenever somebody wants one.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        configuration: Configuration,
+        directory: Path | None,
+        asked: asyncio.Event,
+    ) -> None:
+        self._engine = engine
+        self._configuration = configuration
+        self._directory = directory
+        self._asked = asked
+
+    async def run(self) -> None:
+        """Write one dump each time that one is asked for; until cancelled."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            await self.write()
+
+    async def write(self) -> None:
+        """Write a dump and log where it is; that it cannot be written breaks nothing."""
+        if self._directory is None:
+            return
+        dump = self._engine.dump()
+        try:
+            path = await asyncio.to_thread(self._write, self._directory, dump)
+        except OSError as error:
+            logger.error("Could not write a dump to %s: %s", self._directory, error.strerror)  # noqa: TRY400  # no bug of ours
+        else:
+            logger.info("Wrote a dump to %s", path)
+
+    def _write(self, directory: Path, dump: Dump) -> Path:
+        """Write in a file that nobody else may read, and that was not there."""
+        from enbloc.config import effective  # noqa: PLC0415  # it needs models that a start does not
+
+        written = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        documents = without_secrets(effective(self._configuration))
+        data = encoded(DumpFile(written, __version__, documents, dump))
+        name = f"enbloc-{written.replace(':', '').replace('-', '')}-"
+        descriptor, path = tempfile.mkstemp(prefix=name, suffix=".json.gz", dir=directory)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(gzip.compress(data, _LEVEL))
+        except OSError:
+            Path(path).unlink()
+            raise
+        return Path(path)
+
+
+def without_secrets(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A configuration without what only a process that speaks to others needs.
+
+    Keys and certificates for extenders, credentials in their addresses, and the kubeconfig's path.
+    """
+    found: list[dict[str, Any]] = []
+    for document in documents:
+        kept = {name: value for name, value in document.items() if name != "clientConnection"}
+        if "extenders" in kept:
+            kept["extenders"] = [_without_secrets(each) for each in kept["extenders"]]
+        found.append(kept)
+    return found
+
+
+def _without_secrets(extender: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in extender.items() if name != "tlsConfig"}
+    url = urlsplit(kept["urlPrefix"])
+    host = url.netloc.rpartition("@")[2]
+    return {**kept, "urlPrefix": urlunsplit(url._replace(netloc=host))}

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A scheduler writes a dump when it is asked to, and when it breaks; `enbloc replay` reads it."""
+
+import asyncio
+import gzip
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from enbloc.cli import main
+from enbloc.config import Source, configure, default_configuration, effective
+from enbloc.engine import Settings
+from enbloc.engine.dump_file import decoded
+from enbloc.kube.client import Client
+from enbloc.kube.config import Cluster
+from enbloc.kube.options import Options
+from enbloc.live.dump import Dumper, without_secrets
+from enbloc.live.scheduler import Scheduler
+from enbloc.model.pods import PodUID
+from enbloc.sandbox import Sandbox
+from enbloc.telemetry import Health
+from tests.engine.cluster import Cluster as Memory
+from tests.live.world import NAMESPACE, Running, World
+
+
+async def written(directory: Path) -> Path:
+    """The one dump that is written there, when it is complete."""
+    async with asyncio.timeout(20):
+        while True:
+            for path in directory.glob("enbloc-*.json.gz"):
+                try:
+                    gzip.decompress(path.read_bytes())
+                except EOFError:
+                    continue
+                return path
+            await asyncio.sleep(0.02)
+
+
+async def test_a_plan_is_found_by_the_receipt_of_a_pod_and_decided_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stop, dump, health = asyncio.Event(), asyncio.Event(), Health()
+    options = Options(
+        lease_namespace=NAMESPACE, health=health, stop=stop, dump=dump, dump_dir=tmp_path
+    )
+    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
+        await world.nodes("n1 n2", cpu=2)
+        async with Client(world.cluster, component="scheduler") as client:
+            running = Running(Scheduler(client, options), stop, health)
+            await world.gang("g", 4)
+            await world.until_bound("g", 4)
+            [plan] = await world.plans("g")
+            dump.set()
+            path = await written(tmp_path)
+            assert await running.end() == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert main(["replay", plan, "--dump", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "Group:    default/g\n" in printed
+    assert "MEMBER        NODE   PART\ndefault/g-0   n" in printed
+    assert printed.endswith("The replay decided the same.\n")
+
+
+async def test_a_scheduler_that_breaks_leaves_a_dump_behind(tmp_path: Path) -> None:
+    options = Options(leader_elect=False, health=Health(), dump_dir=tmp_path)
+    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
+        await world.nodes("n1", cpu=2)
+        async with Client(world.cluster, component="scheduler") as client:
+            scheduler = Scheduler(client, options, settings=Settings(validate=True))
+            scheduler._engine._state.assumed[PodUID("nobody")] = "no plan"
+            assert await asyncio.wait_for(scheduler.run(), 20) == 1
+    [path] = tmp_path.iterdir()
+    dump = decoded(gzip.decompress(path.read_bytes())).dump
+    assert [node.name for node in dump.tables.nodes] == ["n1"]
+
+
+async def test_a_directory_that_cannot_be_written_to_is_said_and_breaks_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = tmp_path / "gone"
+    dumper = Dumper(Memory().engine, default_configuration(), gone, asyncio.Event())
+    await dumper.write()
+    assert caplog.messages == [f"Could not write a dump to {gone}: No such file or directory"]
+
+
+EXTENDED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /etc/secret/kubeconfig}
+extenders:
+- urlPrefix: https://extender.example.com/scheduler
+  filterVerb: filter
+  tlsConfig: {insecure: true, serverName: its-own}
+"""
+
+
+def test_what_only_a_connection_needs_is_not_in_a_dump_and_the_rest_can_be_read_again() -> None:
+    documents = effective(configure([Source("config.yaml", EXTENDED)]))
+    [scheduler, ours] = without_secrets(documents)
+    assert "secret" not in str(scheduler)
+    assert "tlsConfig" not in str(scheduler)
+    again = configure([Source("dump", json.dumps(each)) for each in (scheduler, ours)])
+    assert without_secrets(effective(again)) == [scheduler, ours]
+
+
+def test_credentials_in_the_address_of_an_extender_are_left_out() -> None:
+    extender = {"urlPrefix": "https://user:password@example.com:8443/x"}
+    [document] = without_secrets([{"extenders": [extender]}])
+    assert document["extenders"] == [{"urlPrefix": "https://example.com:8443/x"}]
