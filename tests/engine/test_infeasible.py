@@ -59,7 +59,7 @@ def test_nodes_that_the_members_may_not_use_do_not_count() -> None:
     tainted = replace(machine("n0", 8), taints=(Taint("gone", "", Effect.NO_SCHEDULE),))
     facts = group(members(Kind(cpu=5), Kind(cpu=5)))
     assert why(facts, [tainted, machine("n1", 8)]) == (
-        "needs 2 nodes that they may use; the cluster has 1"
+        "needs 2 nodes that its members may use; the cluster has 1"
     )
 
 
@@ -68,10 +68,10 @@ def test_members_that_keep_apart_are_told_how_many_domains_there_are() -> None:
     by_zone = Kind(apart=frozenset({(ZONE, "a")}))
     machines = machine("n0", 9, zone="z"), machine("n1", 9, zone="y"), machine("n2", 9, zone="y")
     assert why(group(members(*[by_host] * 4)), machines) == (
-        "needs 4 nodes that they may use, for members that keep apart; there are 3"
+        "needs 4 nodes that its members may use, for members that keep apart; there are 3"
     )
     assert why(group(members(*[by_zone] * 3)), machines) == (
-        "needs 3 values of node label zone that they may use, for members that keep apart; "
+        "needs 3 values of node label zone that its members may use, for members that keep apart; "
         "there are 2"
     )
 

@@ -248,3 +248,19 @@ def test_events_during_a_wait_do_not_give_the_room_back_to_whom_held_it_in_vain(
     _relabel(cluster)
     cluster.settle(seconds=20)
     assert cluster.condition("low")[1] == "WaitingOnPermit", "the other had its turn"
+
+
+def test_a_prebind_that_does_not_end_holds_room_no_longer_than_the_group_s_timeout() -> None:
+    cluster = cluster_with(Prepares())
+    cluster.group("g", 2, timeout=30)
+    for index in range(2):
+        cluster.pod(f"g-{index}", "g", spec=spec(cpu=8))
+    cluster.now += 1
+    cluster.pod("late", spec=spec(cpu=8))
+    cluster.settle()
+    late = [target for target in _prepared(cluster) if target.pod.name == "late"]
+    assert late == []
+    cluster.settle(seconds=31)
+    assert cluster.events("GangBindFailed")
+    late = [target for target in _prepared(cluster) if target.pod.name == "late"]
+    assert len(late) == 1

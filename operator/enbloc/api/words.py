@@ -171,7 +171,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.GANG_TIMED_OUT: EventMeaning(
         "PodGroup",
         True,
-        "The rest found no room in time: members are evicted, or would be but must not be.",
+        "The rest found no room in time, or another gang needs it: its members are evicted.",
     ),
     EventReason.PROMISE_EXPIRED: EventMeaning(
         "PodGroup", True, "The room that minResources held is free for others."

@@ -20,7 +20,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 
-_ALLOWED: Final = " that they may use"
+_ALLOWED: Final = " that its members may use"
 _MOST_KNOWN: Final = 4096
 
 
@@ -80,7 +80,10 @@ def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nod
             f"needs {short.need} {what}{_ALLOWED}, for members that keep apart; "
             f"there are {short.have}"
         )
-    if packing.places[list(short.kinds)].max(initial=0) <= 1:
+    most = packing.places[list(short.kinds)].max(initial=0)
+    if most == 0 and each == _ALLOWED:
+        return f"needs {short.need} places{each}; no node has any"
+    if most <= 1:
         nodes_ = "node" if short.need == 1 else "nodes"
         return f"needs {short.need} {nodes_}{each}; the cluster has {short.have}"
     return f"needs {short.need} places{each}; the empty nodes have {short.have}"

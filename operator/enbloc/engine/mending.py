@@ -137,7 +137,8 @@ class Mending:
             return f"PodGroup {stuck} holds room it needs, and neither may be evicted"
         if facts.group.on_incomplete is OnIncomplete.KEEP:
             return "onIncomplete is Keep: its other members keep their room"
-        if gang.bare and not facts.started:
+        restarts = facts.group.on_incomplete is OnIncomplete.RESTART
+        if gang.bare and (restarts or not facts.started):
             return "its members keep their room: nobody would create a bare pod again"
         return ""
 

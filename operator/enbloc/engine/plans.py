@@ -175,6 +175,7 @@ class Plans:
         changed: list[GroupKey] = []
         for open_plan in list(self._open.values()):
             if open_plan.permitted:
+                self._end_late_preparing(open_plan, now)
                 continue
             if open_plan.ask_again:
                 before = open_plan.waiting()
@@ -193,10 +194,21 @@ class Plans:
                 self._forget(open_plan, End.REJECTED, text, over[0])
         return changed
 
+    def _end_late_preparing(self, open_plan: OpenPlan, now: float) -> None:
+        """Give up a plan whose PreBind plugins hold its room for too long."""
+        if open_plan.preparing and self._prepared_by(open_plan) <= now:
+            waited = f"{now - open_plan.reserved_at:g}s"
+            text = f"PreBind did not end: given up {waited} after the room was reserved"
+            self._forget(open_plan, End.FAILED, text)
+
+    def _prepared_by(self, open_plan: OpenPlan) -> float:
+        return open_plan.reserved_at + self._longest(_REFUSED, open_plan.facts)
+
     def deadline(self) -> float | None:
-        """When the next wait at Permit is over."""
-        waits = (wait for each in self._open.values() for wait in each.waits.values())
-        return min((wait.deadline for wait in waits), default=None)
+        """When the next wait at Permit or PreBind is over."""
+        waits = [wait.deadline for each in self._open.values() for wait in each.waits.values()]
+        waits += [self._prepared_by(each) for each in self._open.values() if each.preparing]
+        return min(waits, default=None)
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 
