@@ -6,7 +6,7 @@ from typing import Final
 
 from enbloc.engine import Settings
 from enbloc.engine.effects import Bind, SetGroupStatus
-from enbloc.engine.events import NodeSeen
+from enbloc.engine.events import NodeSeen, SlotsFree, Stream, Synced
 from enbloc.model.groups import Group, Memory
 from enbloc.model.names import RANK_KEY, Condition
 from enbloc.model.node import Node
@@ -102,6 +102,13 @@ class World(Cluster):
         name = effect.target.pod.name
         if rank is not None and name in self.pods and self.pods[name].node:
             self.change(name, rank=int(rank))
+
+    def sync_but(self, missing: Stream) -> None:
+        """Every first list is there but this one."""
+        for stream in Stream:
+            if stream is not missing:
+                self.tell(Synced(stream))
+        self.tell(SlotsFree(32))
 
     # ── another process ──────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §6: other schedulers, autoscalers, and what a start begins with."""
+
+from typing import ClassVar
+
+import pytest
+
+from enbloc.engine.effects import SetPodCondition
+from enbloc.engine.events import Stream, Synced
+from enbloc.framework.decide import Proposal
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import ClusterEvent
+from enbloc.framework.status import Status, refuse, wait
+from enbloc.model.pods import NodeSelectorTerm, Phase, PodSpec
+from enbloc.model.requirements import Operator, Requirement
+from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.rules.world import ONE_A_NODE, World
+
+
+def _pinned(node: str, cpu: int = 4) -> PodSpec:
+    """What the DaemonSet controller writes for its pod on one node."""
+    field = Requirement("metadata.name", Operator.IN, (node,))
+    return spec(cpu=cpu, node_affinity=(NodeSelectorTerm(fields=(field,)),))
+
+
+# ── 6.1 pending pods of other schedulers ─────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("priority", "respected"),
+    [
+        pytest.param(1, True, id="of higher priority"),
+        pytest.param(0, True, id="of the same"),
+        pytest.param(-1, False, id="of lower"),
+    ],
+)
+def test_6_1_a_nominated_pod_counts_as_placed_unless_its_priority_is_below(
+    priority: int, respected: bool
+) -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("other", scheduler="x", nominated="n1", priority=priority, spec=ONE_A_NODE)
+    world.job("g", 1)
+    world.settle()
+    assert (world.where("g") == {}) is respected
+
+
+def test_6_1_a_pod_that_its_daemonset_pinned_to_a_node_counts_as_placed() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.pod("agent", scheduler="x", spec=_pinned("n1", cpu=1))
+    world.job("g", 2)
+    world.settle(seconds=86400)
+    assert world.where("g") == {}, "however long it is pending"
+    world.delete("agent")
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_6_1_a_pending_pod_that_nobody_expects_anywhere_does_not() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("other", scheduler="x", priority=9, spec=ONE_A_NODE)
+    world.job("g", 1)
+    world.settle()
+    assert len(world.where("g")) == 1
+
+
+def test_6_1_a_nomination_for_a_node_that_does_not_exist_costs_nothing_until_it_does() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("other", scheduler="x", nominated="n2", spec=ONE_A_NODE)
+    world.job("g", 2)
+    world.settle()
+    world.node("n2", cpu=4)
+    world.settle()
+    assert world.where("g") == {}
+    world.node("n3", cpu=4)
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def _bound_elsewhere(world: World) -> None:
+    world.change("other", node="n2", nominated="")
+
+
+def _finished(world: World) -> None:
+    world.change("other", phase=Phase.FAILED)
+
+
+def _deleted(world: World) -> None:
+    world.delete("other")
+
+
+def _nominated_elsewhere(world: World) -> None:
+    world.change("other", nominated="n2")
+
+
+def _not_nominated(world: World) -> None:
+    world.change("other", nominated="")
+
+
+def _nominated_for_over_five_minutes(world: World) -> None:
+    world.settle(seconds=299)
+    assert world.where("g") == {}
+    world.settle(seconds=2)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        _bound_elsewhere,
+        _finished,
+        _deleted,
+        _nominated_elsewhere,
+        _not_nominated,
+        _nominated_for_over_five_minutes,
+    ],
+)
+def test_6_1_it_ends_and_then_whoever_waited_is_woken(ends: object) -> None:
+    world = World()
+    world.node("n1", cpu=4)
+    world.node("n2", cpu=4, unschedulable=True)
+    world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
+    world.job("g", 1)
+    world.settle()
+    assert world.where("g") == {}
+    ends(world)  # type: ignore[operator]
+    world.settle()
+    assert world.where("g") == {"g-0": "n1"}
+
+
+def test_6_1_a_pod_that_is_bound_where_it_was_nominated_counts_once() -> None:
+    world = World()
+    world.node("n1", cpu=8)
+    world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
+    world.change("other", node="n1")
+    world.job("g", 1)
+    world.settle()
+    assert len(world.where("g")) == 1
+
+
+def test_6_1_a_pinned_pod_that_is_also_nominated_stays_expected() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("agent", scheduler="x", nominated="n1", spec=_pinned("n1", cpu=1))
+    world.job("g", 1)
+    world.settle(seconds=86400)
+    assert world.where("g") == {}
+
+
+def test_6_1_they_never_become_queue_entries() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
+    world.pod("agent", scheduler="x", spec=_pinned("n1"))
+    world.settle(seconds=1000)
+    assert world.decisions() == []
+    assert sum(world.engine.queue_counts().values()) == 0
+
+
+def test_6_1_the_last_look_respects_a_nomination_that_came_meanwhile() -> None:
+    world = World(slots=0)
+    world.nodes("n1", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
+    world.sync(32)
+    world.settle()
+    assert world.where("g") == {}
+
+
+# ── 6.2 autoscalers ──────────────────────────────────────────────────────────────────────────
+
+
+def _reasons(cluster: Cluster, name: str) -> list[str]:
+    return [reason for reason, _ in cluster.pod_conditions(name)]
+
+
+def test_6_2_unschedulable_is_written_on_all_pending_members_when_room_is_lacking() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.pod("x", node="n2", spec=ONE_A_NODE)
+    world.job("g", 2)
+    world.settle()
+    for index in range(2):
+        assert _reasons(world, f"g-{index}") == ["Unschedulable"]
+    assert world.condition("g")[1] == "Unschedulable"
+
+
+def test_6_2_not_before_the_quorum_is_there() -> None:
+    world = World()
+    world.group("g", 2)
+    world.member("g-0", "g")
+    world.settle(seconds=1000)
+    assert _reasons(world, "g-0") == []
+    assert world.condition("g")[1] == "WaitingForMembers"
+
+
+def test_6_2_a_member_that_joins_while_room_is_lacking_gets_it_too() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.pod("x", node="n2", spec=ONE_A_NODE)
+    world.job("g", 2)
+    world.settle()
+    world.member("g-2", "g")
+    world.settle()
+    assert _reasons(world, "g-2") == ["Unschedulable"]
+
+
+def test_6_2_an_infeasible_group_s_pods_are_unschedulable_and_the_group_says_infeasible() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job("g", 3)
+    world.settle()
+    assert world.condition("g")[1] == "Infeasible"
+    assert "3" in world.condition("g")[2]
+    for index in range(3):
+        assert _reasons(world, f"g-{index}") == ["Unschedulable"]
+
+
+def test_6_2_so_says_one_whose_min_resources_exceed_all_nodes() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job("g", 1, min_resources=(("cpu", 8000),))
+    world.settle()
+    assert world.condition("g")[1] == "Infeasible"
+    assert _reasons(world, "g-0") == ["Unschedulable"]
+
+
+def test_6_2_only_nodes_and_a_change_of_its_own_wake_an_infeasible_group() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("x", node="n1", spec=ONE_A_NODE)
+    world.job("g", 2)
+    world.settle()
+    attempts = world.attempts("g")
+    world.delete("x")
+    world.job("other", 9)
+    world.drop_group("other")
+    world.settle(seconds=86400)
+    assert world.attempts("g") == attempts
+    world.node("n2", cpu=4)
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_6_2_a_change_of_its_own_does() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    assert world.condition("g")[1] == "Infeasible"
+    world.alter("g", minimum=1)
+    world.settle()
+    assert len(world.where("g")) == 1
+
+
+@pytest.mark.parametrize(
+    "stale",
+    [
+        pytest.param({}, id="written by this process"),
+        pytest.param({"unschedulable": True}, id="found on the pod"),
+    ],
+)
+def test_6_2_waiting_for_members_overwrites_a_stale_unschedulable(
+    stale: dict[str, object],
+) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.pod("x", node="n2", spec=ONE_A_NODE)
+    world.job("g", 2)
+    if stale:
+        world.change("g-0", **stale)
+        world.delete("g-1")
+    else:
+        world.settle()
+        world.delete("g-1")
+    world.settle()
+    assert _reasons(world, "g-0")[-1] == "WaitingForMembers"
+    world.settle(seconds=1000)
+    assert _reasons(world, "g-0").count("WaitingForMembers") == 1
+
+
+class Waits:
+    """Waits at Permit, or refuses there."""
+
+    name: ClassVar[str] = "Waits"
+    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+
+    def __init__(self, answer: Status) -> None:
+        self.answer = answer
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        del plan, facts
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [wait(30), refuse("not now")])
+def test_6_2_a_gang_that_permit_holds_up_is_not_unschedulable(answer: Status) -> None:
+    cluster = cluster_with(Waits(answer))
+    cluster.gang("g", 2)
+    cluster.settle(seconds=40)
+    assert cluster.condition("g")[1] == "WaitingOnPermit"
+    for effect in cluster.effects:
+        if isinstance(effect, SetPodCondition):
+            assert effect.reason != "Unschedulable"
+
+
+def test_6_2_and_overwrites_a_stale_unschedulable() -> None:
+    cluster = cluster_with(Waits(refuse("not now")))
+    cluster.gang("g", 2)
+    cluster.change("g-0", unschedulable=True)
+    cluster.settle(seconds=40)
+    assert _reasons(cluster, "g-0") == ["WaitingOnPermit"]
+    assert _reasons(cluster, "g-1") == []
+
+
+# ── 6.3 consistent start (the rest: tests/kube, tests/live) ──────────────────────────────────
+
+
+@pytest.mark.parametrize("missing", list(Stream))
+def test_6_3_nothing_is_decided_until_every_stream_has_synced(missing: Stream) -> None:
+    world = World(sync=False)
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.sync_but(missing)
+    world.settle(seconds=1000)
+    assert world.effects == []
+    world.tell(Synced(missing))
+    world.settle()
+    assert len(world.where("g")) == 2
