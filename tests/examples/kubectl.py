@@ -4,7 +4,11 @@
 
 kubectl apply -f FILE
 kubectl label|annotate KIND NAME|--all KEY=VALUE|KEY- [--overwrite]
-kubectl get KIND [-o wide]
+kubectl patch KIND NAME -p JSON
+kubectl delete KIND NAME...
+kubectl cordon NODE...
+kubectl taint nodes NAME KEY=VALUE:EFFECT|KEY-
+kubectl get KIND [-o wide|custom-columns=TITLE:PATH,...]
 """
 
 import json
@@ -17,14 +21,23 @@ from typing import Any, Final
 
 import yaml
 
+from enbloc.sandbox.jsonpath import first, parse
+
 #: As people write it → where it is.
 PATHS: Final = {
     "nodes": "/api/v1/nodes",
     "pods": "/api/v1/namespaces/default/pods",
     "events": "/api/v1/namespaces/default/events",
+    "services": "/api/v1/namespaces/default/services",
+    "jobs.batch": "/apis/batch/v1/namespaces/default/jobs",
     "podgroups.enbloc.dev": "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups",
 }
-KINDS: Final = {"Pod": "pods", "PodGroup": "podgroups.enbloc.dev"}
+KINDS: Final = {
+    "Pod": "pods",
+    "Service": "services",
+    "Job": "jobs.batch",
+    "PodGroup": "podgroups.enbloc.dev",
+}
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
@@ -51,12 +64,42 @@ def apply(file: str) -> None:
 def mark(field: str, kind: str, which: str, change: str) -> None:
     """Set or take away a label or an annotation."""
     key, _, value = change.removesuffix("-").partition("=")
-    patch = {"metadata": {field: {key: None if change.endswith("-") else value}}}
+    body = {"metadata": {field: {key: None if change.endswith("-") else value}}}
     found = ask("GET", PATHS[kind])["items"]
     names = [item["metadata"]["name"] for item in found] if which == "--all" else [which]
     for name in names:
-        media = "application/merge-patch+json"
-        ask("PATCH", f"{PATHS[kind]}/{name}", patch, Content_Type=media)
+        patch(kind, name, body)
+
+
+def patch(kind: str, name: str, body: Any) -> None:
+    """Merge this into an object."""
+    ask("PATCH", f"{PATHS[kind]}/{name}", body, Content_Type="application/merge-patch+json")
+
+
+def delete(kind: str, names: Sequence[str]) -> None:
+    """Delete these, and what they own."""
+    policy = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+    for name in names:
+        ask("DELETE", f"{PATHS[kind]}/{name}", policy, Content_Type="application/json")
+
+
+def taint(node: str, change: str) -> None:
+    """Add a taint to a node, or take those with this key away."""
+    key, _, rest = change.removesuffix("-").partition("=")
+    value, _, effect = rest.partition(":")
+    taints = ask("GET", f"{PATHS['nodes']}/{node}")["spec"].get("taints", [])
+    taints = [one for one in taints if one["key"] != key]
+    if effect:
+        taints.append({"key": key, "value": value, "effect": effect})
+    patch("nodes", node, {"spec": {"taints": taints}})
+
+
+def columns_of(kind: str, columns: str) -> None:
+    """Print these columns of each object."""
+    paths = [parse(column.partition(":")[2]) for column in columns.split(",")]
+    for item in ask("GET", PATHS[kind])["items"]:
+        found = [first(path, item) for path in paths]
+        print(*("<none>" if value is None else value for value in found))
 
 
 def get(kind: str, *, wide: bool) -> None:
@@ -76,6 +119,17 @@ def main(arguments: Sequence[str]) -> None:
             apply(file)
         case ["label" | "annotate" as verb, kind, which, change]:
             mark("labels" if verb == "label" else "annotations", kind, which, change)
+        case ["patch", kind, name, "-p", body]:
+            patch(kind, name, json.loads(body))
+        case ["delete", kind, *names]:
+            delete(kind, names)
+        case ["cordon", *names]:
+            for name in names:
+                patch("nodes", name, {"spec": {"unschedulable": True}})
+        case ["taint", "nodes", name, change]:
+            taint(name, change)
+        case ["get", kind, "-o", how] if how.startswith("custom-columns="):
+            columns_of(kind, how.partition("=")[2])
         case ["get", kind, *how]:
             get(kind, wide=how == ["-o", "wide"])
         case _:

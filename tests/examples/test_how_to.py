@@ -5,7 +5,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
 import aiohttp
@@ -25,45 +24,18 @@ from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
 from tests.engine.cluster import cluster_with
 from tests.examples.desk import ROOT, Desk
+from tests.examples.pages import BLOCK, blocks, do, typed
 
 PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
 BEGIN: Final = "## A filter, from an empty folder\n"
-README: Final = ROOT / "manifests/examples/plugins/README.md"
-HEAD: Final = re.compile(r"^##* (.+)$", re.MULTILINE)
 STORY, REST = PAGE.partition(BEGIN)[2].split("\n## ", 1)
-_BLOCK: Final = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-
-
-def blocks(text: str, language: str) -> list[str]:
-    """The blocks of a language."""
-    return [body for found, _, body in _BLOCK.findall(text) if found == language]
-
-
-def typed(block: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The commands of a console, each with the lines that it prints."""
-    commands: list[tuple[str, tuple[str, ...]]] = []
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        command, *printed = part.splitlines()
-        commands.append((command, tuple(printed)))
-    return commands
-
-
-def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:
-    if command == "enbloc sandbox":
-        desk.sandbox(command)
-    elif command.startswith("enbloc run"):
-        desk.serve(command)
-    elif printed:
-        desk.shows(command, *printed)
-    else:
-        desk.run(command)
 
 
 @pytest.mark.timeout(180)
 def test_from_an_empty_folder_the_commands_of_the_page_end_with_a_working_plugin(
     desk: Desk,
 ) -> None:
-    for language, title, body in _BLOCK.findall(STORY):
+    for language, title, body in BLOCK.findall(STORY):
         if title:
             (desk.folder / title).write_text(body)
             continue
@@ -200,16 +172,3 @@ def test_the_extension_points_of_the_porting_table_exist() -> None:
         method = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", point)
         ours = "sort_key" if point is Point.QUEUE_SORT else method
         assert re.search(rf"\b{ours}\b", table), point
-
-
-@pytest.mark.parametrize(
-    "path",
-    [ROOT / "docs/how-to/write-a-plugin.md", *sorted(README.parent.glob("**/README.md"))],
-    ids=lambda path: path.parent.name,
-)
-def test_what_a_page_links_to_is_there(path: Path) -> None:
-    text = path.read_text("utf-8")
-    heads = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in HEAD.findall(text)}
-    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
-        assert (path.parent / target).exists(), target
-        assert target or anchor in heads, anchor

@@ -50,7 +50,7 @@ def test_a_gang_waits_for_approval_is_refused_by_a_no_and_starts_with_a_yes(desk
     group = "podgroups.enbloc.dev"
     desk.shows(f"kubectl get {group}", "train WaitingOnPermit 2 0")
     desk.run(f"kubectl annotate {group} train example.com/approved=false")
-    desk.shows(f"kubectl get {group}", "train Unschedulable 2 0")
+    desk.shows(f"kubectl get {group} -o wide", "train WaitingOnPermit 2 0 … somebody said no")
     desk.run(f"kubectl annotate {group} train example.com/approved=true --overwrite")
     desk.shows(f"kubectl get {group}", "train Running 2 2 2")
 

@@ -182,14 +182,14 @@ def members(documents: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[st
         if document["kind"] == "Pod":
             pod, number = document, 1
         elif document["kind"] == "Job":
-            pod, number = document["spec"]["template"], document["spec"]["parallelism"]
+            pod, number = document["spec"]["template"], document["spec"].get("parallelism", 1)
         else:
             continue
         yield pod["metadata"]["annotations"][names.POD_GROUP_KEY], number, pod["spec"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_brings_as_many_members_as_its_groups_need(path: Path) -> None:
+def test_an_example_brings_the_members_that_its_groups_need(path: Path) -> None:
     documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     minimums = {
         document["metadata"]["name"]: document["spec"]["minMember"]
@@ -201,7 +201,8 @@ def test_an_example_brings_as_many_members_as_its_groups_need(path: Path) -> Non
         brought[group] += number
         assert spec["schedulerName"] == names.SCHEDULER_NAME
 
-    assert brought == minimums
+    for group, minimum in minimums.items():
+        assert minimum in (1, brought[group]), "a driver is one; else a gang of all"
 
 
 def test_the_two_gangs_fit_the_sandbox_s_nodes_one_at_a_time() -> None:

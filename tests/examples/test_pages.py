@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pages about gangs, done as written: what they show is in the examples; no link is dead."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from prometheus_client import Counter, Gauge, Histogram
+
+from enbloc.engine.outcome import Search
+from enbloc.model.names import EventReason, Reason
+from enbloc.telemetry import metrics
+from tests.examples.desk import ROOT, Desk
+from tests.examples.pages import BLOCK, blocks, dead_links, do, typed
+
+DOCS: Final = ROOT / "docs"
+EXAMPLES: Final = ROOT / "manifests/examples"
+GANGS: Final = (DOCS / "explanation/gangs.md").read_text("utf-8")
+PAGES: Final = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.glob("**/*.md")),
+    *sorted(EXAMPLES.glob("**/README.md")),
+]
+#: How-to pages, each with the example that it applies.
+WALKS: Final = {
+    "survive-a-node": "survive-a-node",
+    "reserve-room-for-executors": "driver-and-executors",
+    "whole-gangs-in-a-service": "whole-gang-service",
+}
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("page", WALKS)
+def test_the_commands_of_a_page_print_what_it_shows(desk: Desk, page: str) -> None:
+    (desk.folder / "manifests").symlink_to(ROOT / "manifests")
+    text = (DOCS / f"how-to/{page}.md").read_text("utf-8")
+    for language, _, body in BLOCK.findall(text):
+        if language == "console":
+            for command, printed in typed(body):
+                do(desk, command, printed)
+
+
+def holds(whole: Any, part: Any) -> bool:
+    """Whether a part stands somewhere in a document, maps with more keys included."""
+    if fits(whole, part):
+        return True
+    inner = whole.values() if isinstance(whole, dict) else whole if isinstance(whole, list) else ()
+    return any(holds(each, part) for each in inner)
+
+
+def fits(whole: Any, part: Any) -> bool:
+    """Whether a document has at least what the part has, here."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and fits(whole[key], value) for key, value in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(whole) == len(part) and all(map(fits, whole, part))
+    return bool(whole == part)
+
+
+def examples(*names: str) -> list[Any]:
+    """What these examples apply."""
+    return [
+        document
+        for name in names
+        for document in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text("utf-8"))
+    ]
+
+
+@pytest.mark.parametrize("page", WALKS)
+def test_what_a_page_shows_of_a_manifest_is_in_the_example_that_it_applies(page: str) -> None:
+    text = (DOCS / f"how-to/{page}.md").read_text("utf-8")
+    for block in blocks(text, "yaml"):
+        assert holds(examples(WALKS[page]), yaml.safe_load(block)), block
+
+
+def test_what_the_page_about_gangs_shows_of_manifests_is_in_the_examples() -> None:
+    shown = blocks(GANGS, "yaml")
+    assert len(shown) == 3
+    for block in shown:
+        assert holds(examples(*WALKS.values()), yaml.safe_load(block)), block
+
+
+def test_the_words_of_the_page_about_gangs_are_those_of_the_code() -> None:
+    ours = [
+        metric
+        for metric in vars(metrics).values()
+        if isinstance(metric, Counter | Gauge | Histogram)
+    ]
+    known = {family.name for metric in ours for family in metric.collect()}
+    named = set(re.findall(r"`(enbloc_\w+?)(?:\{\w+\})?`", GANGS))
+    assert named
+    assert {name.removesuffix("_total") for name in named} <= known
+    for search in Search:
+        assert not search or f"`{search}`" in GANGS, search
+    events = re.findall(r"event[^.`\n]*\(`(\w+)`\)", GANGS)
+    assert events
+    assert set(events) <= {str(reason) for reason in EventReason}
+    for reason in Reason:
+        assert reason in GANGS, reason
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_link_of_a_page_is_dead(page: Path) -> None:
+    assert dead_links(page) == []
