@@ -88,6 +88,19 @@ def test_5_1_a_group_that_has_finished_promises_nothing() -> None:
     assert len(world.where("young")) == 3
 
 
+def test_5_1_nor_does_one_whose_podgroup_was_deleted() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app", timeout=600)
+    world.settle()
+    world.job("young", 2)
+    world.settle()
+    assert world.where("young") == {}
+    world.drop_group("app")
+    world.settle()
+    assert len(world.where("young")) == 2
+
+
 def test_5_1_without_progress_it_expires_with_an_event_and_a_reason() -> None:
     world = World()
     world.nodes("n1 n2 n3", cpu=4)

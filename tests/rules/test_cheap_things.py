@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §8: receipts, ranks, trust, GangRunning: what the design makes cheap."""
+
+import pytest
+
+from enbloc.engine.effects import SetGangRunning
+from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
+from enbloc.model.pods import Owner, Phase
+from enbloc.model.receipts import read_receipt
+from tests.engine.cluster import spec
+from tests.rules.world import JOB, NEXT_JOB, World
+
+
+def _ranks(world: World) -> dict[str, int | None]:
+    return {name: pod.rank for name, pod in sorted(world.pods.items())}
+
+
+# ── receipts ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_8_each_binding_carries_plan_incarnation_floor_and_queue_time() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job("g", 3, minimum=2)
+    world.settle()
+    for bind in world.sent:
+        receipt = read_receipt(dict(bind.target.annotations)[PLAN_KEY])
+        assert receipt is not None
+        assert receipt.plan == bind.target.plan
+        assert (receipt.incarnation, receipt.floor) == ("job-1", 2)
+        assert receipt.queue_time == 1000.0
+
+
+def test_8_a_receipt_that_would_be_too_long_is_left_out_and_nothing_else_is() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job("g", 1, owner=Owner("Job", "j", "u" * 2000))
+    world.settle()
+    assert world.where("g") == {"g-0": "n1"}
+    annotations = dict(world.sent[0].target.annotations)
+    assert PLAN_KEY not in annotations
+    assert annotations[RANK_KEY] == "0"
+
+
+@pytest.mark.parametrize(("size", "written"), [(262_144, False), (1000, True)])
+def test_8_annotations_are_left_out_where_the_pod_s_would_pass_the_limit(
+    size: int, written: bool
+) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 1)
+    world.member("g-0", "g", annotations_size=size)
+    world.settle()
+    assert world.where("g") == {"g-0": "n1"}
+    assert bool(world.sent[0].target.annotations) is written
+    again = world.restarted()
+    again.settle(seconds=1000)
+    assert again.condition("g")[:2] == (True, "Scheduled")
+
+
+# ── rank and size ────────────────────────────────────────────────────────────────────────────
+
+
+def test_8_ranks_are_the_numbers_from_zero_and_the_size_is_the_floor() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job("g", 3)
+    world.settle()
+    assert _ranks(world) == {"g-0": 0, "g-1": 1, "g-2": 2}
+    assert {dict(bind.target.annotations)[SIZE_KEY] for bind in world.sent} == {"3"}
+
+
+def test_8_whoever_replaces_a_lost_member_takes_its_rank_also_after_a_restart() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3)
+    world.delete("g-1")
+    world.member("g-9", "g")
+    again = world.restarted()
+    again.settle()
+    assert _ranks(again) == {"g-0": 0, "g-2": 2, "g-9": 1}
+
+
+def test_8_a_succeeded_member_keeps_its_rank_within_its_incarnation() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3)
+    world.finish("g-0")
+    world.settle()
+    world.delete("g-0")
+    world.delete("g-1")
+    world.member("g-9", "g")
+    world.settle()
+    assert _ranks(world) == {"g-2": 2, "g-9": 1}
+
+
+def test_8_a_restarted_job_begins_at_zero_again() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    for index in range(2):
+        world.finish(f"g-{index}")
+    for index in range(2):
+        world.member(f"h-{index}", "g", owner=NEXT_JOB)
+    world.settle()
+    assert _ranks(world) == {"g-0": 0, "g-1": 1, "h-0": 0, "h-1": 1}
+
+
+def test_8_additions_continue_the_numbers() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    world.member("g-2", "g")
+    world.settle()
+    assert _ranks(world) == {"g-0": 0, "g-1": 1, "g-2": 2}
+
+
+def test_8_no_two_live_members_ever_have_the_same_rank() -> None:
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.running_job("g", 4)
+    for turn in range(6):
+        there = sorted(world.where("g"))
+        world.delete(there[turn % len(there)])
+        if turn % 2:
+            world.member(f"g-x{turn}", "g")
+            world.member(f"g-y{turn}", "g")
+        if turn == 3:
+            world = world.restarted()
+        world.settle()
+        ranks = [pod.rank for pod in world.pods.values() if pod.bound]
+        assert len(ranks) >= 3
+        assert None not in ranks
+        assert len(set(ranks)) == len(ranks)
+
+
+def test_8_a_pod_without_a_group_has_neither() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("solo")
+    world.settle()
+    assert set(dict(world.sent[0].target.annotations)) == {PLAN_KEY}
+
+
+# ── trust ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_8_a_node_that_refused_members_scores_lower_for_other_gangs() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    bad = world.where()["g-0"]
+    world.change("g-0", phase=Phase.FAILED, rejected="OutOfcpu")
+    world.job("other", 1)
+    world.settle()
+    assert world.where("other")["other-0"] != bad
+
+
+def test_8_a_node_where_another_scheduler_bound_lately_scores_lower_for_gangs() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=8)
+    world.settle()
+    world.pod("x", scheduler="other", spec=spec(cpu=0))
+    world.change("x", node="n1", scheduled_at=world.now)
+    world.settle()
+    world.job("g", 1)
+    world.settle()
+    assert world.where("g") == {"g-0": "n2"}
+
+
+# ── GangRunning and Satisfied ────────────────────────────────────────────────────────────────
+
+
+def _gates(world: World) -> list[tuple[str, bool]]:
+    return [(e.pod.name, e.running) for e in world.effects if isinstance(e, SetGangRunning)]
+
+
+def test_8_members_with_the_gate_are_shown_only_while_the_gang_is_whole() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    for index in range(2):
+        world.member(f"g-{index}", "g", gang_gate=True)
+    world.settle()
+    world.run_pods(["g-0"])
+    world.settle()
+    assert _gates(world) == []
+    world.run_pods(["g-1"])
+    world.settle()
+    assert sorted(_gates(world)) == [("g-0", True), ("g-1", True)]
+    world.finish("g-1", Phase.FAILED)
+    world.settle()
+    assert _gates(world)[-1] == ("g-0", False)
+
+
+def test_8_a_new_process_writes_the_gate_only_where_it_stands_otherwise() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    for index in range(2):
+        world.member(f"g-{index}", "g", gang_gate=True)
+    world.settle()
+    world.run_pods(["g-0", "g-1"])
+    world.settle()
+    world.change("g-0", gang_running=True)
+    again = world.restarted()
+    again.settle()
+    assert _gates(again) == [("g-1", True)]
+
+
+def test_8_members_without_the_gate_are_left_alone() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    assert _gates(world) == []
+
+
+def test_8_gangs_below_their_minimum_are_counted() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    world.job_in_part("part", "n3", of=2)
+    world.settle()
+    assert (world.engine.below_minimum(), world.engine.in_part()) == (0, 1)
+    world.lose_node(world.where()["g-1"])
+    world.settle()
+    assert (world.engine.below_minimum(), world.engine.in_part()) == (1, 2)
+    assert JOB.uid == world.status["g"].incarnation
+
+
+# ── exact shortages ──────────────────────────────────────────────────────────────────────────
+
+
+def test_8_what_lacks_is_said_with_number_and_shape() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4, gpu=8)
+    world.group("g", 3)
+    for index in range(3):
+        world.pod(f"g-{index}", "g", spec=spec(cpu=1, gpu=8))
+    world.settle()
+    text = "needs 3 nodes with 8 nvidia.com/gpu each; the cluster has 2"
+    assert world.condition("g")[2].startswith(text)

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §4.4–4.5: who gives its room back, and how."""
+
+import math
+
+from enbloc.engine.effects import Evict
+from enbloc.engine.events import EvictRefused
+from enbloc.model.groups import OnIncomplete
+from enbloc.model.pods import Phase
+from tests.engine.cluster import spec
+from tests.rules.world import NEXT_JOB, ONE_A_NODE, World
+
+KEEP, REPAIR, RESTART = OnIncomplete.KEEP, OnIncomplete.REPAIR, OnIncomplete.RESTART
+
+
+# ── 4.4 two repairs ──────────────────────────────────────────────────────────────────────────
+
+
+def test_4_4_of_two_that_need_each_other_s_room_the_later_by_order_yields_at_once() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("b-early", "n1", of=2)
+    world.now += 1
+    world.job_in_part("a-late", "n2", of=2)
+    world.settle(seconds=1)
+    assert world.evictions == ["a-late-0"]
+    assert len(world.where("b-early")) == 2
+
+
+def test_4_4_priority_decides_before_age() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("old", "n1", of=2)
+    world.now += 1
+    world.job_in_part("urgent", "n2", of=2)
+    for index in range(2):
+        world.change(f"urgent-{index}", priority=5)
+    world.settle(seconds=1)
+    assert world.evictions == ["old-0"]
+    assert len(world.where("urgent")) == 2
+
+
+def test_4_4_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=2)
+    world.now += 1
+    world.job_in_part("late", "n2", of=2, on_incomplete=KEEP)
+    world.settle(seconds=1)
+    assert world.evictions == ["early-0"]
+    assert len(world.where("late")) == 2
+
+
+def test_4_4_a_started_gang_of_repair_does_not_yield_to_anyone() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("old", 2)
+    world.now += 1
+    world.job_in_part("part", "n3", of=2)
+    [node] = [node for name, node in world.where().items() if name == "old-1"]
+    world.drop_node(node)
+    world.delete("old-1")
+    world.member("old-9", "old")
+    world.settle(seconds=1)
+    assert world.evictions == ["part-0"], "the one that has not started"
+    assert len(world.where("old")) == 2
+
+
+def test_4_4_two_that_do_not_help_each_other_wait_for_their_deadlines() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=3)
+    world.now += 1
+    world.job_in_part("b", "n2", of=3)
+    world.settle(seconds=50)
+    assert world.evictions == []
+
+
+def test_4_4_the_others_are_planned_again_before_the_next_one_fires() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job_in_part("a", "n1", of=2)
+    world.now += 1
+    world.job_in_part("b", "n2 n3", of=4)
+    world.settle(seconds=1000)
+    assert world.evictions == ["b-0", "b-1"]
+    assert len(world.where("a")) == 2
+
+
+def test_4_4_where_neither_may_both_wait_and_say_so() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=2, on_incomplete=KEEP)
+    world.job_in_part("b", "n2", of=2, on_incomplete=KEEP)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    for name, other in (("a", "b"), ("b", "a")):
+        assert f"ns/{other} holds room it needs" in world.condition(name)[2]
+
+
+def test_4_4_two_deadlines_never_fire_in_one_step() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    for index, name in enumerate(("a", "b", "c")):
+        world.job_in_part(name, f"n{index + 1}", of=4)
+    world.settle()
+    world.now += 61
+    fired = []
+    for _ in range(200):
+        groups = {e.group.name for e in world.step() if isinstance(e, Evict)}
+        if groups:
+            fired.append(groups)
+        wakeup = world.engine.wakeup()
+        if wakeup is None:
+            break
+        world.now = max(world.now, wakeup)
+    assert fired == [{"c"}, {"b"}, {"a"}], "the last by order first, each by itself"
+
+
+def test_4_4_after_a_restart_too_the_earlier_gang_has_the_room_of_the_later_one() -> None:
+    world = World(sync=False)
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=2)
+    world.job_in_part("b", "n2", of=2)
+    world.now += 61
+    world.sync()
+    world.settle()
+    assert world.evictions == ["b-0"]
+    assert len(world.where("a")) == 2
+
+
+# ── 4.5 evicting is not unbinding ────────────────────────────────────────────────────────────
+
+
+def test_4_5_one_bare_bound_member_makes_the_group_keep_and_its_condition_says_so() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=3)
+    world.member("g-bare", "g", owner=None, node="n2", scheduled_at=world.now)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    assert "nobody would create a bare pod again" in world.condition("g")[2]
+    world.delete("g-bare")
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_5_a_bare_member_that_is_not_bound_does_not() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.member("g-bare", "g", owner=None)
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_5_a_disruption_budget_is_respected_and_asked_again_when_it_says_so() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "budget"
+    world.settle(seconds=61)
+    assert len(world.evictions) == 1
+    world.settle(seconds=8)
+    assert len(world.evictions) == 1
+    world.settle(seconds=3)
+    assert len(world.evictions) == 2
+
+
+def test_4_5_while_a_budget_forbids_it_the_gang_is_completed_if_room_appears() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "budget"
+    world.settle(seconds=65)
+    world.node("n2", cpu=4)
+    world.evict_answer = lambda _: "ok"
+    world.settle(seconds=1000)
+    assert len(world.where("g")) == 2
+    assert len(world.evictions) == 1
+
+
+def test_4_5_one_that_can_never_be_evicted_does_not_keep_the_scheduler_busy() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=61)
+    world.tell(EvictRefused(world.evicted[0].uid, "namespace is terminating", math.inf))
+    world.settle(seconds=50)
+    assert len(world.evictions) == 1
+
+
+def test_4_5_nobody_is_planned_into_the_group_while_its_members_leave() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=61)
+    assert world.evictions == ["g-0"]
+    assert world.condition("g")[:2] == (False, "TimedOut")
+    world.node("n2", cpu=4)
+    world.settle(seconds=10)
+    assert set(world.where("g")) == {"g-0"}
+
+
+def test_4_5_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=3)
+    world.job_in_part("b", "n2", of=3)
+    world.evict_answer = lambda evict: "slow" if evict.group.name == "b" else "ok"
+    world.settle(seconds=62)
+    assert world.evictions == ["b-0"]
+    world.settle(seconds=120)
+    assert "a-0" in world.evictions, "its node may be gone"
+
+
+def test_4_5_succeeded_members_are_not_evicted_and_stay_counted() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job_in_part("g", "n1 n2", of=3)
+    world.drop_node("n3")
+    world.finish("g-0", Phase.SUCCEEDED)
+    world.pod("x", node="n1", scheduler="other", spec=ONE_A_NODE)
+    world.settle(seconds=61)
+    assert world.evictions == ["g-1"]
+    assert world.status["g"].succeeded == 1
+
+
+def test_4_5_evicted_members_that_come_back_as_another_job_are_a_new_incarnation() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=61)
+    world.delete("g-1")
+    for index in range(2):
+        world.member(f"new-{index}", "g", owner=NEXT_JOB)
+    world.node("n2", cpu=4)
+    world.settle()
+    assert world.status["g"].incarnation == "job-2"
+    assert len(world.where("new")) == 2
+
+
+def test_4_5_the_eviction_names_whose_room_it_is_and_why() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.pod("small", spec=spec(cpu=1), node="n1")
+    world.settle(seconds=61)
+    [evict] = world.evicted
+    assert (evict.group.name, evict.reason) == ("g", "BelowMinimum")
+    assert evict.message.startswith("1 of 2 members were placed")

@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""gangs.md §7: a status that can be waited for (the controller's part: tests/controller)."""
+
+import pytest
+
+from enbloc.engine.effects import SetGroupStatus
+from enbloc.model.groups import Memory
+from enbloc.model.pods import Phase
+from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
+
+# ── 7.1 generations ──────────────────────────────────────────────────────────────────────────
+
+
+def _waiting_for_members(world: World) -> None:
+    world.group("g", 2)
+
+
+def _unschedulable(world: World) -> None:
+    world.job("g", 9)
+
+
+def _scheduled(world: World) -> None:
+    world.job("g", 1)
+
+
+def _running(world: World) -> None:
+    world.running_job("g", 1)
+
+
+def _below_minimum(world: World) -> None:
+    world.running_job("g", 2)
+    world.lose_node("n2")
+
+
+def _being_repaired(world: World) -> None:
+    world.job_in_part("g", "n1 n2", of=3)
+
+
+def _finished(world: World) -> None:
+    world.running_job("g", 1)
+    world.finish("g-0")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        _waiting_for_members,
+        _unschedulable,
+        _scheduled,
+        _running,
+        _below_minimum,
+        _being_repaired,
+        _finished,
+    ],
+)
+def test_7_1_a_generation_change_is_a_change_in_every_state(state: object) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    state(world)  # type: ignore[operator]
+    world.settle()
+    before = world.status["g"]
+    world.alter("g", timeout=61)
+    world.settle()
+    assert world.status["g"].generation == before.generation + 1
+    assert world.status["g"].conditions == before.conditions, "nothing else changed"
+
+
+def test_7_1_after_a_burst_under_way_at_the_latest() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.answer = lambda _: "hold"
+    world.job("g", 2)
+    world.settle()
+    world.alter("g", timeout=61)
+    world.settle()
+    for bind in list(world.sent):
+        world.confirm(bind)
+    world.settle()
+    assert world.status["g"].generation == 2
+
+
+def test_7_1_an_unchanged_group_is_written_once() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    written = [e for e in world.effects if isinstance(e, SetGroupStatus)]
+    world.alter("g", generation=1)
+    for index in range(2):
+        world.change(f"g-{index}", labels=(("a", "b"),))
+    world.settle(seconds=86400)
+    assert [e for e in world.effects if isinstance(e, SetGroupStatus)] == written
+
+
+def test_7_1_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    before = world.status["g"]
+    world.drop_group("g")
+    world.settle()
+    world.group("g", 2, uid="another", timeout=60)
+    world.settle()
+    after = world.status["g"]
+    assert (after.uid, after.incarnation, world.started("g")) == (
+        "another",
+        "job-1",
+        before.started,
+    )
+    assert after.conditions == before.conditions
+
+
+# ── 7.2 what goes with the incarnation ───────────────────────────────────────────────────────
+
+
+def test_7_2_a_job_of_more_completions_than_members_goes_on_after_its_first_wave() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    for wave in range(1, 4):
+        for name in list(world.pods):
+            world.finish(name)
+        for index in range(2):
+            world.member(f"w{wave}-{index}", "g")
+        world.settle()
+        assert len(world.where(f"w{wave}")) == 2, "held, so they come one by one"
+    assert world.status["g"].succeeded == 6
+    assert world.status["g"].incarnation == "job-1"
+
+
+# ── 7.3 times and counters ───────────────────────────────────────────────────────────────────
+
+
+def test_7_3_times_are_those_of_the_server_that_the_engine_was_given() -> None:
+    world = World()
+    world.now = 1_700_000_000.0
+    world.nodes("n1", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    assert world.status["g"].last_attempt == 1_700_000_000.0
+    world.now += 5
+    world.run_pods(["g-0"])
+    world.settle()
+    assert world.started("g") == 1_700_000_005.0
+
+
+def test_7_3_the_start_is_remembered_over_losses_and_restarts() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    start = world.started("g")
+    world.now += 100
+    world.lose_node("n2")
+    world.settle()
+    assert world.started("g") == start
+    again = world.restarted()
+    again.node("n3", cpu=4)
+    again.member("g-9", "g")
+    again.settle()
+    again.run_pods(["g-9"])
+    again.settle()
+    assert again.started("g") == start
+
+
+def test_7_3_counters_never_go_back_within_an_incarnation() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3)
+    for name in ("g-0", "g-1"):
+        world.finish(name)
+        world.settle()
+        world.delete(name)
+    again = world.restarted()
+    again.finish("g-2")
+    again.settle()
+    again.delete("g-2")
+    again.settle()
+    counts = [e for w in (world, again) for e in w.effects if isinstance(e, SetGroupStatus)]
+    succeeded = [status.succeeded for status in counts]
+    attempts = [status.attempts for status in counts]
+    assert succeeded == sorted(succeeded)
+    assert attempts == sorted(attempts)
+    assert succeeded[-1] == 3
+
+
+def test_7_3_attempts_go_on_over_a_restart() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("x", node="n1", spec=ONE_A_NODE)
+    world.job("g", 1)
+    world.settle()
+    attempts = world.status["g"].attempts
+    again = world.restarted()
+    again.settle()
+    assert again.status["g"].attempts == attempts + 1
+
+
+def test_7_3_with_a_new_incarnation_they_begin_anew() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    for index in range(2):
+        world.finish(f"g-{index}")
+    world.settle()
+    world.member("new-0", "g", owner=NEXT_JOB)
+    world.settle()
+    status = world.status["g"]
+    assert (status.succeeded, world.started("g"), status.incarnation) == (0, None, "job-2")
+    kinds = {str(condition.type) for condition in status.conditions}
+    assert kinds == {"Scheduled"}, "neither InitiallyScheduled nor Satisfied is of this life"
+
+
+def test_7_3_a_status_of_another_incarnation_is_not_believed() -> None:
+    world = World(sync=False)
+    world.nodes("n1 n2", cpu=4)
+    memory = Memory("job-0", started=5.0, succeeded=1, initially_scheduled=True)
+    world.group("g", 2, memory=memory)
+    world.member("g-0", "g", owner=JOB)
+    world.sync()
+    world.settle()
+    assert world.condition("g")[2] == "1 of 2 members exist"
+    assert (world.status["g"].succeeded, world.started("g")) == (0, None)
+
+
+def test_7_3_the_next_attempt_is_named_only_where_time_alone_can_help() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("x", node="n1", spec=ONE_A_NODE)
+    world.job("g", 1)
+    world.settle()
+    lacking = world.status["g"]
+    assert lacking.next_attempt is None
+    world.delete("x")
+    world.answer = lambda _: "SCHEDULER_ERROR"
+    world.settle()
+    assert world.condition("g")[1] == "SchedulerError"
+    refused = world.status["g"]
+    assert refused.next_attempt is not None
+    assert refused.next_attempt > world.now
+
+
+def test_7_3_satisfied_follows_the_members_that_run() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    assert {str(c.type) for c in world.status["g"].conditions} == {
+        "Scheduled",
+        "InitiallyScheduled",
+    }
+    world.run_pods(["g-0", "g-1"])
+    world.settle()
+    assert world.condition("g", "Satisfied")[0] is True
+    world.finish("g-1", Phase.FAILED)
+    world.settle()
+    assert world.condition("g", "Satisfied") == (False, "BelowMinimum", "1 of 2 members run")
