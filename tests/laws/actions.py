@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Actions: everything that can happen to a world, by name and with plain arguments.
+
+What cannot happen just now is no action at all, so that any list of them can be played and any
+part of a failing list can be left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from enbloc.engine.effects import Bind
+from enbloc.engine.events import Stream
+from enbloc.model.groups import OnIncomplete, Role
+from enbloc.model.pods import Phase
+from tests.laws.objects import Part
+from tests.laws.world import LAGGING, Flight, World
+
+
+class Step(NamedTuple):
+    """One action of a script."""
+
+    action: str
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """How a gang is to be.
+
+    Attributes:
+        spare: how many of its members it can do without.
+        owned: a controller creates and replaces them.
+        late: the PodGroup comes after its members.
+        reserve: minResources exceed what the members ask for by one CPU less; 0 = there are none.
+    """
+
+    parts: tuple[Part, ...]
+    spare: int = 0
+    policy: OnIncomplete = OnIncomplete.REPAIR
+    timeout: int = 0
+    priority: int = 0
+    owned: bool = True
+    late: bool = False
+    gated: bool = False
+    reserve: int = 0
+    keeps_names: bool = False
+
+
+class Actions(World):
+    """A world in which things happen one after the other, and are written down.
+
+    Args:
+        eager: the scheduler steps after everything that happens, until it has nothing to do.
+    """
+
+    def __init__(self, *, slots: int = 2, eager: bool = False) -> None:
+        super().__init__(slots=slots)
+        self.eager = eager
+        self.script: list[Step] = []
+
+    def do(self, action: str, *arguments: object) -> None:
+        """Let something happen; a law that it breaks is told with all that led to it."""
+        self.script.append(Step(action, arguments))
+        try:
+            getattr(self, action)(*arguments)
+            if self.eager and self.engine is not None:
+                self.rest()
+            self.nobody_is_lost()
+        except AssertionError as broken:
+            lines = "\n".join(f"    Step{tuple(step)!r}," for step in self.script)
+            broken.add_note(f"slots={self.slots}, eager={self.eager}, after\n{lines}")
+            raise
+
+    # ── nodes ────────────────────────────────────────────────────────────────────────────────
+
+    def node_appears(self, name: str, cpu: int, pods: int) -> None:
+        self.add_node(name, cpu, pods)
+
+    def node_is(self, name: str, what: str) -> None:
+        if name not in self.nodes:
+            return
+        if what in ("cordoned", "uncordoned"):
+            self.cordon(name, what == "cordoned")
+        elif what in ("ready", "not ready"):
+            self.ready(name, what == "ready")
+        else:
+            assert what == "lost"
+            self.drop_node(name)
+
+    def pods_of_lost_nodes_go(self) -> None:
+        for pod in [p for p in self.pods.values() if p.node and p.node not in self.nodes]:
+            self.drop_pod(pod.key.name)
+
+    # ── gangs ────────────────────────────────────────────────────────────────────────────────
+
+    def gang_arrives(self, name: str, gang: Gang) -> None:
+        if name in self.groups:
+            return
+        parts = gang.parts
+        self.add_owner(
+            name,
+            parts,
+            priority=gang.priority,
+            gates=("hold",) if gang.gated else (),
+            keeps_names=gang.keeps_names,
+        )
+        if gang.late:
+            self.reconcile(name)
+        asked = sum(part.count * part.cpu for part in parts) + gang.reserve - 1
+        self.add_group(
+            name,
+            max(1, sum(part.count for part in parts) - gang.spare),
+            owner=self.owners[name].uid,
+            roles=tuple(Role(part.role, part.count) for part in parts if part.role),
+            on_incomplete=gang.policy,
+            timeout=gang.timeout,
+            min_resources=(("cpu", asked * 1000),) if gang.reserve else (),
+        )
+        self.reconcile(name)
+        if not gang.owned:
+            for pod in self.members(name):
+                self.change(pod.key.name, owner=None)
+            del self.owners[name]
+
+    def owner_replaces(self, name: str) -> None:
+        if name in self.owners:
+            self.reconcile(name)
+
+    def owner_restarts(self, name: str) -> None:
+        if name in self.owners:
+            self.restart_job(name)
+
+    def minimum_is(self, name: str, minimum: int) -> None:
+        self._group_changes(name, min_member=minimum)
+
+    def policy_is(self, name: str, policy: OnIncomplete) -> None:
+        self._group_changes(name, on_incomplete=policy)
+
+    def _group_changes(self, name: str, **more: object) -> None:
+        if name in self.groups:
+            group = self.groups[name]
+            self.put_group(replace(group, generation=group.generation + 1, **more))  # type: ignore[arg-type]
+
+    def podgroup_goes(self, name: str) -> None:
+        if name in self.groups:
+            self.drop_group(name)
+
+    def podgroup_comes(self, name: str, minimum: int) -> None:
+        if name not in self.groups:
+            self.add_group(name, minimum)
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────
+
+    def pod_appears(
+        self, name: str, cpu: int, group: str | None, scheduler: str, gates: tuple[str, ...]
+    ) -> None:
+        if name not in self.pods:
+            self.add_pod(name, cpu=cpu, group=group, scheduler=scheduler, gates=gates)
+
+    def foreign_pod_appears(self, name: str, cpu: int, node: str, how: str) -> None:
+        self.add_pod(name, cpu=cpu, group=None, scheduler="other", **{how: node})
+
+    def pod_is_deleted(self, name: str) -> None:
+        if name in self.pods and not self.pods[name].deleting:
+            self.delete_pod(name)
+
+    def pod_finishes(self, name: str, phase: Phase) -> None:
+        if name in self.pods and self.pods[name].node and not self.pods[name].finished:
+            self.change(name, phase=phase)
+
+    def kubelet_refuses(self, name: str) -> None:
+        pod = self.pods.get(name)
+        if pod is not None and pod.bound and pod.phase is Phase.PENDING:
+            self.change(name, phase=Phase.FAILED, rejected="OutOfcpu")
+
+    def pods_run(self, most: int) -> None:
+        todo = [p for p in self.pods.values() if p.bound and p.phase is Phase.PENDING]
+        for pod in todo[:most]:
+            self.change(pod.key.name, phase=Phase.RUNNING)
+
+    def terminating_pods_go(self) -> None:
+        for pod in [p for p in self.pods.values() if p.deleting]:
+            self.drop_pod(pod.key.name)
+
+    def pod_is_ungated(self, name: str) -> None:
+        if name in self.pods and self.pods[name].gates:
+            self.change(name, gates=())
+
+    def stranger_binds(self, name: str, node: str) -> None:
+        pod = self.pods.get(name)
+        if pod is not None and pod.live and not pod.node and not pod.gates:
+            self.change(name, node=node, scheduled_at=self.now)
+
+    # ── time, the network, and the scheduler ─────────────────────────────────────────────────
+
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    def steps(self, times: int) -> None:
+        for _ in range(times if self.engine else 0):
+            self.step()
+
+    def all_lands(self) -> None:
+        self.everything_lands()
+
+    def stream(self, stream: Stream, how: str) -> None:
+        if self.engine is None:
+            return
+        if how == "lags":
+            self.lagging.add(stream)
+        elif how == "shows one":
+            self.catch_up(stream, 1)
+        else:
+            self.lagging.discard(stream)
+            if how == "catches up":
+                self.catch_up(stream)
+            else:
+                self.relist(stream)
+
+    def _flight(self, life: int, uid: str) -> Flight | None:
+        for flight in self.flying:
+            target = flight.effect.target if isinstance(flight.effect, Bind) else flight.effect
+            if (flight.life, target.uid) == (life, uid):
+                return flight
+        return None
+
+    def request_lands(self, life: int, uid: str, fate: str) -> None:
+        flight = self._flight(life, uid)
+        if flight is None:
+            return
+        if not isinstance(flight.effect, Bind):
+            fates = {"unknown": "later", "refused": "later", "terminating": "ok"}
+            self.land_eviction(flight, fates.get(fate, fate))
+            return
+        pod = self.pods.get(flight.effect.target.pod.name)
+        self.land(flight, fate)
+        if fate == "terminating" and pod is not None and pod.group is not None:
+            self._end(pod.group.name)
+
+    def _end(self, group: str) -> None:
+        """Whose namespace is terminating goes altogether."""
+        self.owners.pop(group, None)
+        self.podgroup_goes(group)
+        for pod in self.members(group):
+            self.pod_is_deleted(pod.key.name)
+
+    def answers_arrive(self, limit: int) -> None:
+        if self.engine is not None:
+            self.hear_answers(limit)
+
+    def writes_stall(self) -> None:
+        self.stalled = True
+
+    def writes_go_out(self) -> None:
+        self.stalled = False
+        self.write()
+
+    def killed(self) -> None:
+        if self.engine is not None:
+            self.kill()
+
+    def started(self, order: Sequence[Stream] = LAGGING) -> None:
+        if self.engine is None:
+            self.start(order)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────
+
+    def nobody_is_lost(self) -> None:
+        """Every group that is known is in the queue, where something can find it."""
+        engine = self.engine
+        if engine is None or not engine.synced:
+            return
+        for members in engine._groups:
+            if not (members.key in engine._intake.dirty or members.empty):
+                assert engine._queue.get(members.key) is not None, f"{members.key} is lost"
+
+    def ends(self) -> None:
+        """Let everything land and all timers end; then nothing that fits is left waiting."""
+        self.everything_settles()
+        left = self.judge.fits_and_waits()
+        assert not left, f"{left} fit, and wait for nothing"
+        self.judge.statuses_say_what_is()
+
+
+def play(script: Sequence[Step], *, slots: int = 2, eager: bool = False) -> Actions:
+    """A world to which all of this happened."""
+    world = Actions(slots=slots, eager=eager)
+    for step in script:
+        world.do(step.action, *step.arguments)
+    return world

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a group fits, found by trying everything: for a handful of pods on a handful of nodes."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from enbloc.model.pods import Pod
+from tests.laws.naive import RESOURCES, Floors, View, cost, usable
+
+Room = tuple[int, ...]
+
+
+def _takes(pod: Pod) -> Room:
+    return tuple(cost(pod.spec, resource) for resource in RESOURCES)
+
+
+def cheapest(pods: Sequence[Pod], deficit: Floors) -> list[Pod] | None:
+    """The members that meet a deficit with the least room; None if there are not enough.
+
+    Sizes differ in CPU only, so that the smallest of each role dominate all other choices.
+    """
+    left = sorted(pods, key=_takes)
+    chosen: list[Pod] = []
+    for role, wanted in deficit.items():
+        if not role:
+            continue
+        ours = [pod for pod in left if pod.role == role][:wanted]
+        if len(ours) < wanted:
+            return None
+        chosen += ours
+        left = [pod for pod in left if pod not in ours]
+    more = max(0, deficit.get("", 0) - len(chosen))
+    if len(left) < more:
+        return None
+    return chosen + left[:more]
+
+
+def packs(pods: Sequence[Pod], rooms: Sequence[Room]) -> bool:
+    """Whether these pods fit into these rooms together."""
+    todo = sorted((_takes(pod) for pod in pods), reverse=True)
+    dead: set[tuple[int, tuple[Room, ...]]] = set()
+
+    def place(index: int, left: tuple[Room, ...]) -> bool:
+        if index == len(todo):
+            return True
+        state = (index, left)
+        if state in dead:
+            return False
+        for room in sorted(set(left)):
+            if all(have >= need for have, need in zip(room, todo[index], strict=True)):
+                rest = list(left)
+                rest.remove(room)
+                rest.append(tuple(h - n for h, n in zip(room, todo[index], strict=True)))
+                if place(index + 1, tuple(sorted(rest))):
+                    return True
+        dead.add(state)
+        return False
+
+    return place(0, tuple(sorted(rooms)))
+
+
+def free_rooms(view: View) -> list[Room]:
+    """What is left on each node that may be used."""
+    return [
+        tuple(max(0, view.room(name, r) - view.used(name, r)) for r in RESOURCES)
+        for name, node in view.nodes.items()
+        if usable(node)
+    ]
+
+
+def lacks_min_resources(view: View, wanted: Counter[str], held: Sequence[Pod]) -> bool:
+    """Whether minResources, beyond what held members ask for, exceed the free room.
+
+    That is what is free in the whole cluster, overcommitted nodes too, and no more than what is
+    free on nodes that may be used.
+    """
+    rooms = free_rooms(view)
+    for index, resource in enumerate(RESOURCES):
+        need = wanted[resource] - sum(cost(pod.spec, resource) for pod in held)
+        everywhere = sum(view.room(n, resource) - view.used(n, resource) for n in view.nodes)
+        if need > min(everywhere, sum(room[index] for room in rooms)):
+            return True
+    return False

@@ -1,0 +1,381 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The laws: what must be true of every effect, judged by what the scheduler had been shown.
+
+Each law names the rule of gangs.md that it stands for. Where a law needs to know more than effects
+say (which member a plan puts where), `reservations` is the only place that looks into the engine.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from enbloc.engine import Engine
+from enbloc.engine.effects import (
+    Bind,
+    Decided,
+    Effect,
+    Evict,
+    SetGroupStatus,
+    SetPodCondition,
+)
+from enbloc.engine.events import (
+    BindRefused,
+    Event,
+    EvictRefused,
+    PodGone,
+    PodSeen,
+)
+from enbloc.engine.open_plan import Stage
+from enbloc.engine.plan import Assignment
+from enbloc.model.groups import Group, GroupKey, OnIncomplete
+from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS, Condition, Reason
+from enbloc.model.pods import Pod, PodUID
+from tests.laws.fitting import cheapest, free_rooms, lacks_min_resources, packs
+from tests.laws.naive import (
+    RESOURCES,
+    Floors,
+    Life,
+    View,
+    cost,
+    count,
+    floors,
+    missing,
+    pending,
+    usable,
+)
+
+if TYPE_CHECKING:
+    from tests.laws.world import World
+
+
+class Reservation(NamedTuple):
+    """Room that a plan holds for one member until the watch shows it bound."""
+
+    plan: str
+    pod: Pod
+    node: str
+
+
+def assignments(engine: Engine, plan: str) -> Sequence[Assignment]:
+    found = engine._plans._open.get(plan)
+    return found.plan.assignments if found else ()
+
+
+def reservations(engine: Engine) -> dict[PodUID, Reservation]:
+    """Every reservation of the open plans."""
+    return {
+        each.pod.uid: Reservation(open_plan.id, each.pod, each.node)
+        for open_plan in engine._plans._open.values()
+        for each in open_plan.plan.assignments
+        if open_plan.stage(each.pod.uid) not in (Stage.CONFIRMED, Stage.LOST)
+    }
+
+
+@dataclass(slots=True)
+class Made:
+    """A plan, as it was when it was made."""
+
+    group: GroupKey
+    floor: Floors | None  # None = a restart may have forgotten what it was when the gang started
+    begun: bool = False
+
+
+class Judge:
+    """One life of the scheduler: what it was shown, what it did, and whether it might."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.view = View(settled=False)
+        self.sent: dict[PodUID, Bind] = {}
+        self.made: dict[str, Made] = {}
+        self.told: dict[GroupKey, SetGroupStatus] = {}
+        self.evicting: dict[PodUID, float] = {}  # since when, unless it was answered
+        self.yielded: tuple[GroupKey, float, int] | None = None
+        self.erred: set[GroupKey] = set()  # had an error or a refusal: only time may help
+
+    # ── what it was shown ────────────────────────────────────────────────────────────────────
+
+    def heard(self, event: Event) -> None:
+        match event:
+            case BindRefused(plan, uid):
+                if uid in self.sent and self.sent[uid].target.plan == plan:
+                    del self.sent[uid]
+                pod = self.view.pods.get(uid)
+                if pod is not None and pod.group is not None:
+                    self.erred.add(pod.group)
+            case PodSeen(pod) if pod.node:
+                self.sent.pop(pod.uid, None)
+            case PodGone(_, uid):
+                self.sent.pop(uid, None)
+                self.evicting.pop(uid, None)
+            case EvictRefused(uid):
+                self.evicting.pop(uid, None)
+            case _:
+                pass
+        self.view.apply(event)
+
+    def synced(self) -> None:
+        self.view.settle()
+
+    def before_step(self) -> None:
+        self.view.look()
+
+    @property
+    def engine(self) -> Engine:
+        assert self.world.engine is not None
+        return self.world.engine
+
+    # ── what it did ──────────────────────────────────────────────────────────────────────────
+
+    def judge(self, effects: Sequence[Effect]) -> None:
+        evicts = [effect for effect in effects if isinstance(effect, Evict)]
+        for effect in effects:
+            match effect:
+                case Decided(result="scheduled"):
+                    self._decided(effect)
+                case Bind():
+                    self._bind(effect)
+                case Evict():
+                    self._evict(effect)
+                case SetGroupStatus():
+                    self._status(effect)
+                case SetPodCondition():
+                    self._pod_condition(effect)
+                case _:
+                    pass
+        assert len({each.group for each in evicts}) <= 1, "two deadlines fired in one step (§4.4)"
+        self._rooms_add_up()
+
+    def _decided(self, decided: Decided) -> None:
+        life = self.view.lives.get(decided.group)
+        if life is None:
+            return  # a pod without a group
+        assert life.group is not None, f"{decided.plan} was made without a PodGroup"
+        planned = [each.pod for each in assignments(self.engine, decided.plan)]
+        floor = floors(life.group)
+        sure = floor if floor == life.least_floor else None
+        self.made[decided.plan] = Made(decided.group, sure)
+        for pod in planned:
+            assert pod.uid not in self.sent, f"{pod.key} is planned while its Bind is out (§3.4)"
+            assert pending(self.view.pods[pod.uid]), f"{pod.key} is planned and cannot be bound"
+        have = life.held + count(planned)
+        short = missing(have, life.least_floor)
+        assert not short, f"plan {decided.plan} leaves {decided.group} short of {short} (§1, §2.3)"
+        self._nominated_are_respected(decided.group, planned)
+
+    def _nominated_are_respected(self, key: GroupKey, planned: Sequence[Pod]) -> None:
+        """§6.1: pods of others that are promised to a node count there, for their equals."""
+        priority = min((pod.priority for pod in self.view.lives[key].live), default=0)
+        held = reservations(self.engine)
+        expected = [
+            pod
+            for pod in self.view.pods.values()
+            if pod.nominated and not pod.node and pod.live and pod.priority >= priority
+            and self.world.now < pod.created + 300
+        ]  # fmt: skip
+        for node in {held[pod.uid].node for pod in planned if pod.uid in held}:
+            for resource in RESOURCES:
+                theirs = sum(cost(p.spec, resource) for p in expected if p.nominated == node)
+                if theirs:
+                    used = self._used(node, resource, held) + theirs
+                    assert used <= self.view.room(node, resource), f"{key} took a nominee's room"
+
+    def _used(self, node: str, resource: str, held: dict[PodUID, Reservation]) -> int:
+        return self.view.used(node, resource, held) + sum(
+            cost(each.pod.spec, resource) for each in held.values() if each.node == node
+        )
+
+    def _bind(self, bind: Bind) -> None:
+        target = bind.target
+        pod = self.view.pods.get(target.uid)
+        assert pod is not None, f"{target.pod} is bound although it is gone"
+        assert pending(pod), f"{target.pod} is bound although it cannot be"
+        assert target.uid not in self.sent, f"{target.pod} is sent twice (§3.4)"
+        made = self.made.get(target.plan)
+        if made is not None:
+            life = self.view.life(made.group)
+            if not made.begun:
+                made.begun = True
+                self._first_bind(target.plan, life)
+            self._surplus_waits(target.uid, made, life)
+        self.sent[target.uid] = bind
+        self._fits(target.node)
+
+    def _first_bind(self, plan: str, life: Life) -> None:
+        """§1, §3.1, §3.5: the floor is held or planned, now, by members that can be bound."""
+        assert life.group is not None, f"plan {plan} begins without a PodGroup"
+        members = assignments(self.engine, plan)
+        known = self.view.pods
+        alive = [a.pod for a in members if a.pod.uid in known and pending(known[a.pod.uid])]
+        short = missing(life.held + count(alive), life.least_floor)
+        assert not short, f"plan {plan} begins and leaves {life.group.key} short of {short}"
+        for each in members:
+            if each.pod in alive:
+                self._fits(each.node)
+
+    def _surplus_waits(self, uid: PodUID, made: Made, life: Life) -> None:
+        """§3.3: who is not needed waits until the watch shows the floor bound."""
+        if made.floor is None:
+            return
+        sure = life.done + count(life.bound)
+        out = [self.view.pods[other] for other in self.sent if self._group(other) == made.group]
+        if not missing(sure + count(out), made.floor):
+            assert not missing(sure, made.floor), f"surplus {uid} is sent before the minimum"
+
+    def _group(self, uid: PodUID) -> GroupKey | None:
+        pod = self.view.pods.get(uid)
+        return pod.group if pod else None
+
+    def _fits(self, node: str) -> None:
+        """§3.1, §5.1: no effect of ours raises what is requested above what there is."""
+        assert usable(self.view.nodes.get(node)), f"bound to {node}, which takes nobody"
+        held = {
+            uid: Reservation(bind.target.plan, self.view.pods[uid], bind.target.node)
+            for uid, bind in self.sent.items()
+        }
+        for resource in RESOURCES:
+            used, room = self._used(node, resource, held), self.view.room(node, resource)
+            assert used <= room, f"{resource} on {node}: {used} requested of {room}"
+
+    def _rooms_add_up(self) -> None:
+        """Room counted = what sits there + what open plans reserve + shadows; §3.4 for the sent."""
+        engine, held = self.engine, reservations(self.engine)
+        for uid, bind in self.sent.items():
+            kept = held.get(uid)
+            assert kept is not None, f"the room of {bind.target.pod} was given away (§3.4)"
+            assert kept.node == bind.target.node, f"{bind.target.pod} is planned elsewhere"
+        state = engine._state
+        shadows = list(state.shadows)
+        for resource in RESOURCES:
+            counted = state.nodes.requested(resource)
+            for row, node in enumerate(state.nodes.names):
+                used = self._used(node, resource, held)
+                used += sum(cost(s.pod.spec, resource) for s in shadows if s.node == node)
+                assert counted[row] == used, f"{resource} on {node}: {counted[row]} for {used}"
+
+    # ── evictions (§4) ───────────────────────────────────────────────────────────────────────
+
+    def _evict(self, evict: Evict) -> None:
+        pod = self.view.pods.get(evict.uid)
+        assert pod is not None, f"{evict.pod} is evicted although it is gone"
+        assert pod.owner is not None, f"bare pod {pod.key} is evicted (§4.5)"
+        assert pod.bound, f"{pod.key} is evicted although it holds no room"
+        assert pod.group == evict.group
+        life = self.view.life(evict.group)
+        group = life.group
+        assert group is not None, f"{pod.key} is evicted without a PodGroup"
+        policy = group.on_incomplete
+        assert policy is not OnIncomplete.KEEP, f"{group.key} is Keep and is evicted (§4.3)"
+        if policy is OnIncomplete.REPAIR:
+            assert not life.started, f"{group.key} has started and is evicted (§4.3)"
+        assert all(each.owner for each in life.bound), "a bare member makes the group Keep (§4.5)"
+        assert missing(life.held, floors(group)), f"{group.key} is whole and is evicted"
+        out = [uid for uid in self.sent if self._group(uid) == group.key]
+        assert not out, f"{group.key} is evicted while Binds are out (§3.2)"
+        timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
+        before = self.evicting.get(evict.uid, -timeout)
+        assert before + timeout <= self.world.now, f"{pod.key} is evicted again, unanswered"
+        self._not_too_early(group, life, timeout)
+        self._one_at_a_time(group.key)
+        self.evicting[evict.uid] = self.world.now
+        self.yielded = (group.key, self.world.now, timeout)
+
+    def _not_too_early(self, group: Group, life: Life, timeout: int) -> None:
+        """§4.2; only of two that need each other's room one yields at once (§4.4)."""
+        if life.started:
+            since = min((pod.created for pod in life.pending), default=0.0)
+        else:
+            since = max((p.scheduled_at or p.created for p in life.bound), default=0.0)
+        others = [
+            other
+            for key, other in self.view.lives.items()
+            if key != group.key and other.group and other.bound
+            and missing(other.held, floors(other.group))
+        ]  # fmt: skip
+        if self.yielded and self.yielded[0] == group.key:
+            return  # the rest of those that began to yield
+        late = since + timeout <= self.world.now
+        assert late or others, f"{group.key} yields {since + timeout - self.world.now} s early"
+
+    def _one_at_a_time(self, key: GroupKey) -> None:
+        """§4.4: nobody else yields before those who did are gone."""
+        if self.yielded is None or self.yielded[0] == key:
+            return
+        before, when, timeout = self.yielded
+        still = [uid for uid in self.evicting if self._group(uid) == before]
+        bounded = when + timeout <= self.world.now
+        assert bounded or not still, f"{key} yields before {before} has gone"
+
+    # ── words (§7) ───────────────────────────────────────────────────────────────────────────
+
+    def _status(self, status: SetGroupStatus) -> None:
+        life = self.view.life(status.group)
+        assert life.group is not None, f"status of {status.group}, which does not exist"
+        assert life.group.uid == status.uid
+        last, memory = self.told.get(status.group), life.group.memory
+        where = f"status of {status.group}"
+        done = Counter({role.name: role.succeeded for role in status.roles})
+        assert all(t is None or t <= self.world.now for t in (status.started, status.last_attempt))
+        if memory.incarnation == status.incarnation:
+            assert status.succeeded >= memory.succeeded, f"{where}: succeeded goes back"
+            assert all(done[role] >= n for role, n in memory.roles if role in done)
+            assert memory.started in (None, status.started), f"{where}: startedTime changes"
+        if last and (last.uid, last.incarnation) == (status.uid, status.incarnation):
+            assert status.succeeded >= last.succeeded, f"{where}: succeeded goes back"
+            assert all(done[r.name] >= r.succeeded for r in last.roles if r.name in done)
+            assert last.started in (None, status.started), f"{where}: startedTime changes"
+            assert status.attempts >= last.attempts, f"{where}: attempts go back"
+            assert (status.last_attempt or 0) >= (last.last_attempt or 0)
+            if _stands(last, Condition.INITIALLY_SCHEDULED):
+                assert _stands(status, Condition.INITIALLY_SCHEDULED), where
+        if _stands(status, Condition.SCHEDULED):
+            short = missing(life.held, life.least_floor)
+            assert not short, f"{where} says Scheduled and {short} are not bound (§3.7)"
+        self.told[status.group] = status
+
+    def _pod_condition(self, effect: SetPodCondition) -> None:
+        """§6.2: an autoscaler hears Unschedulable only of a gang that lacks nothing but room."""
+        pod = self.view.pods.get(effect.uid)
+        if effect.reason is not Reason.UNSCHEDULABLE or pod is None or pod.group is None:
+            return
+        life = self.view.life(pod.group)
+        assert life.group is not None
+        have = life.held + count(life.pending)
+        assert not missing(have, life.least_floor), f"{pod.key}: Unschedulable without a quorum"
+
+    # ── at rest ──────────────────────────────────────────────────────────────────────────────
+
+    def fits_and_waits(self) -> list[GroupKey]:
+        """Groups that could be placed on what is free, and are not: lost by the scheduler."""
+        rooms = free_rooms(self.view)
+        found: list[GroupKey] = []
+        for key, life in self.view.lives.items():
+            if life.group is None or not life.pending:
+                continue
+            wanted = Counter(dict(life.group.min_resources))
+            deficit = missing(life.held, floors(life.group))
+            chosen = cheapest(life.pending, deficit or {"": 1})
+            if chosen is None or (deficit and lacks_min_resources(self.view, wanted, life.bound)):
+                continue
+            if packs(chosen, rooms):
+                found.append(key)
+        return found
+
+    def statuses_say_what_is(self) -> None:
+        for key, life in self.view.lives.items():
+            if life.group is None or life.least_floor != floors(life.group):
+                continue
+            status = self.told.get(key)
+            if status is None:
+                continue
+            whole = not missing(life.held, floors(life.group))
+            assert _stands(status, Condition.SCHEDULED) == whole, f"{key}: {status.conditions}"
+
+
+def _stands(status: SetGroupStatus, kind: Condition) -> bool:
+    return any(c.type is kind and c.status for c in status.conditions)
+
+
+__all__ = ["Judge", "Made", "Reservation", "assignments", "reservations"]

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The naive model: what gangs.md §1 and §2 say of a group, counted anew whenever it is asked.
+
+`View` holds objects as somebody was shown them: one as the API server has them, and one as the
+scheduler of the moment knows them. Where a stream lags, or a process died before it wrote down what
+it knew, the two differ; a law then takes the reading that accuses nobody.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from enbloc.engine.events import (
+    Event,
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+)
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.node import Node
+from enbloc.model.pods import Phase, Pod, PodSpec, PodUID
+from enbloc.model.receipts import read_receipt
+from enbloc.model.taints import Effect
+
+OURS = "enbloc"
+#: The resources of this world.
+RESOURCES = ("cpu", "pods")
+
+#: A minimum per role; "" is the group's own.
+Floors = dict[str, int]
+
+
+def cost(spec: PodSpec, resource: str) -> int:
+    return dict(spec.requests).get(resource, 0)
+
+
+def usable(node: Node | None) -> bool:
+    """A pod without tolerations may be bound here."""
+    return (
+        node is not None
+        and not node.unschedulable
+        and all(taint.effect is Effect.PREFER_NO_SCHEDULE for taint in node.taints)
+    )
+
+
+def floors(group: Group) -> Floors:
+    return {"": group.min_member, **{r.name: r.min_member for r in group.roles if r.min_member}}
+
+
+def identity(pod: Pod) -> str:
+    return pod.restart or (pod.owner.uid if pod.owner else pod.uid)
+
+
+def pending(pod: Pod) -> bool:
+    """Unbound, live, ours and not gated."""
+    return pod.live and not pod.node and pod.scheduler == OURS and not pod.gates
+
+
+def count(pods: Iterable[Pod]) -> Counter[str]:
+    """How many of each role, and under "" how many in all."""
+    found: Counter[str] = Counter()
+    for pod in pods:
+        found[""] += 1
+        if pod.role:
+            found[pod.role] += 1
+    return found
+
+
+def missing(have: Counter[str], floor: Floors) -> Floors:
+    """What is missing to each minimum; empty = it is met."""
+    return {role: least - have[role] for role, least in floor.items() if have[role] < least}
+
+
+class Life:
+    """One group, and the present incarnation of its members."""
+
+    def __init__(self) -> None:
+        self.group: Group | None = None
+        self.pods: dict[PodUID, Pod] = {}
+        self.identities: set[str] = set()
+        self.succeeded: dict[PodUID, Pod] = {}
+        self.past: set[PodUID] = set()  # of earlier incarnations
+        self.remembered: Counter[str] = Counter()
+        self.started = False
+        self.settled = False
+        self.was: list[Floors] = []  # every minimum in this incarnation, as far as known
+
+    @property
+    def live(self) -> list[Pod]:
+        return [pod for pod in self.pods.values() if pod.live]
+
+    @property
+    def bound(self) -> list[Pod]:
+        return [pod for pod in self.live if pod.node]
+
+    @property
+    def pending(self) -> list[Pod]:
+        return sorted((p for p in self.live if pending(p)), key=lambda p: (p.created, p.key))
+
+    def put(self, pod: Pod) -> None:
+        fresh = pod.uid not in self.pods
+        first = self.settled and fresh and pod.live and not self.live
+        if first and self.identities and identity(pod) not in self.identities:
+            self._die()
+        self.pods[pod.uid] = pod
+        if pod.live and self.settled:
+            self.identities.add(identity(pod))
+        if pod.phase is Phase.SUCCEEDED and pod.uid not in self.past:
+            self.succeeded[pod.uid] = pod
+
+    def _of_this_life(self, pod: Pod) -> bool:
+        if not (pod.restart or pod.owner) or not self.identities:
+            return True
+        return identity(pod) in self.identities
+
+    def _die(self) -> None:
+        self.past |= self.pods.keys()
+        self.identities = set()
+        self.succeeded = {}
+        self.remembered = Counter()
+        self.started = False
+        self.was = [floors(self.group)] if self.group else []
+
+    def take(self, group: Group | None) -> None:
+        self.group = group
+        if group is None:
+            return
+        self.was.append(floors(group))
+        if self.settled and group.memory.incarnation in self.identities:
+            self._recall()
+
+    def _recall(self) -> None:
+        assert self.group is not None
+        memory = self.group.memory
+        found = Counter(dict(memory.roles))
+        found[""] = memory.succeeded
+        self.remembered |= found
+        self.started = self.started or memory.started is not None
+
+    def settle(self) -> None:
+        """The first lists are complete (gangs.md §2.2)."""
+        self.settled = True
+        memory = self.group.memory if self.group else None
+        receipts = [r for pod in self.live if (r := read_receipt(pod.receipt))]
+        self.identities = {identity(pod) for pod in self.live}
+        known = self.identities | {r.incarnation for r in receipts}
+        if memory and memory.incarnation and (not self.live or memory.incarnation in known):
+            self.identities.add(memory.incarnation)
+            self._recall()
+        for found in receipts:
+            least = dict.fromkeys(self.was[-1], 0) if self.was else {}
+            self.was.append({**least, "": found.floor})
+        if not (memory and memory.incarnation) and any(p.running for p in self.bound):
+            self.started = True
+
+    def look(self) -> None:
+        """Note whether the floor runs together now."""
+        if self.group is not None and not self.started:
+            running = count(pod for pod in self.live if pod.running) + self.done
+            self.started = not missing(running, floors(self.group)) and bool(self.identities)
+
+    @property
+    def done(self) -> Counter[str]:
+        """Succeeded in this incarnation, per role."""
+        ours = (pod for pod in self.succeeded.values() if self._of_this_life(pod))
+        return count(ours) | self.remembered
+
+    @property
+    def held(self) -> Counter[str]:
+        return count(self.bound) + self.done
+
+    @property
+    def perhaps_started(self) -> bool:
+        return self.started or any(pod.running for pod in self.bound)
+
+    @property
+    def least_floor(self) -> Floors:
+        """The least that can count as the floor: of a started group, what it was at any time."""
+        assert self.group is not None
+        now = floors(self.group)
+        if not self.perhaps_started:
+            return now
+        return {
+            role: min([least, *(w.get(role, 0) for w in self.was)]) for role, least in now.items()
+        }
+
+
+class View:
+    """The objects as somebody was shown them."""
+
+    def __init__(self, *, settled: bool) -> None:
+        self.pods: dict[PodUID, Pod] = {}
+        self.nodes: dict[str, Node] = {}
+        self.lives: dict[GroupKey, Life] = {}
+        self.settled = settled
+
+    def life(self, key: GroupKey) -> Life:
+        if key not in self.lives:
+            life = self.lives[key] = Life()
+            life.settled = self.settled
+        return self.lives[key]
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case PodSeen(pod):
+                self.pods[pod.uid] = pod
+                if pod.group is not None:
+                    self.life(pod.group).put(pod)
+            case PodGone(_, uid):
+                gone = self.pods.pop(uid, None)
+                if gone is not None and gone.group is not None:
+                    del self.life(gone.group).pods[uid]
+                    self._drop_if_empty(gone.group)
+            case NodeSeen(node):
+                self.nodes[node.name] = node
+            case NodeGone(name):
+                self.nodes.pop(name, None)
+            case GroupSeen(group):
+                self.life(group.key).take(group)
+            case GroupGone(key, _):
+                self.life(key).take(None)
+                self._drop_if_empty(key)
+            case _:
+                pass
+
+    def _drop_if_empty(self, key: GroupKey) -> None:
+        life = self.life(key)
+        if life.group is None and not life.pods:
+            del self.lives[key]
+
+    def settle(self) -> None:
+        self.settled = True
+        for life in self.lives.values():
+            life.settle()
+
+    def look(self) -> None:
+        for life in self.lives.values():
+            life.look()
+
+    def used(self, node: str, resource: str, but: Iterable[PodUID] = ()) -> int:
+        """Requests of the pods that sit on a node; terminating ones sit until they are gone."""
+        left_out = set(but)
+        return sum(
+            cost(pod.spec, resource)
+            for pod in self.pods.values()
+            if pod.node == node and not pod.finished and pod.uid not in left_out
+        )
+
+    def room(self, node: str, resource: str) -> int:
+        found = self.nodes.get(node)
+        return dict(found.allocatable).get(resource, 0) if found else 0

@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every interleaving of two gangs on two nodes, up to a depth: the same laws, nothing left out.
+
+From each world that can be reached, every action is tried; and from each, the end is tried: what
+is under way lands, all timers run out, and nothing that fits is left waiting. Worlds in which the
+API server, the requests under way and the scheduler are alike are looked at once. ENBLOC_LAWS=deep
+goes deeper.
+"""
+
+import copy
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from enbloc.engine.effects import Bind
+from enbloc.engine.events import Stream
+from enbloc.model.groups import OnIncomplete
+from enbloc.model.pods import Phase
+from tests.laws.actions import Actions, Gang, Step, play
+from tests.laws.objects import Part
+from tests.laws.world import PROFILES
+
+DEEPER = 3 if os.environ.get("ENBLOC_LAWS") == "deep" else 0
+
+THREE = Gang((Part("", 3, 1),))
+PAIR = Gang((Part("", 2, 1),), timeout=30)
+ROLES = Gang((Part("leader", 1, 1), Part("worker", 1, 1)), spare=-1)
+
+#: How often each of these happens at most; everything else happens whenever it can.
+RARE = {"refused": 2, "unknown": 1, "restart": 1, "lag": 1, "loss": 1, "time": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing that can happen now, and whether it is one of the rare ones."""
+
+    steps: tuple[Step, ...]
+    rare: str = ""
+
+
+@dataclass(slots=True)
+class Search:
+    """How much was looked at."""
+
+    depth: int
+    seen: dict[object, int] = field(default_factory=dict)
+    ended: set[object] = field(default_factory=set)
+    transitions: int = 0
+
+
+def choices(world: Actions, left: dict[str, int]) -> Iterator[Choice]:
+    found = list(_of_the_scheduler(world)) if world.engine is not None else []
+    found += _of_requests(world)
+    running = [p for p in world.pods.values() if p.bound and p.group]
+    if running:
+        oldest = min(running, key=lambda pod: pod.key).key.name
+        gang = oldest.split("-")[0]
+        fails = Step("pod_finishes", (oldest, Phase.FAILED))
+        found.append(Choice((fails, Step("owner_replaces", (gang,))), "loss"))
+    found.append(Choice((Step("time_passes", (61.0,)),), "time"))
+    return (choice for choice in found if not choice.rare or left[choice.rare])
+
+
+def _of_the_scheduler(world: Actions) -> Iterator[Choice]:
+    assert world.engine is not None
+    wakeup = world.engine.wakeup()
+    if wakeup is not None and wakeup <= world.now:
+        yield Choice((Step("steps", (1,)),))
+    if world.answers:
+        yield Choice((Step("answers_arrive", (1,)),))
+    if Stream.PODS not in world.lagging:
+        yield Choice((Step("stream", (Stream.PODS, "lags")),), "lag")
+    elif world.undelivered[Stream.PODS]:
+        yield Choice((Step("stream", (Stream.PODS, "shows one")),))
+        yield Choice((Step("stream", (Stream.PODS, "is listed")),))
+    yield Choice((Step("killed", ()), Step("started", ())), "restart")
+
+
+def _of_requests(world: Actions) -> Iterator[Choice]:
+    for flight in world.flying:
+        effect = flight.effect
+        uid = effect.target.uid if isinstance(effect, Bind) else effect.uid
+        ours = flight.life == world.life
+        for fate in ("ok", "refused", "unknown") if ours else ("ok", "lost"):
+            rare = fate if fate in RARE else ""
+            yield Choice((Step("request_lands", (flight.life, uid, fate)),), rare)
+
+
+def digest(world: Actions, left: dict[str, int]) -> object:
+    """What makes two worlds alike: all that decides what can come of them."""
+    pods = sorted(
+        (p.uid, p.node, p.phase, p.deleting, p.unschedulable) for p in world.pods.values()
+    )
+    flying = sorted((f.life == world.life, repr(f.effect)) for f in world.flying)
+    waiting = tuple(repr(event) for event in world.undelivered[Stream.PODS])
+    groups = tuple(sorted((g.key, g.memory) for g in world.groups.values()))
+    outside = (
+        tuple(pods), tuple(flying), tuple(map(repr, world.answers)), waiting, groups,
+        tuple(world.lagging), world.now, tuple(left.items()),
+    )  # fmt: skip
+    engine = world.engine
+    if engine is None:
+        return outside
+    plans = tuple(
+        (plan.plan.group, tuple((a.pod.uid, a.node, plan.stage(a.pod.uid)) for a in plan._order))
+        for plan in engine._plans._open.values()
+    )
+    queue = tuple(
+        (item.key, item.place, item.attempts, item.errors, item.unschedulable, item.ready_at)
+        for item in engine._queue._items.values()
+    )
+    news = (tuple(engine._intake.dirty), engine._intake.news, engine._plans.slots)
+    repairs = tuple(
+        (key, repr(engine._intake.repairs._open[key])) for key in engine._intake.repairs
+    )
+    return (*outside, plans, queue, news, repairs)
+
+
+def explore(world: Actions, left: dict[str, int], depth: int, search: Search) -> None:
+    key = digest(world, left)
+    if search.seen.get(key, -1) >= depth:
+        return
+    search.seen[key] = depth
+    if key not in search.ended:
+        search.ended.add(key)
+        last = fork(world)
+        last.do("ends")
+        if len(search.ended) % 8 == 0:
+            last.do("replay_gives_the_same_effects")
+    if depth == 0:
+        return
+    for choice in choices(world, left):
+        after = fork(world)
+        for step in choice.steps:
+            after.do(step.action, *step.arguments)
+        search.transitions += 1
+        rest = {**left, choice.rare: left[choice.rare] - 1} if choice.rare else left
+        explore(after, rest, depth - 1, search)
+
+
+def fork(world: Actions) -> Actions:
+    """A world of its own; that its engine is a true copy a replay of some of them shows."""
+    frozen: list[object] = [
+        *world.effects,
+        *world.script,
+        *world.answers,
+        *world.truth.pods.values(),
+    ]
+    frozen += [*world.judge.view.pods.values(), *(each.effect for each in world.flying), PROFILES]
+    if world.engine is not None:
+        frozen += world.engine.log
+    copied = copy.deepcopy(world, {id(fact): fact for fact in frozen})
+    if copied.engine is not None:
+        nodes = copied.engine._state.nodes  # whose view of its own cells is no view any more
+        assert nodes._cells is not None
+        nodes._view = nodes._cells[:, : len(nodes)]
+    return copied
+
+
+def arrive(first: Gang, second: Gang) -> tuple[Step, ...]:
+    return (
+        Step("node_appears", ("n1", 2, 20)),
+        Step("node_appears", ("n2", 2, 20)),
+        Step("gang_arrives", ("a", first)),
+        Step("gang_arrives", ("b", second)),
+        Step("steps", (1,)),
+    )
+
+
+def cut_short(first: Gang, second: Gang) -> tuple[Step, ...]:
+    """One member of each gang is bound when the cluster is full, and the scheduler is new."""
+    return (
+        Step("node_appears", ("n1", 1, 20)),
+        Step("node_appears", ("n2", 1, 20)),
+        Step("killed", ()),
+        Step("gang_arrives", ("a", first)),
+        Step("gang_arrives", ("b", second)),
+        Step("stranger_binds", ("a-1", "n1")),
+        Step("stranger_binds", ("b-1", "n2")),
+        Step("started", ()),
+    )
+
+
+@pytest.mark.timeout(0 if DEEPER else 300)
+@pytest.mark.parametrize(
+    ("script", "slots", "depth", "least"),
+    [
+        pytest.param(arrive(THREE, THREE), 2, 4, 300, id="room for one of two"),
+        pytest.param(arrive(PAIR, ROLES), 1, 5, 250, id="room for both, one slot"),
+        pytest.param(
+            cut_short(PAIR, Gang(PAIR.parts, policy=OnIncomplete.RESTART)), 2, 4, 200,
+            id="each bound in part, and no room",
+        ),
+        pytest.param(
+            cut_short(Gang(PAIR.parts, policy=OnIncomplete.KEEP), PAIR), 2, 4, 200,
+            id="each bound in part, and one is kept",
+        ),
+    ],
+)  # fmt: skip
+def test_every_interleaving_obeys_the_laws(
+    script: Sequence[Step], slots: int, depth: int, least: int
+) -> None:
+    search = Search(depth + DEEPER)
+    explore(play(script, slots=slots), dict(RARE), search.depth, search)
+    print(f"{len(search.ended)} worlds, {search.transitions} transitions")
+    assert len(search.ended) >= least, "it looked at less than it should"
