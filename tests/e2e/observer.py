@@ -47,8 +47,19 @@ class Spec(msgspec.Struct, rename="camel"):
     containers: list[Container] = []
 
 
+class Condition(msgspec.Struct):
+    type: str
+    status: str
+    reason: str = ""
+
+    @property
+    def says_waiting(self) -> bool:
+        return (self.type, self.status) == ("PodScheduled", "False")
+
+
 class Status(msgspec.Struct):
     phase: str = "Pending"
+    conditions: list[Condition] = []
     allocatable: dict[str, str] = {}
 
 
@@ -67,6 +78,11 @@ class PodView(msgspec.Struct):
     def plan(self) -> str:
         text = self.metadata.annotations.get(PLAN_KEY)
         return str(json.loads(text)["plan"]) if text else ""
+
+    @property
+    def waits_for(self) -> str:
+        """The reason why it is said not to be scheduled, which autoscalers go by."""
+        return next((one.reason for one in self.status.conditions if one.says_waiting), "")
 
     @property
     def takes_room(self) -> bool:

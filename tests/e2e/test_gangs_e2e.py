@@ -100,7 +100,7 @@ async def test_a_job_that_is_run_again_needs_its_whole_gang_again(world: World) 
 async def test_a_group_deleted_while_it_waits_binds_nothing(world: World) -> None:
     await world.nodes(1, cpu=2)
     await world.gang("gone", 4)
-    await world.condition("gone", "Scheduled", "False", reason="Unschedulable")
+    await world.condition("gone", "Scheduled", "False", reason="Infeasible")
     await world.delete_group("gone")
     await world.nodes(1, cpu=8)
     await world.quiet()
@@ -110,7 +110,14 @@ async def test_a_group_deleted_while_it_waits_binds_nothing(world: World) -> Non
 async def test_a_new_node_makes_room_for_a_waiting_gang(world: World) -> None:
     await world.nodes(1, cpu=2)
     await world.gang("grow", 4)
-    await world.condition("grow", "Scheduled", "False", reason="Unschedulable")
+    await world.condition(
+        "grow", "Scheduled", "False", reason="Infeasible", message="needs 4 places with 1 cpu each"
+    )
+
+    def asks_autoscalers() -> bool:
+        return all(pod.waits_for == "Unschedulable" for pod in world.observer.of(world.namespace))
+
+    await world.until(asks_autoscalers, "all pods ask for a node, which would help (gangs.md §6.2)")
     await world.nodes(1, cpu=4)
     await world.bound("grow", 4)
 
@@ -123,7 +130,7 @@ async def test_a_taint_keeps_a_gang_off_until_it_is_removed(world: World) -> Non
         "tainted",
         "Scheduled",
         "False",
-        reason="Unschedulable",
+        reason="Infeasible",
         message="node(s) had untolerated taint(s)",
     )
     await world.untaint(name, "example.com/keep-out")
@@ -137,7 +144,7 @@ async def test_a_selector_is_respected_and_a_label_added_later_counts(world: Wor
         "select",
         "Scheduled",
         "False",
-        reason="Unschedulable",
+        reason="Infeasible",
         message="node(s) didn't match Pod's node affinity/selector",
     )
     await world.label(labelled, "disk", "ssd")
@@ -151,7 +158,7 @@ async def test_a_cordoned_node_is_left_alone_until_it_is_uncordoned(world: World
     await world.cordon(name, cordoned=True)
     await world.gang("wait", 2)
     await world.condition(
-        "wait", "Scheduled", "False", reason="Unschedulable", message="unschedulable"
+        "wait", "Scheduled", "False", reason="Infeasible", message="1 node(s) were unschedulable"
     )
     await world.cordon(name, cordoned=False)
     await world.bound("wait", 2)
