@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §5.1: room that an admitted group may still claim (§5.2: tests/controller)."""
+"""gangs.md §5.1: room that an admitted group may still claim."""
 
 from enbloc.model.pods import Owner
 from tests.engine.cluster import spec

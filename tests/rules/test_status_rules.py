@@ -1,12 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §7: a status that can be waited for (the controller's part: tests/controller)."""
+"""gangs.md §7: a status that can be waited for (all of the controller's part: tests/controller)."""
+
+from dataclasses import replace
 
 import pytest
 
+from enbloc.controller.members import Member
 from enbloc.engine.effects import SetGroupStatus
 from enbloc.model.groups import Memory
-from enbloc.model.pods import Phase
+from enbloc.model.pods import Phase, PodUID
+from tests.controller.statuses import (
+    NOW,
+    PAIR,
+    Watcher,
+    failed,
+    jobs,
+    pending,
+    pods,
+    running,
+    succeeded,
+)
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 
 # ── 7.1 generations ──────────────────────────────────────────────────────────────────────────
@@ -126,6 +140,66 @@ def test_7_2_a_job_of_more_completions_than_members_goes_on_after_its_first_wave
         assert len(world.where(f"w{wave}")) == 2, "held, so they come one by one"
     assert world.status["g"].succeeded == 6
     assert world.status["g"].incarnation == "job-1"
+
+
+def _ends(watcher: Watcher, *, job: bool | None, members: list[Member]) -> str | None:
+    """The reason of condition Finished once its Job has come so far; None = not finished."""
+    watcher.looks(members, jobs(j=job))
+    end = watcher.end()
+    return end[0] if end else None
+
+
+@pytest.mark.parametrize(
+    ("job", "verdict"),
+    [
+        pytest.param(None, None, id="the Job goes on"),
+        pytest.param(True, "Succeeded", id="the Job is complete"),
+        pytest.param(False, "Failed", id="the Job failed"),
+    ],
+)
+def test_7_2_finished_follows_the_owner_s_terminal_condition(
+    job: bool | None, verdict: str | None
+) -> None:
+    watcher = Watcher(PAIR, {})
+    over = pods(succeeded, failed, owner="j", incarnation="j")
+    assert _ends(watcher, job=None, members=over) is None
+    assert _ends(watcher, job=job, members=over) == verdict
+
+
+def test_7_2_a_job_of_16_at_8_is_not_finished_between_two_waves() -> None:
+    watcher = Watcher(replace(PAIR, min_member=8), {})
+    first = pods(*[succeeded] * 8, owner="j", incarnation="j")
+    assert _ends(watcher, job=None, members=first) is None
+    both = pods(*[succeeded] * 16, owner="j", incarnation="j")
+    assert _ends(watcher, job=True, members=both) == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("members", "verdict"),
+    [
+        pytest.param((succeeded, succeeded), "Succeeded", id="as many as the floor"),
+        pytest.param((succeeded, failed), "Failed", id="fewer"),
+        pytest.param((succeeded, succeeded, failed), "Succeeded", id="one too many that failed"),
+        pytest.param((succeeded, succeeded, running), None, id="one is live"),
+        pytest.param((), None, id="there was nobody"),
+    ],
+)
+def test_7_2_without_an_owner_the_members_decide_once_none_is_live(
+    members: tuple[Member, ...], verdict: str | None
+) -> None:
+    watcher = Watcher(PAIR, {})
+    watcher.looks(pods(*members), {})
+    end = watcher.end()
+    assert (end and end[0]) == verdict
+
+
+def test_7_2_it_goes_with_the_incarnation() -> None:
+    watcher = Watcher(PAIR, {})
+    over = pods(succeeded, succeeded, owner="j", incarnation="j")
+    assert _ends(watcher, job=True, members=over) == "Succeeded"
+    fresh = replace(pending, uid=PodUID("new"), owner="k", incarnation="k", created=NOW + 9)
+    watcher.looks([*over, fresh], jobs(j=True, k=None), NOW + 9)
+    assert watcher.end() is None
 
 
 # ── 7.3 times and counters ───────────────────────────────────────────────────────────────────
