@@ -352,7 +352,7 @@ class Judge:
         rooms = free_rooms(self.view)
         found: list[GroupKey] = []
         for key, life in self.view.lives.items():
-            if life.group is None or not life.pending:
+            if life.group is None or not life.pending or life.doubtful:
                 continue
             wanted = Counter(dict(life.group.min_resources))
             deficit = missing(life.held, floors(life.group))
@@ -365,7 +365,7 @@ class Judge:
 
     def statuses_say_what_is(self) -> None:
         for key, life in self.view.lives.items():
-            if life.group is None or life.least_floor != floors(life.group):
+            if life.group is None or life.doubtful or life.least_floor != floors(life.group):
                 continue
             status = self.told.get(key)
             if status is None:

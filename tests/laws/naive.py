@@ -87,6 +87,7 @@ class Life:
         self.started = False
         self.settled = False
         self.was: list[Floors] = []  # every minimum in this incarnation, as far as known
+        self.doubtful = False  # whether a success that was listed at the start is of this life
 
     @property
     def live(self) -> list[Pod]:
@@ -122,6 +123,7 @@ class Life:
         self.succeeded = {}
         self.remembered = Counter()
         self.started = False
+        self.doubtful = False
         self.was = [floors(self.group)] if self.group else []
 
     def take(self, group: Group | None) -> None:
@@ -150,6 +152,8 @@ class Life:
         if memory and memory.incarnation and (not self.live or memory.incarnation in known):
             self.identities.add(memory.incarnation)
             self._recall()
+        known = {r.incarnation for p in self.succeeded.values() if (r := read_receipt(p.receipt))}
+        self.doubtful = not known <= self.identities
         for found in receipts:
             least = dict.fromkeys(self.was[-1], 0) if self.was else {}
             self.was.append({**least, "": found.floor})
