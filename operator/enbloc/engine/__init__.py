@@ -8,5 +8,6 @@ Everything here is pure: no I/O, no clock, no randomness, no logging.
 from enbloc.engine.engine import Engine
 from enbloc.engine.queue import Backoff, Place
 from enbloc.engine.settings import Settings
+from enbloc.engine.whatif import Aftermath
 
-__all__ = ["Backoff", "Engine", "Place", "Settings"]
+__all__ = ["Aftermath", "Backoff", "Engine", "Place", "Settings"]

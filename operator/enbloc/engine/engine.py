@@ -15,7 +15,7 @@ The same events and steps give the same effects: nothing here reads a clock or d
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -38,6 +38,7 @@ from enbloc.engine.plans import End, Ending
 from enbloc.engine.promising import Promising
 from enbloc.engine.queue import Item, Place
 from enbloc.engine.settings import Settings
+from enbloc.engine.whatif import Aftermath, WhatIf
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -86,6 +87,15 @@ class Engine:
     def dump(self) -> Dump:
         """Enough to take every recent decision once more, elsewhere."""
         return dump(self._state, self.settings.search_steps)
+
+    def without(self, nodes: Collection[str], now: float) -> Sequence[Aftermath]:
+        """What would become of the groups with members on these nodes if they went.
+
+        Raises:
+            UsageError: there is no such node.
+            PluginError: a Reserve plugin's ledger cannot be made.
+        """
+        return WhatIf(self._intake, self._promising, now, self.settings.search_steps).gone(nodes)
 
     # ── for the metrics ──────────────────────────────────────────────────────────────────────
 

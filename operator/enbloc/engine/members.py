@@ -203,6 +203,8 @@ class Members:
 
     def successes(self) -> Sequence[Pod]:
         """Members that succeeded in this incarnation as far as we saw it, deleted ones too."""
+        if not self._done:
+            return ()
         lives = self._identities | {self.incarnation}
         return [
             pod

@@ -90,7 +90,7 @@ class Shadows:
 
     def expected(self, pod: Pod, node: str, before: Shadow | None) -> Shadow | None:
         """A pod of another scheduler is expected on a node; None if that has lasted too long."""
-        pinned = _pinned(pod.spec) == node
+        pinned = pinned_to(pod.spec) == node
         if not pinned and self._lapsed.get(pod.uid) == node:
             return None
         until = math.inf if pinned else math.nan
@@ -148,10 +148,10 @@ def expected_on(pod: Pod) -> str:
     """The node on which a pending pod will sit: pinned by its name, or nominated; "" = unknown."""
     if pod.node or not pod.live or pod.gates:
         return ""
-    return _pinned(pod.spec) or pod.nominated
+    return pinned_to(pod.spec) or pod.nominated
 
 
-def _pinned(spec: PodSpec) -> str:
+def pinned_to(spec: PodSpec) -> str:
     """The only node that required node affinity by `metadata.name` leaves, as DaemonSets do."""
     names: set[str] = set()
     for term in spec.node_affinity or ():

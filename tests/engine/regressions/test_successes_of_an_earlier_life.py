@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What succeeded in an earlier life of a group counts for nothing in the present one."""
 
-from enbloc.model.pods import Phase
 from tests.engine.cluster import Cluster
 
 

@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What if a node goes: planned again on a copy."""
+
+import pytest
+
+from enbloc.engine import Aftermath
+from enbloc.engine.plan import Verdict
+from enbloc.errors import UsageError
+from enbloc.model.pods import NodeSelectorTerm, Owner, PodSpec
+from enbloc.model.requirements import Operator, Requirement
+from tests.engine.cluster import Cluster, spec
+
+JOB = Owner("Job", "j", "job-1")
+
+
+def gang(cluster: Cluster, name: str, members: int, priority: int = 0) -> None:
+    cluster.gang(name, members, owner=JOB, spec=spec(cpu=4), priority=priority)
+    cluster.settle()
+
+
+def without(cluster: Cluster, *nodes: str) -> dict[str, Aftermath]:
+    return {each.group.name: each for each in cluster.engine.without(nodes, cluster.now)}
+
+
+def goes(after: Aftermath) -> dict[str, str]:
+    return {each.pod.key.name: each.node for each in after.plan.assignments}
+
+
+def test_8_who_would_lose_a_member_learns_where_its_replacement_would_go() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    gang(cluster, "g", 2)
+    cluster.node("n3", cpu=4)
+    lost = next(name for name, node in cluster.where("g").items() if node == "n1")
+    after = without(cluster, "n1")["g"]
+    assert [key.name for key in after.lost] == [lost]
+    assert after.whole
+    assert goes(after) == {lost: "n3"}
+
+
+def test_8_a_gang_that_could_not_be_completed_says_why() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    gang(cluster, "g", 2)
+    after = without(cluster, "n1")["g"]
+    assert not after.whole
+    assert "0/1 nodes are available" in after.plan.message
+
+
+def test_8_nothing_changes_by_asking() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=4)
+    gang(cluster, "g", 2)
+    where = cluster.where("g")
+    for node in ("n1", "n2", "n3"):
+        without(cluster, node)
+    cluster.settle(seconds=100)
+    assert cluster.where("g") == where
+    gang(cluster, "h", 1)
+    assert len(cluster.where("h")) == 1
+
+
+def test_8_gangs_that_lose_members_compete_in_their_order_for_what_is_left() -> None:
+    cluster = Cluster()
+    cluster.node("n1", cpu=8)
+    gang(cluster, "low", 1)
+    gang(cluster, "high", 1, priority=10)
+    cluster.node("n2", cpu=4)
+    after = without(cluster, "n1")
+    assert list(after) == ["high", "low"]
+    assert (after["high"].whole, after["low"].whole) == (True, False)
+
+
+def test_8_several_nodes_may_go_at_once() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    gang(cluster, "g", 2)
+    cluster.node("n3", cpu=4)
+    assert without(cluster, "n1")["g"].whole
+    assert not without(cluster, "n1", "n2")["g"].whole
+
+
+def test_8_a_gang_that_keeps_its_minimum_stays_whole_though_a_member_finds_no_room() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.gang("g", 2, 1, owner=JOB, spec=spec(cpu=4))
+    cluster.settle()
+    after = without(cluster, "n1")["g"]
+    assert after.whole
+    assert after.plan.verdict is Verdict.UNSCHEDULABLE
+
+
+def test_8_bare_members_are_not_replaced() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.gang("g", 2, spec=spec(cpu=4))
+    cluster.settle()
+    cluster.node("n3", cpu=4)
+    after = without(cluster, "n1")["g"]
+    assert not after.whole
+    assert after.plan.message == "1 of 2 members exist"
+
+
+def test_8_pods_without_a_group_are_placed_too_and_take_the_room_of_later_ones() -> None:
+    cluster = Cluster()
+    cluster.node("n1", cpu=8)
+    cluster.pod("web", spec=spec(cpu=4), owner=Owner("ReplicaSet", "web", "rs-1"))
+    cluster.settle()
+    cluster.now += 1
+    gang(cluster, "g", 1)
+    cluster.node("n2", cpu=4)
+    after = without(cluster, "n1")
+    assert goes(after["/web"]) == {"web": "n2"}
+    assert not after["g"].whole
+
+
+def test_8_pods_that_belong_to_the_node_go_with_it() -> None:
+    only = NodeSelectorTerm(fields=(Requirement("metadata.name", Operator.IN, ("n1",)),))
+    pinned: PodSpec = spec(cpu=1, node_affinity=(only,))
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.pod("agent", spec=pinned, owner=Owner("DaemonSet", "agent", "ds-1"))
+    cluster.settle()
+    assert cluster.pods["agent"].node == "n1"
+    assert without(cluster, "n1") == {}
+
+
+def test_8_roles_keep_their_own_minimums() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=4)
+    cluster.group("g", 2, roles=(("chief", 1), ("worker", 1)))
+    for role in ("chief", "worker"):
+        cluster.pod(role, "g", owner=JOB, spec=spec(cpu=4), role=role)
+    cluster.settle()
+    node = cluster.where()["chief"]
+    after = without(cluster, node)["g"]
+    assert after.whole
+    assert [(floor.role, floor.bound, floor.pending) for floor in after.facts.roles] == [
+        ("chief", 0, 1),
+        ("worker", 1, 0),
+    ]
+
+
+def test_8_room_that_others_were_promised_stays_theirs() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=4)
+    cluster.group("app", 1, min_resources=(("cpu", 8000),))
+    cluster.pod("driver", "app", owner=JOB, spec=spec(cpu=4))
+    cluster.settle()
+    gang(cluster, "g", 1)
+    after = without(cluster, cluster.where("g")["g-0"])["g"]
+    assert not after.whole
+    assert "promised" in after.plan.message
+
+
+def test_a_node_that_is_not_there_is_named() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    with pytest.raises(UsageError, match="there is no node n8, n9"):
+        cluster.engine.without(("n9", "n1", "n8"), cluster.now)
