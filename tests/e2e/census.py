@@ -86,8 +86,12 @@ class Census:
         now = time.monotonic()
         return max([*self.bursts, *(now - since for since in self._since.values())], default=0.0)
 
+    def running(self) -> int:
+        """Whole gangs of which no member has ended."""
+        return len(self._running)
+
     def gang_seconds(self) -> float:
-        """Whole gangs of which no member has ended, summed over time so far."""
+        """`running`, summed over time so far."""
         now = time.monotonic()
         self._gang_seconds += len(self._running) * (now - self._until)
         self._until = now
