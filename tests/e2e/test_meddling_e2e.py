@@ -74,3 +74,14 @@ async def test_bindings_that_suffer_everything_double_nothing(world: World) -> N
     sent, told = proxy.count(binding), proxy.count(lambda one: binding(one) and one.status == 201)
     print(f"{GANGS * SIZE} pods: {sent} Bindings were sent, {told} were told to have bound")
     assert sent > GANGS * SIZE * 5 / 4, "too little mischief"
+
+
+@pytest.mark.timeout(200)
+async def test_a_conflict_with_ones_own_binding_does_not_free_its_room(world: World) -> None:
+    """The server answers 409 to the second copy, and the watch that shows the first is late."""
+    await world.nodes(NODES, cpu=CPU)
+    proxy = await incidents.meddler(world)
+    proxy.policy = mischief([MISCHIEF["sent twice"]], random.Random(1), 1.0)
+    proxy.lag = LAG
+    await crowd(world, GANGS // 2)
+    assert proxy.count(lambda one: is_binding(one.method, one.path) and one.status == 409)
