@@ -75,6 +75,65 @@ async def test_a_bound_pod_runs_and_says_so_as_a_kubelet_does(yard: Yard) -> Non
     assert status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
+def ready(pod: dict[str, Any]) -> tuple[str, str, str]:
+    """Condition Ready: its status, its reason and its message."""
+    [found] = (one for one in pod["status"]["conditions"] if one["type"] == "Ready")
+    return found["status"], found.get("reason", ""), found.get("message", "")
+
+
+async def say(yard: Yard, name: str, kind: str, status: str) -> None:
+    """Write a condition of a pod, as whoever owns it does."""
+    body = {"status": {"conditions": [{"type": kind, "status": status}]}}
+    await yard.client.patch(
+        PODS, name, body, "default", kind=PatchType.STRATEGIC, subresource="status"
+    )
+
+
+async def test_a_pod_is_ready_only_while_its_readiness_gates_are_true(yard: Yard) -> None:
+    await yard.kubelet(NODE)
+    gates = [{"conditionType": "example.com/a"}, {"conditionType": "example.com/b"}]
+    await yard.pod("p", "n1", readinessGates=gates)
+    pod = await yard.phase("p", "Running")
+    missing = 'corresponding condition of pod readiness gate "example.com/{}" does not exist.'
+    both = f"{missing.format('a')}, {missing.format('b')}"
+    assert ready(pod) == ("False", "ReadinessGatesNotReady", both)
+    assert condition(pod, "ContainersReady") == "True"
+
+    await say(yard, "p", "example.com/a", "False")
+    words = 'the status of pod readiness gate "example.com/a" is not "True", but False'
+    words = f"{words}, {missing.format('b')}"
+    await yard.until(PODS, "p", lambda pod: ready(pod)[2] == words)
+
+    await say(yard, "p", "example.com/a", "True")
+    await say(yard, "p", "example.com/b", "True")
+    await yard.until(PODS, "p", lambda pod: ready(pod) == ("True", "", ""))
+
+    await say(yard, "p", "example.com/b", "Unknown")
+    words = 'the status of pod readiness gate "example.com/b" is not "True", but Unknown'
+    await yard.until(PODS, "p", lambda pod: ready(pod)[2] == words)
+
+
+async def test_a_gate_that_opened_while_no_kubelet_ran_makes_the_pod_ready(yard: Yard) -> None:
+    first = await yard.kubelet(NODE)
+    await yard.pod("p", "n1", readinessGates=[{"conditionType": "example.com/a"}])
+    assert ready(await yard.phase("p", "Running"))[0] == "False"
+    await yard.stop(first)
+    await say(yard, "p", "example.com/a", "True")
+    await yard.kubelet(NODE)
+    await yard.until(PODS, "p", lambda pod: ready(pod)[0] == "True")
+
+
+async def test_a_pod_that_ended_is_not_ready_whatever_its_gates_say(yard: Yard) -> None:
+    await yard.kubelet(NODE)
+    gates = [{"conditionType": "example.com/a"}]
+    await yard.pod("p", "n1", readinessGates=gates, annotations=runs("0.5"))
+    await yard.phase("p", "Running")
+    await say(yard, "p", "example.com/a", "True")
+    await yard.until(PODS, "p", lambda pod: ready(pod)[0] == "True")
+    pod = await yard.phase("p", "Succeeded")
+    assert ready(pod)[:2] == ("False", "PodCompleted")
+
+
 async def test_a_pod_that_no_one_has_bound_and_one_of_a_strange_node_stay(yard: Yard) -> None:
     await yard.kubelet(NODE)
     await yard.pod("unbound")

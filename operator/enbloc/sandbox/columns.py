@@ -163,8 +163,16 @@ def _pod(obj: Document, now: float) -> list[Any]:
         state.get("podIP", "<none>"),
         spec.get("nodeName", "<none>"),
         state.get("nominatedNodeName", "<none>"),
-        "<none>",
+        _gates(spec, state),
     ]
+
+
+def _gates(spec: Document, state: Document) -> str:
+    """How many of a pod's readiness gates are True, of how many."""
+    gates = [one["conditionType"] for one in spec.get("readinessGates") or ()]
+    conditions = state.get("conditions") or ()
+    true = {one["type"] for one in conditions if one["status"] == "True"}
+    return f"{sum(gate in true for gate in gates)}/{len(gates)}" if gates else "<none>"
 
 
 def _node(obj: Document, now: float) -> list[Any]:

@@ -281,6 +281,8 @@ class Kubelet:
             machine.charge(pod.spec, +1)
             life = self._tasks.create_task(self._live(machine, pod))
             self._held[uid] = _Held(machine, pod.spec, life)
+        if uid in self._held and (status := reports.readiness(pod)) is not None:
+            self._tasks.create_task(self._report(machine, pod, status, as_seen=True))
 
     def _release(self, uid: str) -> None:
         """The pod's containers are gone: nothing of it takes room, nothing more is reported."""
@@ -309,10 +311,13 @@ class Kubelet:
         code = int(pod.annotations.get(names.EXIT_CODE_KEY, "0"))
         await self._report(machine, pod, reports.ended(pod, code))
 
-    async def _report(self, machine: _Machine, pod: Object, status: dict[str, Any]) -> Any | None:
-        """Post a pod's status, if it still is that pod."""
+    async def _report(
+        self, machine: _Machine, pod: Object, status: dict[str, Any], *, as_seen: bool = False
+    ) -> Any | None:
+        """Post a pod's status, if it still is that pod; `as_seen` = and nothing of it changed."""
         meta = pod.metadata
-        body = {"metadata": {"uid": meta.uid}, "status": status}
+        known = {"uid": meta.uid, **({"resourceVersion": meta.resource_version} if as_seen else {})}
+        body = {"metadata": known, "status": status}
         return await self._sent(
             machine,
             lambda: self._client.patch(

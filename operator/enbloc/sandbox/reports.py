@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fake kubelet reports: bodies of Nodes, Leases and pod statuses, as a kubelet writes."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from enbloc.kube.paths import LEASES
@@ -102,7 +103,7 @@ def running(pod: Object, host: str, address: str) -> dict[str, Any]:
         "hostIPs": [{"ip": host}],
         "podIP": address,
         "podIPs": [{"ip": address}],
-        "conditions": _conditions("True", now),
+        "conditions": _conditions("True", now, ready=_ready(pod)),
         **({"initContainerStatuses": init} if init else {}),
         "containerStatuses": [
             _container(one, {"running": {"startedAt": now}})
@@ -134,22 +135,60 @@ def started_at(pod: Object) -> str | None:
     return None
 
 
-def _conditions(ready: str, now: str, reason: str = "") -> list[dict[str, Any]]:
-    states = (
-        ("PodReadyToStartContainers", ready),
-        ("Initialized", "True"),
-        ("Ready", ready),
-        ("ContainersReady", ready),
+def readiness(pod: Object) -> dict[str, Any] | None:
+    """What to report of a running pod whose readiness gates changed; None = it stands there."""
+    before, wanted = _condition(pod, "Ready"), _ready(pod)
+    if before is None or not pod.spec.get("readinessGates"):
+        return None
+    if all(before.get(key, "") == text for key, text in wanted.items()):
+        return None
+    moved = before["status"] != wanted["status"]
+    when = timestamp() if moved else before.get("lastTransitionTime")
+    said = {key: text or None for key, text in wanted.items()}
+    return {"conditions": [{"type": "Ready", **said, "lastTransitionTime": when}]}
+
+
+def _ready(pod: Object) -> dict[str, str]:
+    """Status, reason and message of condition Ready while all containers are ready."""
+    unmet: list[str] = []
+    for gate in pod.spec.get("readinessGates") or ():
+        kind = gate["conditionType"]
+        found = _condition(pod, kind)
+        if found is None:
+            unmet.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
+        elif found["status"] != "True":
+            unmet.append(
+                f'the status of pod readiness gate "{kind}" is not "True", but {found["status"]}'
+            )
+    if not unmet:
+        return {"status": "True", "reason": "", "message": ""}
+    return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(unmet)}
+
+
+def _condition(pod: Object, kind: str) -> dict[str, Any] | None:
+    conditions = pod.status.get("conditions") or ()
+    return next((one for one in conditions if one["type"] == kind), None)
+
+
+def _conditions(
+    status: str, now: str, reason: str = "", *, ready: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The kubelet's own conditions of a pod; `ready` = what Ready has instead."""
+    usual = {"status": status, "reason": reason}
+    states: tuple[tuple[str, Mapping[str, str]], ...] = (
+        ("PodReadyToStartContainers", usual),
+        ("Initialized", {**usual, "status": "True"}),
+        ("Ready", ready or usual),
+        ("ContainersReady", usual),
     )
     return [
         {
             "type": kind,
-            "status": status,
             "lastProbeTime": None,
             "lastTransitionTime": now,
-            **({"reason": reason} if reason else {}),
+            **{key: text for key, text in state.items() if text},
         }
-        for kind, status in states
+        for kind, state in states
     ]
 
 

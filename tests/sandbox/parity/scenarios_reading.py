@@ -4,7 +4,7 @@
 
 import json
 
-from tests.sandbox.parity.recorder import MERGE, TABLE, Api
+from tests.sandbox.parity.recorder import MERGE, STRATEGIC, TABLE, Api
 from tests.sandbox.parity.talk import binding, configmap, pod, scenario
 
 
@@ -188,6 +188,11 @@ async def metadata_alone_is_given_to_those_who_ask(api: Api) -> None:
 async def tables_of_pods_have_the_columns_that_kubectl_shows(api: Api) -> None:
     await api.call("POST", api.pods, pod("a", nodeName="n"), quiet=True)
     await api.call("POST", api.pods, pod("b", schedulingGates=[{"name": "g"}]), quiet=True)
+    gates = [{"conditionType": "e/open"}, {"conditionType": "e/shut"}, {"conditionType": "e/none"}]
+    await api.call("POST", api.pods, pod("c", readinessGates=gates), quiet=True)
+    conditions = [{"type": "e/open", "status": "True"}, {"type": "e/shut", "status": "False"}]
+    body = {"status": {"conditions": conditions}}
+    await api.call("PATCH", f"{api.pods}/c/status", body, kind=STRATEGIC, quiet=True)
     reply = await api.call("GET", api.pods, accept=TABLE, quiet=True)
     columns = [
         {key: one[key] for key in ("name", "type", "format", "priority")}
