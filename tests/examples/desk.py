@@ -84,6 +84,11 @@ class Desk:
         """Where the terminals are."""
         return Path(self.run("pwd").strip())
 
+    @property
+    def latest(self) -> int:
+        """The process id of the command that was left running last."""
+        return self._servers[-1].pid
+
     def run(self, command: str) -> str:
         """Type a command, which must work; what it prints."""
         script = (

@@ -6,7 +6,7 @@ kubectl apply -f FILE
 kubectl label|annotate KIND NAME|--all KEY=VALUE|KEY- [--overwrite]
 kubectl patch KIND NAME -p JSON
 kubectl delete KIND NAME...
-kubectl cordon NODE...
+kubectl cordon|uncordon NODE...
 kubectl taint nodes NAME KEY=VALUE:EFFECT|KEY-
 kubectl get KIND [-o wide|custom-columns=TITLE:PATH,...]
 """
@@ -123,9 +123,9 @@ def main(arguments: Sequence[str]) -> None:
             patch(kind, name, json.loads(body))
         case ["delete", kind, *names]:
             delete(kind, names)
-        case ["cordon", *names]:
+        case ["cordon" | "uncordon" as verb, *names]:
             for name in names:
-                patch("nodes", name, {"spec": {"unschedulable": True}})
+                patch("nodes", name, {"spec": {"unschedulable": verb == "cordon" or None}})
         case ["taint", "nodes", name, change]:
             taint(name, change)
         case ["get", kind, "-o", how] if how.startswith("custom-columns="):

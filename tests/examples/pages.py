@@ -33,11 +33,18 @@ def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:
     if command == "enbloc sandbox":
         desk.sandbox(command)
     elif command.startswith("enbloc run"):
-        desk.serve(command)
+        desk.serve(command.removesuffix(" &"))
     elif printed:
         desk.shows(command, *printed)
     else:
-        desk.run(command)
+        desk.run(command.replace("%1", str(desk.latest)))
+
+
+def linked(page: Path) -> list[Path]:
+    """The files to which a page links; a folder shows its README. Other places are left out."""
+    targets = (target for target, _ in _LINK.findall(_without_code(page.read_text("utf-8"))))
+    found = [(page.parent / target).resolve() for target in targets if target]
+    return [path / "README.md" if path.is_dir() else path for path in found]
 
 
 def dead_links(page: Path) -> list[str]:

@@ -14,7 +14,7 @@ from enbloc.engine.outcome import Search
 from enbloc.model.names import EventReason, Reason
 from enbloc.telemetry import metrics
 from tests.examples.desk import ROOT, Desk
-from tests.examples.pages import BLOCK, blocks, dead_links, do, typed
+from tests.examples.pages import BLOCK, blocks, dead_links, do, linked, typed
 
 DOCS: Final = ROOT / "docs"
 EXAMPLES: Final = ROOT / "manifests/examples"
@@ -34,7 +34,7 @@ WALKS: Final = {
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("page", WALKS)
+@pytest.mark.parametrize("page", [*WALKS, "replay-a-decision"])
 def test_the_commands_of_a_page_print_what_it_shows(desk: Desk, page: str) -> None:
     (desk.folder / "manifests").symlink_to(ROOT / "manifests")
     text = (DOCS / f"how-to/{page}.md").read_text("utf-8")
@@ -101,6 +101,17 @@ def test_the_words_of_the_page_about_gangs_are_those_of_the_code() -> None:
     assert set(events) <= {str(reason) for reason in EventReason}
     for reason in Reason:
         assert reason in GANGS, reason
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page not in reached:
+            reached.add(page)
+            ahead += (found for found in linked(page) if found.suffix == ".md")
+    assert [page for page in PAGES if page not in reached] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
