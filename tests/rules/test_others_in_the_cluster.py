@@ -246,6 +246,24 @@ def test_6_2_only_nodes_and_a_change_of_its_own_wake_an_infeasible_group() -> No
     assert len(world.where("g")) == 2
 
 
+@pytest.mark.parametrize("leaves", ["succeeds", "is deleted"])
+def test_6_2_so_does_a_member_beyond_its_floor_that_was_in_the_way(leaves: str) -> None:
+    world = World()
+    world.node("n1", cpu=8)
+    world.group("g", 1, roles=[("launcher", 1)])
+    world.member("w-0", "g", node="n1")
+    world.member("w-1", "g", node="n1")
+    world.member("l", "g", role="launcher")
+    world.settle()
+    assert world.condition("g")[1] == "Infeasible"
+    if leaves == "succeeds":
+        world.finish("w-1")
+    else:
+        world.delete("w-1")
+    world.settle()
+    assert world.where("l") == {"l": "n1"}
+
+
 def test_6_2_a_change_of_its_own_does() -> None:
     world = World()
     world.nodes("n1", cpu=4)

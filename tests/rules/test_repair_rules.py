@@ -5,7 +5,9 @@
 import pytest
 
 from enbloc.engine.effects import Evict
+from enbloc.engine.events import PriorityClassGone, PriorityClassSeen
 from enbloc.model.groups import OnIncomplete
+from tests.engine.cluster import spec
 from tests.rules.world import World
 
 KEEP, REPAIR, RESTART = OnIncomplete.KEEP, OnIncomplete.REPAIR, OnIncomplete.RESTART
@@ -196,6 +198,19 @@ def test_4_2_it_fires_only_after_a_plan_of_this_process_has_failed() -> None:
     assert len(world.where("g")) == 2
 
 
+def test_4_2_nor_while_its_turn_to_be_planned_again_is_yet_to_come() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.settle(seconds=59)
+    world.now += 2
+    world.node("n2", cpu=4)
+    world.pod("urgent", spec=spec(cpu=0), priority=100)
+    world.settle()
+    assert world.evictions == []
+    assert len(world.where("g")) == 2
+
+
 def test_4_2_a_new_leader_does_not_restart_it() -> None:
     world = World()
     world.nodes("n1", cpu=4)
@@ -228,6 +243,20 @@ def test_4_2_members_that_do_not_exist_at_the_deadline_are_a_failure_like_any_ot
     world.job_in_part("g", "n1", of=2)
     world.delete("g-1")
     world.settle(seconds=59)
+    assert world.evictions == []
+    world.settle(seconds=2)
+    assert world.evictions == ["g-0"]
+
+
+def test_4_2_so_is_a_spec_that_makes_no_sense_or_its_room_were_held_for_ever() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.tell(PriorityClassSeen("chosen", 5))
+    world.job_in_part("g", "n1", of=2, priority_class="chosen")
+    world.settle(seconds=10)
+    world.tell(PriorityClassGone("chosen"))
+    world.settle(seconds=49)
+    assert world.condition("g")[1] == "InvalidSpec"
     assert world.evictions == []
     world.settle(seconds=2)
     assert world.evictions == ["g-0"]

@@ -310,6 +310,52 @@ def test_3_4_while_unknown_a_member_is_not_planned_elsewhere_nor_its_room_reused
     assert len(world.where("rival")) == 2
 
 
+def _regrouped_while_unknown() -> tuple[World, Bind]:
+    """A member of g that names h while nobody knows whether it is bound to the only node."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    _held(world)
+    world.job("g", 1)
+    world.group("h", 1)
+    world.settle()
+    [bind] = world.sent
+    world.tell(BindUnknown(bind.target.plan, bind.target.uid))
+    world.answer = lambda _: "ok"
+    world.change("g-0", group=world.groups["h"].key)
+    world.node("n2", cpu=4, labels=(("a", "b"),))
+    world.settle(seconds=600)
+    assert _sent(world) == ["g-0"]
+    return world, bind
+
+
+def test_3_4_nor_while_it_changes_its_group() -> None:
+    world, bind = _regrouped_while_unknown()
+    world.job("rival", 2)
+    world.settle(seconds=600)
+    assert world.where("rival") == {}, "its room is taken"
+    world.confirm(bind)
+    world.settle()
+    assert world.condition("h")[:2] == (True, "Scheduled"), "where it is, it counts for the new one"
+    assert world.condition("g")[:2] == (False, "WaitingForMembers")
+
+
+def test_3_4_it_belongs_to_the_new_group_once_its_binding_was_refused() -> None:
+    world, bind = _regrouped_while_unknown()
+    _refuse(world, bind)
+    world.settle()
+    assert len(world.where("g-0")) == 1
+    assert world.condition("h")[:2] == (True, "Scheduled")
+    assert world.condition("g")[:2] == (False, "WaitingForMembers")
+
+
+def test_3_4_a_group_that_was_left_and_joined_again_meanwhile_keeps_its_member() -> None:
+    world, bind = _regrouped_while_unknown()
+    world.change("g-0", group=world.groups["g"].key)
+    _refuse(world, bind)
+    world.settle(seconds=10)
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
 def test_3_4_an_unknown_that_turns_out_refused_frees_its_room() -> None:
     world = World()
     world.nodes("n1", cpu=4)

@@ -51,6 +51,19 @@ def test_2_1_with_nothing_missing_members_are_scheduled_as_they_come() -> None:
     assert len(world.where("g")) == 3, "one more fits, and does not wait for the other"
 
 
+def test_2_1_an_addition_that_is_always_refused_holds_up_none_behind_it() -> None:
+    world = World(slots=1)
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    world.answer = lambda bind: "SCHEDULER_ERROR" if bind.target.pod.name == "g-refused" else "ok"
+    world.member("g-refused", "g")
+    world.now += 1
+    world.member("g-behind", "g")
+    world.settle()
+    assert "g-behind" in world.where(), "each is for itself"
+
+
 def _cut_by_a_crash(world: World) -> None:
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1 n2", of=4)

@@ -74,4 +74,5 @@ def fingerprint(facts: GroupFacts) -> object:
     pending = tuple(
         (pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending
     )
-    return pending, floors, facts.priority, resources
+    # Bound members that it needs no more may have been in the way of those that it needs.
+    return pending, floors, facts.total.bound, facts.priority, resources

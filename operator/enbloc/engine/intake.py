@@ -3,7 +3,7 @@
 """Intake: the tables and the groups take note of what happened; nothing is decided here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from enbloc.engine import events as happened
@@ -88,6 +88,7 @@ class Intake:
         self.conducts: list[PodChange | NodeChange] = []
         self.refused_evictions: list[happened.EvictRefused] = []
         self._unsynced = set(Stream)
+        self._regrouped: dict[PodUID, Pod] = {}
 
     @property
     def synced(self) -> bool:
@@ -161,9 +162,14 @@ class Intake:
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def _pod_seen(self, pod: Pod) -> None:
+        self._regrouped.pop(pod.uid, None)
         before = self.groups.key_of(pod.uid)
         if before is not None and before != (pod.group or solo_key(pod)):
-            self._leave(pod.uid)
+            if pod.node or not self.plans.binding(pod.uid, before):
+                self._leave(pod.uid)
+            else:  # where it goes is decided: it changes its group when the outcome is known
+                self._regrouped[pod.uid] = pod
+                pod = replace(pod, group=self.state.pods[pod.uid].group)
         old, seat = self.state.pods.get(pod.uid), self.state.seat(pod.uid)
         self.happenings += self.state.pod_seen(pod)
         if pod.node and self.synced and (old is None or old.phase != pod.phase or not old.node):
@@ -185,6 +191,7 @@ class Intake:
     def _pod_gone(self, uid: PodUID) -> None:
         seat, planned = self.state.seat(uid), uid in self.state.assumed
         key = self.groups.key_of(uid)
+        self._regrouped.pop(uid, None)
         self.happenings += self.state.pod_gone(uid)
         self.reporter.forget_pod(uid)
         self._leave(uid)
@@ -291,6 +298,8 @@ class Intake:
         if assignment is None:
             return
         self.dirty[self.groups.key_of(event.uid) or solo_key(assignment.pod)] = None
+        if isinstance(event, happened.BindRefused) and event.uid in self._regrouped:
+            self._pod_seen(self._regrouped[event.uid])
         if isinstance(event, happened.Bound):
             pod = assignment.pod
             self.reporter.bound(pod, assignment.node, pod.scheduler)

@@ -195,9 +195,10 @@ class OpenPlan:
     def doomed(self) -> bool:
         """Something was refused, everything sent is settled, and nothing is bound.
 
-        Then the group is as it was, and what was not sent must not be.
+        Then the group is as it was, and what was not sent must not be; unless it has its floor, and
+        each addition is for itself.
         """
-        return bool(self.refusals) and self._sent == 0
+        return bool(self.refusals) and self._needed_total > 0 and self._sent == 0
 
     @property
     def floor_confirmed(self) -> bool:

@@ -307,6 +307,11 @@ class Plans:
             self.gone(pod.uid, group)
         return None
 
+    def binding(self, uid: PodUID, group: GroupKey) -> bool:
+        """Whether a Binding of this member was sent of which the watch shows nothing yet."""
+        open_plan = self._of_group.get(group)
+        return open_plan is not None and open_plan.stage(uid) in (Stage.SENT, Stage.BOUND)
+
     def gone(self, uid: PodUID, group: GroupKey) -> None:
         """A member will never be bound: deleted, finished, or gated again."""
         open_plan = self._of_group.get(group)

@@ -199,8 +199,8 @@ class Repairs:
         failed = [key for key, repair in self._open.items() if repair.failed]
         if not failed or not (self._any_fresh or self._any_due(now)):
             return None
-        if any(not repair.failed and undecided(key) for key, repair in self._open.items()):
-            return None  # it may need no room of anyone, or be the one that yields
+        if any(undecided(key) for key in self._open):
+            return None  # it may need no room of anyone now, or be the one that yields
         gangs = sorted(
             (gang for key in failed if (gang := gang_of(key)) is not None),
             key=lambda gang: gang.order,
