@@ -61,6 +61,39 @@ def test_4_1_the_room_is_given_back_as_soon_as_it_is_not_needed_any_more() -> No
     assert len(world.where("young")) == 1
 
 
+def test_4_1_and_so_is_as_much_of_it_as_is_not_needed_any_more() -> None:
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.running_job("g", 4, timeout=600)
+    for index in range(2):
+        world.job(f"young{index}", 1)
+        world.delete(f"g-{index}")
+    world.settle()
+    assert world.where("young") == {}
+    world.alter("g", minimum=3)
+    world.settle()
+    assert len(world.where("young")) == 1, "the other room is held on"
+
+
+def test_4_1_of_those_lost_together_the_room_of_the_role_that_lacks_members_is_held() -> None:
+    world = World()
+    world.node("small", cpu=4)
+    world.node("large", cpu=8)
+    world.group("g", 2, roles=[("worker", 1)], timeout=600)
+    world.member("g-worker", "g", role="worker", spec=spec(cpu=8))
+    world.member("g-a", "g")
+    world.member("g-b", "g", spec=spec(cpu=0))
+    world.settle()
+    world.run_pods(["g-worker", "g-a", "g-b"])
+    world.settle()
+    for size in (4, 8):
+        world.job(f"young{size}", 1, pod=spec(cpu=size))
+    world.delete("g-a")
+    world.delete("g-worker")
+    world.settle()
+    assert set(world.where("young")) == {"young4-0"}
+
+
 def test_4_1_the_room_of_surplus_is_not_held() -> None:
     world = World()
     world.nodes("n1 n2 n3", cpu=4)

@@ -16,10 +16,11 @@ from enbloc.engine.repair import Gang
 from enbloc.engine.settings import Settings
 from enbloc.engine.shadows import order_of
 from enbloc.errors import PluginError
-from enbloc.framework.facts import GroupFacts
+from enbloc.framework.facts import GroupFacts, Lacking
 from enbloc.framework.hints import Action, Resource
 from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.names import EventReason, Reason
+from enbloc.model.pods import Pod
 
 
 class Mending:
@@ -111,21 +112,35 @@ class Mending:
             self._intake.happenings += self._state.let_go(shadows.of(key))
             return
         shadows.extend(key, until)
-        for loss in self._intake.losses:
-            if loss.group == key and len(shadows.of(key)) < facts.lacking:
-                self._state.hold(loss.seat, key, order_of(facts), until)
+        self._hold_needed(facts, (), until)
 
     def hold_in_burst(self, members: Members, open_plan: OpenPlan, now: float) -> None:
         """Hold the room of what was lost while others of the group are being bound."""
-        losses = [loss for loss in self._intake.losses if loss.group == members.key]
-        if not losses:
-            return
-        facts = self._groups.facts(members)
-        shadows = self._state.shadows
-        until = now + self._repairs.timeout(facts)  # until the plan is closed and tells better
-        for loss in losses:
-            if len(shadows.of(facts.key)) < facts.lacking - open_plan.outstanding:
-                self._state.hold(loss.seat, facts.key, order_of(facts), until)
+        if any(loss.group == members.key for loss in self._intake.losses):
+            facts = self._groups.facts(members)
+            until = now + self._repairs.timeout(facts)  # until the plan is closed and tells better
+            self._hold_needed(facts, open_plan.outstanding(), until)
+
+    def _hold_needed(self, facts: GroupFacts, coming: Sequence[Pod], until: float) -> None:
+        """Hold what the deficit needs of what is held, and of what was lost in this step.
+
+        Args:
+            facts: the group.
+            coming: members that an open plan may yet bind.
+            until: when what is lost now is given up, engine clock.
+        """
+        lacking = Lacking(facts.floors)
+        for pod in coming:
+            lacking.take(pod.role)
+        held = self._state.shadows.of(facts.key)
+        spare = [shadow for shadow in held if not lacking.take(shadow.pod.role)]
+        self._intake.happenings += self._state.let_go(spare)
+        order = order_of(facts)
+        for loss in self._intake.losses:
+            role = loss.seat.pod.role
+            wanted = loss.group == facts.key and lacking.wants(role)
+            if wanted and self._state.hold(loss.seat, facts.key, order, until):
+                lacking.take(role)
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
         """What people should know of a gang in part beyond why it waits; "" = nothing."""

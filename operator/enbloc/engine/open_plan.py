@@ -14,7 +14,7 @@ The members of the deficit are sent first; surplus waits until the watch shows a
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
@@ -161,11 +161,10 @@ class OpenPlan:
             for floor in facts.floors
         )
 
-    @property
-    def outstanding(self) -> int:
+    def outstanding(self) -> Sequence[Pod]:
         """Needed members that it may yet bind."""
-        settled = self._needed[Stage.CONFIRMED] + self._needed[Stage.LOST]
-        return self._needed_total - settled
+        settled = (Stage.CONFIRMED, Stage.LOST)
+        return [a.pod for a in self._order if a.needed and self._stages[a.pod.uid] not in settled]
 
     def unsent(self) -> list[Assignment]:
         """Members whose Bind was not handed out, needed ones first."""

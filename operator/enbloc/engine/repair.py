@@ -23,7 +23,7 @@ from typing import Final
 
 from enbloc.engine.members import Members
 from enbloc.engine.shadows import Order, order_of
-from enbloc.framework.facts import GroupFacts
+from enbloc.framework.facts import GroupFacts, Lacking
 from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.pods import Pod, PodUID
 
@@ -321,9 +321,8 @@ def _scheduled(pod: Pod) -> float:
 
 def _needed(facts: GroupFacts) -> Sequence[Pod]:
     """The pending members that could fill the deficit: those of a role that lacks some."""
-    short = {floor.role for floor in facts.roles if floor.deficit}
-    spare = facts.total.deficit > sum(floor.deficit for floor in facts.roles)
-    return [pod for pod in facts.pending if spare or pod.role in short]
+    lacking = Lacking(facts.floors)
+    return [pod for pod in facts.pending if lacking.wants(pod.role)]
 
 
 def _pairs(gangs: Sequence[Gang], able: Sequence[Gang]) -> Iterator[tuple[Gang, Gang]]:

@@ -172,4 +172,5 @@ def stand_in(lost: Pod) -> Pod:
         host_ports=spec.host_ports,
     )
     key = PodKey("", _HELD + lost.key.name)
-    return Pod(key=key, uid=PodUID(_HELD + lost.uid), spec=room, node=lost.node)
+    uid = PodUID(_HELD + lost.uid)
+    return Pod(key=key, uid=uid, spec=room, node=lost.node, role=lost.role)

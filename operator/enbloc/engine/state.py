@@ -261,8 +261,8 @@ class ClusterState:
 
     # ── shadows ──────────────────────────────────────────────────────────────────────────────
 
-    def hold(self, lost: Seat, group: GroupKey, order: Order, until: float) -> None:
-        """Keep the room of a lost member for its replacement, where it is still there.
+    def hold(self, lost: Seat, group: GroupKey, order: Order, until: float) -> bool:
+        """Keep the room of a lost member for its replacement; False = it is not there any more.
 
         Args:
             lost: where the member was counted.
@@ -273,9 +273,10 @@ class ClusterState:
         pod = stand_in(lost.pod)
         row = self.nodes.row(lost.node)
         if row is None or pod.uid in self._seats or self._lacks(row, pod):
-            return
+            return False
         self.shadows.put(Shadow(pod, lost.node, until, group, order))
         self._sit(Seat(lost.node, pod))
+        return True
 
     def _lacks(self, row: int, pod: Pod) -> bool:
         return any(

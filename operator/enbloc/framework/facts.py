@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GroupFacts: what is true of one group when a decision begins."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from enbloc.model.groups import Group, GroupKey
@@ -41,6 +42,32 @@ class Floor:
     def quorum(self) -> bool:
         """Enough members exist for the minimum to be met."""
         return self.pending + self.held >= self.minimum
+
+
+class Lacking:
+    """How many members of which role a deficit lacks, as they are found one by one.
+
+    Args:
+        floors: the group's own, then each role's.
+    """
+
+    def __init__(self, floors: Sequence[Floor]) -> None:
+        total, *roles = floors
+        self._of_role = {floor.role: floor.deficit for floor in roles}
+        self._of_any = max(0, total.deficit - sum(self._of_role.values()))
+
+    def wants(self, role: str) -> bool:
+        """Whether another member of this role would count."""
+        return self._of_any > 0 or self._of_role.get(role, 0) > 0
+
+    def take(self, role: str) -> bool:
+        """Count one of this role, if it is wanted."""
+        wanted = self.wants(role)
+        if self._of_role.get(role, 0):
+            self._of_role[role] -= 1
+        elif wanted:
+            self._of_any -= 1
+        return wanted
 
 
 @dataclass(frozen=True, slots=True)
