@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks import bind_rate, completeness, engine
+from benchmarks import bind_rate, completeness, deadlock, engine
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
 
@@ -29,6 +29,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
 #: These need a real API server.
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
     "bind_rate": bind_rate.bind_rate,
+    "deadlock": deadlock.deadlock,
 }
 
 
