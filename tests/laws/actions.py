@@ -15,7 +15,14 @@ from enbloc.engine.events import Stream
 from enbloc.model.groups import OnIncomplete, Role
 from enbloc.model.pods import Phase
 from tests.laws.objects import Part
-from tests.laws.world import LAGGING, Flight, World
+from tests.laws.process import FOREVER, LAGGING, Flight
+from tests.laws.waiting import (
+    fits_and_waits,
+    nobody_is_lost,
+    nothing_is_kept,
+    statuses_say_what_is,
+)
+from tests.laws.world import World
 
 
 class Step(NamedTuple):
@@ -33,6 +40,7 @@ class Gang:
         spare: how many of its members it can do without.
         owned: a controller creates and replaces them.
         late: the PodGroup comes after its members.
+        zone: its members want a node with the label ZONE.
         reserve: minResources exceed what the members ask for by one CPU less; 0 = there are none.
     """
 
@@ -46,6 +54,7 @@ class Gang:
     gated: bool = False
     reserve: int = 0
     keeps_names: bool = False
+    zone: bool = False
 
 
 class Actions(World):
@@ -65,7 +74,7 @@ class Actions(World):
         self.script.append(Step(action, arguments))
         try:
             getattr(self, action)(*arguments)
-            if self.eager and self.engine is not None:
+            if self.eager and self.leader is not None:
                 self.rest()
             self.nobody_is_lost()
         except AssertionError as broken:
@@ -75,8 +84,8 @@ class Actions(World):
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────
 
-    def node_appears(self, name: str, cpu: int, pods: int) -> None:
-        self.add_node(name, cpu, pods)
+    def node_appears(self, name: str, cpu: int, pods: int, zone: bool = True) -> None:
+        self.add_node(name, cpu, pods, zone=zone)
 
     def node_is(self, name: str, what: str) -> None:
         if name not in self.nodes:
@@ -85,6 +94,12 @@ class Actions(World):
             self.cordon(name, what == "cordoned")
         elif what in ("ready", "not ready"):
             self.ready(name, what == "ready")
+        elif what in ("labelled", "not labelled"):
+            self.label(name, what == "labelled")
+        elif what == "drained":
+            self.cordon(name, True)
+            for pod in [p for p in self.pods.values() if p.node == name and p.live]:
+                self.delete_pod(pod.key.name)
         else:
             assert what == "lost"
             self.drop_node(name)
@@ -105,6 +120,7 @@ class Actions(World):
             priority=gang.priority,
             gates=("hold",) if gang.gated else (),
             keeps_names=gang.keeps_names,
+            zone=gang.zone,
         )
         if gang.late:
             self.reconcile(name)
@@ -160,7 +176,11 @@ class Actions(World):
             self.add_pod(name, cpu=cpu, group=group, scheduler=scheduler, gates=gates)
 
     def foreign_pod_appears(self, name: str, cpu: int, node: str, how: str) -> None:
-        self.add_pod(name, cpu=cpu, group=None, scheduler="other", **{how: node})
+        if how == "pinned":
+            self.add_daemon(name, cpu, node)
+        else:
+            self.add_pod(name, cpu=cpu, group=None, scheduler="other")
+            self.change(name, **{how: node})
 
     def pod_is_deleted(self, name: str) -> None:
         if name in self.pods and not self.pods[name].deleting:
@@ -199,32 +219,35 @@ class Actions(World):
         self.now += seconds
 
     def steps(self, times: int) -> None:
-        for _ in range(times if self.engine else 0):
+        for _ in range(times if self.leader else 0):
             self.step()
 
     def all_lands(self) -> None:
         self.everything_lands()
 
     def stream(self, stream: Stream, how: str) -> None:
-        if self.engine is None:
+        process = self.leader
+        if process is None:
             return
         if how == "lags":
-            self.lagging.add(stream)
+            process.lagging.add(stream)
         elif how == "shows one":
-            self.catch_up(stream, 1)
+            process.catch_up(stream, 1)
         else:
-            self.lagging.discard(stream)
+            process.lagging.discard(stream)
             if how == "catches up":
-                self.catch_up(stream)
+                process.catch_up(stream)
             else:
-                self.relist(stream)
+                process.relist(stream)
 
     def _flight(self, life: int, uid: str) -> Flight | None:
+        """The request for a member, of this process if it sent one."""
+        found: Flight | None = None
         for flight in self.flying:
             target = flight.effect.target if isinstance(flight.effect, Bind) else flight.effect
-            if (flight.life, target.uid) == (life, uid):
-                return flight
-        return None
+            if target.uid == uid and (found is None or flight.life == life):
+                found = flight
+        return found
 
     def request_lands(self, life: int, uid: str, fate: str) -> None:
         flight = self._flight(life, uid)
@@ -247,41 +270,60 @@ class Actions(World):
             self.pod_is_deleted(pod.key.name)
 
     def answers_arrive(self, limit: int) -> None:
-        if self.engine is not None:
-            self.hear_answers(limit)
+        if self.leader is not None:
+            self.leader.hear_answers(limit)
 
     def writes_stall(self) -> None:
-        self.stalled = True
+        if self.leader is not None:
+            self.leader.stalled = True
 
     def writes_go_out(self) -> None:
-        self.stalled = False
-        self.write()
+        if self.leader is not None:
+            self.leader.stalled = False
+            self.leader.write()
 
     def killed(self) -> None:
-        if self.engine is not None:
+        if self.leader is not None:
             self.kill()
 
     def started(self, order: Sequence[Stream] = LAGGING) -> None:
-        if self.engine is None:
+        if self.leader is None:
             self.start(order)
+
+    def taken_over(self, order: Sequence[Stream] = LAGGING) -> None:
+        if self.leader is not None:
+            self.take_over(order)
+
+    def former_acts(self, how: str) -> None:
+        if how == "ends":
+            self.former_ends()
+        else:
+            self.former_steps(sees=how == "sees and steps")
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 
     def nobody_is_lost(self) -> None:
-        """Every group that is known is in the queue, where something can find it."""
-        engine = self.engine
-        if engine is None or not engine.synced:
+        """Who may be tried is found by something; who is found by events alone lacks room."""
+        if self.leader is None:
             return
-        for members in engine._groups:
-            if not (members.key in engine._intake.dirty or members.empty):
-                assert engine._queue.get(members.key) is not None, f"{members.key} is lost"
+        nobody_is_lost(self.leader.judge)
+        done = self.leader.knows_all and not self.flying
+        if done and self.leader.wakeup >= FOREVER:
+            left = fits_and_waits(self.leader.judge)
+            assert not left, f"{left} fit, and not even time would help them"
 
     def ends(self) -> None:
         """Let everything land and all timers end; then nothing that fits is left waiting."""
         self.everything_settles()
-        left = self.judge.fits_and_waits()
+        judge = self.process.judge
+        left = fits_and_waits(judge)
         assert not left, f"{left} fit, and wait for nothing"
-        self.judge.statuses_say_what_is()
+        statuses_say_what_is(judge)
+        nothing_is_kept(judge, self.slots)
+
+    def replay_gives_the_same_effects(self) -> None:
+        if self.leader is not None:
+            self.leader.replay_gives_the_same_effects()
 
 
 def play(script: Sequence[Step], *, slots: int = 2, eager: bool = False) -> Actions:

@@ -5,8 +5,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from enbloc.model.pods import Pod
-from tests.laws.naive import RESOURCES, Floors, View, cost, usable
+from enbloc.model.pods import Pod, PodSpec
+from tests.laws.naive import NOTHING, RESOURCES, Floors, View, cost, pinned, usable
 
 Room = tuple[int, ...]
 
@@ -60,12 +60,18 @@ def packs(pods: Sequence[Pod], rooms: Sequence[Room]) -> bool:
     return place(0, tuple(sorted(rooms)))
 
 
-def free_rooms(view: View) -> list[Room]:
-    """What is left on each node that may be used."""
+def free_rooms(view: View, spec: PodSpec = NOTHING) -> list[Room]:
+    """What is left on each node that may be used by such pods; DaemonSets' will sit there."""
+    expected = [p for p in view.pods.values() if pinned(p) and not p.node and p.live]
+
+    def left(name: str, resource: str) -> int:
+        coming = sum(cost(pod.spec, resource) for pod in expected if pinned(pod) == name)
+        return max(0, view.room(name, resource) - view.used(name, resource) - coming)
+
     return [
-        tuple(max(0, view.room(name, r) - view.used(name, r)) for r in RESOURCES)
+        tuple(left(name, resource) for resource in RESOURCES)
         for name, node in view.nodes.items()
-        if usable(node)
+        if usable(node, spec)
     ]
 
 

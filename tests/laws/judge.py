@@ -6,10 +6,11 @@ Each law names the rule of gangs.md that it stands for. Where a law needs to kno
 say (which member a plan puts where), `reservations` is the only place that looks into the engine.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from enbloc.engine import Engine
 from enbloc.engine.effects import (
@@ -22,18 +23,24 @@ from enbloc.engine.effects import (
 )
 from enbloc.engine.events import (
     BindRefused,
+    Cause,
     Event,
     EvictRefused,
+    NodeGone,
+    NodeSeen,
     PodGone,
     PodSeen,
+    SlotsFree,
 )
 from enbloc.engine.open_plan import Stage
 from enbloc.engine.plan import Assignment
+from enbloc.engine.quarantine import FIRST_BAR
 from enbloc.model.groups import Group, GroupKey, OnIncomplete
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS, Condition, Reason
 from enbloc.model.pods import Pod, PodUID
-from tests.laws.fitting import cheapest, free_rooms, lacks_min_resources, packs
+from tests.laws.debts import Debts
 from tests.laws.naive import (
+    OURS,
     RESOURCES,
     Floors,
     Life,
@@ -43,11 +50,10 @@ from tests.laws.naive import (
     floors,
     missing,
     pending,
+    pinned,
     usable,
 )
-
-if TYPE_CHECKING:
-    from tests.laws.world import World
+from tests.laws.objects import Objects
 
 
 class Reservation(NamedTuple):
@@ -85,28 +91,34 @@ class Made:
 class Judge:
     """One life of the scheduler: what it was shown, what it did, and whether it might."""
 
-    def __init__(self, world: "World") -> None:
-        self.world = world
+    def __init__(self, server: Objects, engine: Engine) -> None:
+        self.server = server
+        self.engine = engine
         self.view = View(settled=False)
         self.sent: dict[PodUID, Bind] = {}
         self.made: dict[str, Made] = {}
         self.told: dict[GroupKey, SetGroupStatus] = {}
-        self.evicting: dict[PodUID, float] = {}  # since when, unless it was answered
+        self.evicting: dict[PodUID, float] = {}  # how long it is waited for
         self.yielded: tuple[GroupKey, float, int] | None = None
-        self.erred: set[GroupKey] = set()  # had an error or a refusal: only time may help
+        self.debts = Debts(self.view)
+        self.blamed: dict[tuple[GroupKey, str], float] = {}
+        self.terminating: set[GroupKey] = set()
+        self.free = 0  # Binds that may be handed out
 
     # ── what it was shown ────────────────────────────────────────────────────────────────────
 
     def heard(self, event: Event) -> None:
         match event:
-            case BindRefused(plan, uid):
-                if uid in self.sent and self.sent[uid].target.plan == plan:
-                    del self.sent[uid]
-                pod = self.view.pods.get(uid)
-                if pod is not None and pod.group is not None:
-                    self.erred.add(pod.group)
+            case BindRefused():
+                self._refused(event)
+            case SlotsFree(count):
+                self.free += count
             case PodSeen(pod) if pod.node:
-                self.sent.pop(pod.uid, None)
+                self._seen_bound(pod)
+            case NodeSeen(node) if not node.ready:
+                self._blame_node(node.name)
+            case NodeGone(name):
+                self._blame_node(name)
             case PodGone(_, uid):
                 self.sent.pop(uid, None)
                 self.evicting.pop(uid, None)
@@ -118,14 +130,35 @@ class Judge:
 
     def synced(self) -> None:
         self.view.settle()
+        self.debts.listed()
 
     def before_step(self) -> None:
         self.view.look()
+        self.debts.look(each.plan.group for each in self.engine._plans._open.values())
 
-    @property
-    def engine(self) -> Engine:
-        assert self.world.engine is not None
-        return self.world.engine
+    def _refused(self, refused: BindRefused) -> None:
+        sent, pod = self.sent.get(refused.uid), self.view.pods.get(refused.uid)
+        if sent is not None and sent.target.plan == refused.plan:
+            del self.sent[refused.uid]
+        if refused.cause is Cause.NAMESPACE_TERMINATING and pod is not None and pod.group:
+            self.terminating.add(pod.group)
+
+    def _seen_bound(self, pod: Pod) -> None:
+        self.sent.pop(pod.uid, None)
+        if pod.finished:
+            self.evicting.pop(pod.uid, None)
+        old = self.view.pods.get(pod.uid)
+        if self.view.settled and pod.group and old and pod.rejected and not old.rejected:
+            self.blamed[pod.group, pod.node] = self.server.now  # §3.6: its kubelet refused it
+
+    def _blame_node(self, name: str) -> None:
+        """§3.6: a node that goes, or is not ready any more, let down whoever sat there."""
+        node = self.view.nodes.get(name)
+        if not self.view.settled or node is None or not node.ready:
+            return
+        for pod in self.view.pods.values():
+            if pod.group and pod.node == name and not pod.finished and pod.scheduler == OURS:
+                self.blamed[pod.group, name] = self.server.now
 
     # ── what it did ──────────────────────────────────────────────────────────────────────────
 
@@ -163,7 +196,49 @@ class Judge:
         have = life.held + count(planned)
         short = missing(have, life.least_floor)
         assert not short, f"plan {decided.plan} leaves {decided.group} short of {short} (§1, §2.3)"
+        self._only_the_deficit(life, len(planned), decided.plan)
         self._nominated_are_respected(decided.group, planned)
+        self._blamed_are_avoided(decided.group, decided.plan)
+        self._promises_are_kept(decided.group, life, planned)
+        self.debts.admitted(decided.group, self.server.now)
+
+    def _only_the_deficit(self, life: Life, planned: int, plan: str) -> None:
+        """§3.3: no addition is planned while a gang in part is mended."""
+        if self.made[plan].floor is None or life.doubtful or not life.bound:
+            return
+        deficit = missing(life.held, self.made[plan].floor or {})
+        if deficit:
+            roles = sum(lacking for role, lacking in deficit.items() if role)
+            least = max(deficit.get("", 0), roles)
+            assert planned == least, f"{plan} mends {deficit} with {planned} members"
+
+    def _blamed_are_avoided(self, key: GroupKey, plan: str) -> None:
+        """§3.6: for a minute at least a gang keeps off a node that let it down."""
+        for each in assignments(self.engine, plan):
+            since = self.blamed.get((key, each.node), -math.inf)
+            assert self.server.now >= since + FIRST_BAR, f"{key} is planned on {each.node} again"
+
+    def _promises_are_kept(self, key: GroupKey, life: Life, planned: Sequence[Pod]) -> None:
+        """§5.1: what we request, and what was promised to others before, is there."""
+        group = life.group
+        assert group is not None
+        if self.debts.has(group.owner or str(key)) or (group.min_resources and life.held[""]):
+            return  # who was promised room takes it in the place of that promise
+        held = reservations(self.engine)
+        reserved = [(uid, each.pod) for uid, each in held.items()]
+        mine = {pod.uid for pod in planned}
+        for resource in RESOURCES:
+            if not any(cost(pod.spec, resource) for pod in planned):
+                continue
+            owed = self.debts.owed_before(key, resource, reserved, self.server.now)
+            asked = sum(self._used(node, resource, held) for node in self.view.nodes)
+            room = sum(self.view.room(node, resource) for node in self.view.nodes)
+            if owed:
+                assert asked + owed <= room, f"{key} took {resource} that was promised to others"
+            own = dict(group.min_resources).get(resource, 0)
+            before = asked - sum(cost(self.view.pods[uid].spec, resource) for uid in mine)
+            if own and not life.held[""]:
+                assert before + own <= room, f"{key} is promised {resource} that is not there"
 
     def _nominated_are_respected(self, key: GroupKey, planned: Sequence[Pod]) -> None:
         """§6.1: pods of others that are promised to a node count there, for their equals."""
@@ -172,12 +247,16 @@ class Judge:
         expected = [
             pod
             for pod in self.view.pods.values()
-            if pod.nominated and not pod.node and pod.live and pod.priority >= priority
-            and self.world.now < pod.created + 300
+            if pod.scheduler != OURS and not pod.node and pod.live and (
+                pinned(pod)
+                or (pod.priority >= priority and self.server.now < pod.created + 300)
+            )
         ]  # fmt: skip
         for node in {held[pod.uid].node for pod in planned if pod.uid in held}:
             for resource in RESOURCES:
-                theirs = sum(cost(p.spec, resource) for p in expected if p.nominated == node)
+                theirs = sum(
+                    cost(p.spec, resource) for p in expected if node == (pinned(p) or p.nominated)
+                )
                 if theirs:
                     used = self._used(node, resource, held) + theirs
                     assert used <= self.view.room(node, resource), f"{key} took a nominee's room"
@@ -189,6 +268,8 @@ class Judge:
 
     def _bind(self, bind: Bind) -> None:
         target = bind.target
+        self.free -= 1
+        assert self.free >= 0, f"{target.pod} is sent although no slot is free (§3.2)"
         pod = self.view.pods.get(target.uid)
         assert pod is not None, f"{target.pod} is bound although it is gone"
         assert pending(pod), f"{target.pod} is bound although it cannot be"
@@ -201,7 +282,7 @@ class Judge:
                 self._first_bind(target.plan, life)
             self._surplus_waits(target.uid, made, life)
         self.sent[target.uid] = bind
-        self._fits(target.node)
+        self._fits(pod, target.node)
 
     def _first_bind(self, plan: str, life: Life) -> None:
         """§1, §3.1, §3.5: the floor is held or planned, now, by members that can be bound."""
@@ -213,11 +294,11 @@ class Judge:
         assert not short, f"plan {plan} begins and leaves {life.group.key} short of {short}"
         for each in members:
             if each.pod in alive:
-                self._fits(each.node)
+                self._fits(each.pod, each.node)
 
     def _surplus_waits(self, uid: PodUID, made: Made, life: Life) -> None:
         """§3.3: who is not needed waits until the watch shows the floor bound."""
-        if made.floor is None:
+        if made.floor is None or life.doubtful:
             return
         sure = life.done + count(life.bound)
         out = [self.view.pods[other] for other in self.sent if self._group(other) == made.group]
@@ -228,9 +309,10 @@ class Judge:
         pod = self.view.pods.get(uid)
         return pod.group if pod else None
 
-    def _fits(self, node: str) -> None:
+    def _fits(self, pod: Pod, node: str) -> None:
         """§3.1, §5.1: no effect of ours raises what is requested above what there is."""
-        assert usable(self.view.nodes.get(node)), f"bound to {node}, which takes nobody"
+        found = self.view.nodes.get(node)
+        assert usable(found, pod.spec), f"{pod.key} is bound to {node}, which takes it not"
         held = {
             uid: Reservation(bind.target.plan, self.view.pods[uid], bind.target.node)
             for uid, bind in self.sent.items()
@@ -275,12 +357,12 @@ class Judge:
         out = [uid for uid in self.sent if self._group(uid) == group.key]
         assert not out, f"{group.key} is evicted while Binds are out (§3.2)"
         timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
-        before = self.evicting.get(evict.uid, -timeout)
-        assert before + timeout <= self.world.now, f"{pod.key} is evicted again, unanswered"
+        until = self.evicting.get(evict.uid, -math.inf)
+        assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
         self._not_too_early(group, life, timeout)
         self._one_at_a_time(group.key)
-        self.evicting[evict.uid] = self.world.now
-        self.yielded = (group.key, self.world.now, timeout)
+        self.evicting[evict.uid] = self.server.now + timeout
+        self.yielded = (group.key, self.server.now, timeout)
 
     def _not_too_early(self, group: Group, life: Life, timeout: int) -> None:
         """§4.2; only of two that need each other's room one yields at once (§4.4)."""
@@ -296,8 +378,8 @@ class Judge:
         ]  # fmt: skip
         if self.yielded and self.yielded[0] == group.key:
             return  # the rest of those that began to yield
-        late = since + timeout <= self.world.now
-        assert late or others, f"{group.key} yields {since + timeout - self.world.now} s early"
+        late = since + timeout <= self.server.now
+        assert late or others, f"{group.key} yields {since + timeout - self.server.now} s early"
 
     def _one_at_a_time(self, key: GroupKey) -> None:
         """§4.4: nobody else yields before those who did are gone."""
@@ -305,7 +387,7 @@ class Judge:
             return
         before, when, timeout = self.yielded
         still = [uid for uid in self.evicting if self._group(uid) == before]
-        bounded = when + timeout <= self.world.now
+        bounded = when + timeout <= self.server.now
         assert bounded or not still, f"{key} yields before {before} has gone"
 
     # ── words (§7) ───────────────────────────────────────────────────────────────────────────
@@ -317,7 +399,7 @@ class Judge:
         last, memory = self.told.get(status.group), life.group.memory
         where = f"status of {status.group}"
         done = Counter({role.name: role.succeeded for role in status.roles})
-        assert all(t is None or t <= self.world.now for t in (status.started, status.last_attempt))
+        assert all(t is None or t <= self.server.now for t in (status.started, status.last_attempt))
         if memory.incarnation == status.incarnation:
             assert status.succeeded >= memory.succeeded, f"{where}: succeeded goes back"
             assert all(done[role] >= n for role, n in memory.roles if role in done)
@@ -328,9 +410,9 @@ class Judge:
             assert last.started in (None, status.started), f"{where}: startedTime changes"
             assert status.attempts >= last.attempts, f"{where}: attempts go back"
             assert (status.last_attempt or 0) >= (last.last_attempt or 0)
-            if _stands(last, Condition.INITIALLY_SCHEDULED):
-                assert _stands(status, Condition.INITIALLY_SCHEDULED), where
-        if _stands(status, Condition.SCHEDULED):
+            if stands(last, Condition.INITIALLY_SCHEDULED):
+                assert stands(status, Condition.INITIALLY_SCHEDULED), where
+        if stands(status, Condition.SCHEDULED):
             short = missing(life.held, life.least_floor)
             assert not short, f"{where} says Scheduled and {short} are not bound (§3.7)"
         self.told[status.group] = status
@@ -345,37 +427,6 @@ class Judge:
         have = life.held + count(life.pending)
         assert not missing(have, life.least_floor), f"{pod.key}: Unschedulable without a quorum"
 
-    # ── at rest ──────────────────────────────────────────────────────────────────────────────
 
-    def fits_and_waits(self) -> list[GroupKey]:
-        """Groups that could be placed on what is free, and are not: lost by the scheduler."""
-        rooms = free_rooms(self.view)
-        found: list[GroupKey] = []
-        for key, life in self.view.lives.items():
-            if life.group is None or not life.pending or life.doubtful:
-                continue
-            wanted = Counter(dict(life.group.min_resources))
-            deficit = missing(life.held, floors(life.group))
-            chosen = cheapest(life.pending, deficit or {"": 1})
-            if chosen is None or (deficit and lacks_min_resources(self.view, wanted, life.bound)):
-                continue
-            if packs(chosen, rooms):
-                found.append(key)
-        return found
-
-    def statuses_say_what_is(self) -> None:
-        for key, life in self.view.lives.items():
-            if life.group is None or life.doubtful or life.least_floor != floors(life.group):
-                continue
-            status = self.told.get(key)
-            if status is None:
-                continue
-            whole = not missing(life.held, floors(life.group))
-            assert _stands(status, Condition.SCHEDULED) == whole, f"{key}: {status.conditions}"
-
-
-def _stands(status: SetGroupStatus, kind: Condition) -> bool:
+def stands(status: SetGroupStatus, kind: Condition) -> bool:
     return any(c.type is kind and c.status for c in status.conditions)
-
-
-__all__ = ["Judge", "Made", "Reservation", "assignments", "reservations"]

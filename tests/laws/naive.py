@@ -7,6 +7,7 @@ scheduler of the moment knows them. Where a stream lags, or a process died befor
 it knew, the two differ; a law then takes the reading that accuses nobody.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -29,6 +30,8 @@ OURS = "enbloc"
 #: The resources of this world.
 RESOURCES = ("cpu", "pods")
 
+NOTHING = PodSpec()
+
 #: A minimum per role; "" is the group's own.
 Floors = dict[str, int]
 
@@ -37,13 +40,20 @@ def cost(spec: PodSpec, resource: str) -> int:
     return dict(spec.requests).get(resource, 0)
 
 
-def usable(node: Node | None) -> bool:
+def usable(node: Node | None, spec: PodSpec = NOTHING) -> bool:
     """A pod without tolerations may be bound here."""
     return (
         node is not None
         and not node.unschedulable
         and all(taint.effect is Effect.PREFER_NO_SCHEDULE for taint in node.taints)
+        and set(spec.node_selector) <= set(node.labels)
     )
+
+
+def pinned(pod: Pod) -> str:
+    """The only node that a DaemonSet's pod can have; "" = it is none."""
+    terms = pod.spec.node_affinity
+    return terms[0].fields[0].values[0] if terms else ""
 
 
 def floors(group: Group) -> Floors:
@@ -87,6 +97,8 @@ class Life:
         self.started = False
         self.settled = False
         self.was: list[Floors] = []  # every minimum in this incarnation, as far as known
+        self.oldest = math.inf  # no queue time of this life is earlier
+        self.ended = 0  # how many lives there were before
         self.doubtful = False  # whether a success that was listed at the start is of this life
 
     @property
@@ -109,6 +121,7 @@ class Life:
         self.pods[pod.uid] = pod
         if pod.live and self.settled:
             self.identities.add(identity(pod))
+            self.oldest = min(self.oldest, pod.created)
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self.past:
             self.succeeded[pod.uid] = pod
 
@@ -118,6 +131,8 @@ class Life:
         return identity(pod) in self.identities
 
     def _die(self) -> None:
+        self.ended += 1
+        self.oldest = math.inf
         self.past |= self.pods.keys()
         self.identities = set()
         self.succeeded = {}
@@ -148,6 +163,8 @@ class Life:
         memory = self.group.memory if self.group else None
         receipts = [r for pod in self.live if (r := read_receipt(pod.receipt))]
         self.identities = {identity(pod) for pod in self.live}
+        times = [*(pod.created for pod in self.live), *(r.queue_time for r in receipts)]
+        self.oldest = min(times, default=math.inf)
         known = self.identities | {r.incarnation for r in receipts}
         if memory and memory.incarnation and (not self.live or memory.incarnation in known):
             self.identities.add(memory.incarnation)
@@ -159,6 +176,11 @@ class Life:
             self.was.append({**least, "": found.floor})
         if not (memory and memory.incarnation) and any(p.running for p in self.bound):
             self.started = True
+        if self.started and self.was:
+            # What each role needed when it started is not written down.
+            held = self.held
+            roles = {role: held[role] for role in self.was[-1]}
+            self.was.append({**roles, "": min(floor[""] for floor in self.was)})
 
     def look(self) -> None:
         """Note whether the floor runs together now."""

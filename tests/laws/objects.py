@@ -18,12 +18,14 @@ from enbloc.engine.events import (
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import TAINT_NOT_READY
 from enbloc.model.node import Node
-from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect as TaintEffect
 from enbloc.model.taints import Taint
 from tests.engine.cluster import spec
 from tests.laws.naive import View
 
+ZONE = ("zone", "a")
 NOT_READY = Taint(TAINT_NOT_READY, "", TaintEffect.NO_EXECUTE)
 
 
@@ -42,6 +44,7 @@ class Job:
 
     Attributes:
         done: how many succeeded, by role.
+        zone: its members want a node with the label ZONE.
         keeps_names: a replacement has the name of whom it replaces, and so comes when that is gone.
     """
 
@@ -51,6 +54,7 @@ class Job:
     gates: tuple[str, ...] = ()
     done: Counter[str] = field(default_factory=Counter)
     keeps_names: bool = False
+    zone: bool = False
 
 
 class Objects:
@@ -65,6 +69,7 @@ class Objects:
         self.truth = View(settled=True)
         self.serials: Counter[str] = Counter()
         self.version = 0
+        self.reached: Counter[str] = Counter()
 
     def changed(self, event: Event) -> None:
         """Something changed; at once known to the naive model of what is true."""
@@ -121,9 +126,13 @@ class Objects:
 
     # ── others ───────────────────────────────────────────────────────────────────────────────
 
-    def add_node(self, name: str, cpu: int, pods: int = 20) -> None:
+    def add_node(self, name: str, cpu: int, pods: int = 20, *, zone: bool = True) -> None:
         room = (("cpu", cpu * 1000), ("memory", 2**36), ("pods", pods))
-        self.put_node(Node(name=name, uid=name, allocatable=room))
+        labels = (ZONE,) if zone else ()
+        self.put_node(Node(name=name, uid=name, allocatable=room, labels=labels))
+
+    def label(self, name: str, zone: bool) -> None:
+        self.put_node(replace(self.nodes[name], labels=(ZONE,) if zone else ()))
 
     def ready(self, name: str, ready: bool) -> None:
         taints = () if ready else (NOT_READY,)
@@ -145,12 +154,19 @@ class Objects:
         self.owners[name] = Job(tuple(parts), self.name(f"job-{name}."), **more)  # type: ignore[arg-type]
 
     def add_pod(
-        self, name: str, *, cpu: int, group: str | None, role: str = "", **more: object
+        self,
+        name: str,
+        *,
+        cpu: int,
+        group: str | None,
+        role: str = "",
+        zone: bool = False,
+        **more: object,
     ) -> Pod:
         fields: dict[str, object] = {
             "key": PodKey("ns", name),
             "uid": PodUID(self.name(name + ".")),
-            "spec": spec(cpu=cpu),
+            "spec": spec(cpu=cpu, node_selector=(ZONE,) if zone else ()),
             "scheduler": "enbloc",
             "group": GroupKey("ns", group) if group else None,
             "role": role,
@@ -158,6 +174,13 @@ class Objects:
         }
         self.put_pod(Pod(**{**fields, **more}))  # type: ignore[arg-type]
         return self.pods[name]
+
+    def add_daemon(self, name: str, cpu: int, node: str) -> None:
+        """What the DaemonSet controller creates for one node, for another scheduler."""
+        field = Requirement("metadata.name", Operator.IN, (node,))
+        self.add_pod(name, cpu=cpu, group=None, scheduler="other")
+        pinned = replace(self.pods[name].spec, node_affinity=(NodeSelectorTerm(fields=(field,)),))
+        self.change(name, spec=pinned)
 
     def members(self, group: str) -> list[Pod]:
         return [p for p in self.pods.values() if p.group == GroupKey("ns", group)]
@@ -191,6 +214,7 @@ class Objects:
             cpu=part.cpu,
             group=name,
             role=part.role,
+            zone=owner.zone,
             owner=Owner("Job", f"job-{name}", owner.uid),
             priority=owner.priority,
             gates=owner.gates if index == 0 else (),

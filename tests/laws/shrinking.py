@@ -60,7 +60,7 @@ def read(text: str) -> tuple[list[Step], int, bool]:
     head = re.search(r"slots=(\d+), eager=(\w+), after", text)
     assert head is not None, "no list of actions in this"
     lines = re.findall(r"^\W*E?\s+(Step\(.*\)),$", text[head.end() :], re.MULTILINE)
-    script = [eval(_ENUM.sub(r"\1", line), _WORDS) for line in lines]  # noqa: S307 - our own words
+    script = [eval(_ENUM.sub(r"\1", line), _WORDS) for line in lines]
     ends = next((i + 1 for i, step in enumerate(script) if step.action == "ends"), len(script))
     return script[:ends], int(head[1]), head[2] == "True"
 

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from enbloc.engine import Engine
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import Stream
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase
 from tests.laws.actions import Actions, Gang, Step, play
 from tests.laws.objects import Part
-from tests.laws.world import PROFILES
+from tests.laws.process import PROFILES
 
 DEEPER = 3 if os.environ.get("ENBLOC_LAWS") == "deep" else 0
 
@@ -52,7 +53,7 @@ class Search:
 
 
 def choices(world: Actions, left: dict[str, int]) -> Iterator[Choice]:
-    found = list(_of_the_scheduler(world)) if world.engine is not None else []
+    found = list(_of_the_scheduler(world)) if world.leader is not None else []
     found += _of_requests(world)
     running = [p for p in world.pods.values() if p.bound and p.group]
     if running:
@@ -65,15 +66,14 @@ def choices(world: Actions, left: dict[str, int]) -> Iterator[Choice]:
 
 
 def _of_the_scheduler(world: Actions) -> Iterator[Choice]:
-    assert world.engine is not None
-    wakeup = world.engine.wakeup()
-    if wakeup is not None and wakeup <= world.now:
+    process = world.process
+    if process.wakeup <= world.now:
         yield Choice((Step("steps", (1,)),))
-    if world.answers:
+    if process.answers:
         yield Choice((Step("answers_arrive", (1,)),))
-    if Stream.PODS not in world.lagging:
+    if Stream.PODS not in process.lagging:
         yield Choice((Step("stream", (Stream.PODS, "lags")),), "lag")
-    elif world.undelivered[Stream.PODS]:
+    elif process.undelivered[Stream.PODS]:
         yield Choice((Step("stream", (Stream.PODS, "shows one")),))
         yield Choice((Step("stream", (Stream.PODS, "is listed")),))
     yield Choice((Step("killed", ()), Step("started", ())), "restart")
@@ -83,7 +83,7 @@ def _of_requests(world: Actions) -> Iterator[Choice]:
     for flight in world.flying:
         effect = flight.effect
         uid = effect.target.uid if isinstance(effect, Bind) else effect.uid
-        ours = flight.life == world.life
+        ours = world.sender(flight) is not None
         for fate in ("ok", "refused", "unknown") if ours else ("ok", "lost"):
             rare = fate if fate in RARE else ""
             yield Choice((Step("request_lands", (flight.life, uid, fate)),), rare)
@@ -94,16 +94,18 @@ def digest(world: Actions, left: dict[str, int]) -> object:
     pods = sorted(
         (p.uid, p.node, p.phase, p.deleting, p.unschedulable) for p in world.pods.values()
     )
-    flying = sorted((f.life == world.life, repr(f.effect)) for f in world.flying)
-    waiting = tuple(repr(event) for event in world.undelivered[Stream.PODS])
+    flying = sorted((world.sender(f) is not None, repr(f.effect)) for f in world.flying)
     groups = tuple(sorted((g.key, g.memory) for g in world.groups.values()))
-    outside = (
-        tuple(pods), tuple(flying), tuple(map(repr, world.answers)), waiting, groups,
-        tuple(world.lagging), world.now, tuple(left.items()),
-    )  # fmt: skip
-    engine = world.engine
-    if engine is None:
+    outside = (tuple(pods), tuple(flying), groups, world.now, tuple(left.items()))
+    process = world.leader
+    if process is None:
         return outside
+    waiting = tuple(repr(event) for event in process.undelivered[Stream.PODS])
+    news = (tuple(map(repr, process.answers)), waiting, tuple(process.lagging))
+    return (*outside, *news, *_inside(process.engine))
+
+
+def _inside(engine: Engine) -> tuple[object, ...]:
     plans = tuple(
         (plan.plan.group, tuple((a.pod.uid, a.node, plan.stage(a.pod.uid)) for a in plan._order))
         for plan in engine._plans._open.values()
@@ -116,7 +118,7 @@ def digest(world: Actions, left: dict[str, int]) -> object:
     repairs = tuple(
         (key, repr(engine._intake.repairs._open[key])) for key in engine._intake.repairs
     )
-    return (*outside, plans, queue, news, repairs)
+    return plans, queue, news, repairs
 
 
 def explore(world: Actions, left: dict[str, int], depth: int, search: Search) -> None:
@@ -143,18 +145,14 @@ def explore(world: Actions, left: dict[str, int], depth: int, search: Search) ->
 
 def fork(world: Actions) -> Actions:
     """A world of its own; that its engine is a true copy a replay of some of them shows."""
-    frozen: list[object] = [
-        *world.effects,
-        *world.script,
-        *world.answers,
-        *world.truth.pods.values(),
-    ]
-    frozen += [*world.judge.view.pods.values(), *(each.effect for each in world.flying), PROFILES]
-    if world.engine is not None:
-        frozen += world.engine.log
+    frozen: list[object] = [*world.script, *world.truth.pods.values(), *world.flying, PROFILES]
+    if world.leader is not None:
+        process = world.leader
+        seen = process.judge.view.pods.values()
+        frozen += [*process.effects, *process.answers, *process.engine.log, *seen]
     copied = copy.deepcopy(world, {id(fact): fact for fact in frozen})
-    if copied.engine is not None:
-        nodes = copied.engine._state.nodes  # whose view of its own cells is no view any more
+    if copied.leader is not None:
+        nodes = copied.leader.engine._state.nodes  # whose view of its own cells is no view any more
         assert nodes._cells is not None
         nodes._view = nodes._cells[:, : len(nodes)]
     return copied

@@ -1,26 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A world around one engine: an API server, streams that may lag, and requests that may go astray.
+"""A world around the scheduler: an API server, requests that may go astray, one process or two.
 
-What the API server holds changes at once; the engine is shown it by three streams, each of which
-may fall behind the others. Requests are under way until somebody says what becomes of them, also
-after the process that sent them died.
+What the API server holds changes at once. Requests are under way until somebody says what becomes
+of them, also after the process that sent them died. After a takeover the former leader may go on
+for a while, on what it knew, before it finds out.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from enbloc.config import default_profiles
-from enbloc.engine import Engine, Settings
-from enbloc.engine.effects import (
-    Bind,
-    Effect,
-    Evict,
-    SetGangRunning,
-    SetGroupStatus,
-    SetPodCondition,
-)
+from enbloc.engine.effects import Bind, Effect, Evict
 from enbloc.engine.events import (
     BindRefused,
     BindUnknown,
@@ -29,239 +19,153 @@ from enbloc.engine.events import (
     Event,
     Evicted,
     EvictRefused,
-    GroupGone,
-    GroupSeen,
-    NodeGone,
-    NodeSeen,
-    PodGone,
-    PodSeen,
-    SlotsFree,
     Stream,
-    Synced,
 )
-from enbloc.model.groups import Memory
-from enbloc.model.names import PLAN_KEY, Condition, Reason
-from tests.laws.judge import Judge
+from enbloc.model.names import PLAN_KEY
 from tests.laws.objects import Objects
-
-LAGGING = (Stream.PODS, Stream.NODES, Stream.GROUPS)
-STREAMS: dict[type[Event], Stream] = {
-    PodSeen: Stream.PODS,
-    PodGone: Stream.PODS,
-    NodeSeen: Stream.NODES,
-    NodeGone: Stream.NODES,
-    GroupSeen: Stream.GROUPS,
-    GroupGone: Stream.GROUPS,
-}
-FOREVER = 1e9
-PROFILES = default_profiles()
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A request on its way, and which process sent it."""
-
-    life: int
-    effect: Bind | Evict
+from tests.laws.process import LAGGING, Flight, Process
 
 
 class World(Objects):
-    """What the API server holds, what one scheduler was shown of it, and what is under way."""
+    """What the API server holds, who schedules, and what is under way.
 
-    def __init__(self, *, slots: int = 2, settings: Settings | None = None) -> None:
+    Args:
+        slots: how many Binds a process sends at once.
+    """
+
+    def __init__(self, *, slots: int = 2) -> None:
         super().__init__()
-        self.settings = settings or Settings(validate=True, log=10_000_000, longest_wait=FOREVER)
         self.slots = slots
-        self.life = 0
-        self.lagging: set[Stream] = set()
-        self.undelivered: dict[Stream, deque[Event]] = {stream: deque() for stream in LAGGING}
+        self.lives = 0
         self.flying: list[Flight] = []
-        self.answers: deque[Event] = deque()
-        self.writes: deque[Effect] = deque()
-        self.stalled = False  # writes of statuses and conditions do not go out
-        self.effects: list[Effect] = []
-        self.engine: Engine | None = None
+        self.doubted: set[str] = set()  # members of whose Bind nobody knew whether it landed
+        self.leader: Process | None = None
+        self.former: Process | None = None
         self.start()
-
-    # ── the streams ──────────────────────────────────────────────────────────────────────────
 
     def changed(self, event: Event) -> None:
         super().changed(event)
-        if self.engine is None:
-            return
-        stream = STREAMS[type(event)]
-        self.undelivered[stream].append(event)
-        if stream not in self.lagging:
-            self.catch_up(stream)
+        for process in (self.leader, self.former):
+            if process is not None:
+                process.changed(event)
 
-    def catch_up(self, stream: Stream, limit: int = 1_000_000) -> None:
-        waiting = self.undelivered[stream]
-        while waiting and limit:
-            self.deliver(waiting.popleft())
-            limit -= 1
+    @property
+    def process(self) -> Process:
+        """The leader, which must be there."""
+        assert self.leader is not None
+        return self.leader
 
-    def deliver(self, event: Event) -> None:
-        assert self.engine is not None
-        self.judge.heard(event)
-        self.engine.apply(event)
-
-    def relist(self, stream: Stream) -> None:
-        """The watch is lost, and the objects are listed: what happened in between is not told."""
-        self.undelivered[stream].clear()
-        view = self.judge.view
-        match stream:
-            case Stream.PODS:
-                there = {pod.uid for pod in self.pods.values()}
-                for pod in [p for p in view.pods.values() if p.uid not in there]:
-                    self.deliver(PodGone(pod.key, pod.uid))
-                for pod in self.pods.values():
-                    self.deliver(PodSeen(pod))
-            case Stream.NODES:
-                for name in set(view.nodes) - set(self.nodes):
-                    self.deliver(NodeGone(name))
-                for node in self.nodes.values():
-                    self.deliver(NodeSeen(node))
-            case _:
-                for life in list(view.lives.values()):
-                    group = life.group
-                    found = self.groups.get(group.key.name) if group else None
-                    if group and (found is None or found.uid != group.uid):
-                        self.deliver(GroupGone(group.key, group.uid))
-                for each in self.groups.values():
-                    self.deliver(GroupSeen(each))
-
-    # ── the scheduler ────────────────────────────────────────────────────────────────────────
-
-    def kill(self) -> None:
-        """The process dies: what it had not sent is lost, what it had sent is under way."""
-        self.replay_gives_the_same_effects()
-        self.engine = None
-        self.answers.clear()
-        self.writes.clear()
-        self.stalled = False
-        self.lagging.clear()
-        for events in self.undelivered.values():
-            events.clear()
-        self.life += 1
+    # ── who schedules ────────────────────────────────────────────────────────────────────────
 
     def start(self, order: Sequence[Stream] = LAGGING) -> None:
-        """A process knows what the API server holds, and that only."""
-        settings = replace(self.settings, identity=str(self.life))
-        self.engine = Engine(PROFILES, settings)
-        self.judge = Judge(self)
-        self.effects = []
-        lists: dict[Stream, Callable[[], list[Event]]] = {
-            Stream.PODS: lambda: [PodSeen(pod) for pod in self.pods.values()],
-            Stream.NODES: lambda: [NodeSeen(node) for node in self.nodes.values()],
-            Stream.GROUPS: lambda: [GroupSeen(group) for group in self.groups.values()],
-        }
-        for stream in order:
-            for event in lists[stream]():
-                self.deliver(event)
-            assert not self.engine.step(self.now), "it decides before it has seen everything"
-            self.deliver(Synced(stream))
-        for stream in set(Stream) - set(order):
-            self.deliver(Synced(stream))
-        self.judge.synced()
-        self.deliver(SlotsFree(self.slots))
+        self.leader = Process(self, self.lives, self.slots, order)
+        self.lives += 1
+
+    def kill(self) -> None:
+        """The leader dies: what it had not sent is lost, what it had sent is under way."""
+        self._leave("restart")
+        self.leader = None
+
+    def take_over(self, order: Sequence[Stream] = LAGGING) -> None:
+        """Another process leads; the former does not know yet, and sees nothing any more."""
+        self.former_ends()
+        self._leave("takeover")
+        self.former = self.leader
+        self.leader = None
+        if self.former is not None:
+            self.former.lagging = set(LAGGING)
+            self.former.stalled = True  # its writes meet newer objects, and are refused
+        self.start(order)
+
+    def former_ends(self) -> None:
+        if self.former is not None:
+            self.former.replay_gives_the_same_effects()
+        self.former = None
+
+    def _leave(self, how: str) -> None:
+        self.process.replay_gives_the_same_effects()
+        if any(each.life == self.process.life for each in self.flying):
+            self.reached[f"{how} while requests are under way"] += 1
 
     def step(self) -> list[Effect]:
-        assert self.engine is not None
-        self.judge.before_step()
-        effects = list(self.engine.step(self.now))
-        self.effects += effects
-        self.judge.judge(effects)
-        for effect in effects:
-            match effect:
-                case Bind() | Evict():
-                    self.flying.append(Flight(self.life, effect))
-                case SetGroupStatus() | SetPodCondition() | SetGangRunning():
-                    self.writes.append(effect)
-                case _:
-                    pass
-        if not self.stalled:
-            self.write()
+        return self._step(self.process)
+
+    def _step(self, process: Process) -> list[Effect]:
+        effects = process.step()
+        self.flying += process.sent
+        process.sent.clear()
         return effects
 
-    def rest(self, until: float | None = None) -> None:
-        """Step until only time after `until` or somebody else could change anything."""
-        end = self.now if until is None else until
+    def former_steps(self, *, sees: bool) -> None:
+        if self.former is None:
+            return
+        if sees:
+            for stream in LAGGING:
+                self.former.catch_up(stream)
+            self.former.hear_answers()
+        self._step(self.former)
+
+    def rest(self) -> None:
+        """Step until only time or somebody else could change anything."""
         for _ in range(3000):
             self.step()
-            assert self.engine is not None
-            wakeup = self.engine.wakeup()
-            if wakeup is None or wakeup > end:
+            if self.process.wakeup > self.now:
                 return
-            self.now = max(self.now, wakeup)
         raise AssertionError("it never comes to rest")
-
-    def write(self) -> None:
-        """Statuses and conditions reach the API server."""
-        while self.writes:
-            effect = self.writes.popleft()
-            match effect:
-                case SetGroupStatus(group=key):
-                    group = self.groups.get(key.name)
-                    if group is not None and group.uid == effect.uid:
-                        self.put_group(replace(group, memory=_memory(effect)))
-                case SetPodCondition(pod=key, uid=uid, reason=reason):
-                    pod = self.pods.get(key.name)
-                    if pod is not None and pod.uid == uid and not pod.node:
-                        self.put_pod(replace(pod, unschedulable=reason is Reason.UNSCHEDULABLE))
-                case SetGangRunning(pod=key, uid=uid, running=running):
-                    pod = self.pods.get(key.name)
-                    if pod is not None and pod.uid == uid:
-                        self.put_pod(replace(pod, gang_running=running))
-                case _:
-                    pass
 
     # ── what becomes of a request ────────────────────────────────────────────────────────────
 
-    def answer(self, event: Event) -> None:
-        self.answers.append(event)
-
-    def hear_answers(self, limit: int = 1_000_000) -> None:
-        while self.answers and limit:
-            event = self.answers.popleft()
-            self.deliver(event)
-            if isinstance(event, Bound | BindRefused):
-                self.deliver(SlotsFree(1))
-            limit -= 1
+    def sender(self, flight: Flight) -> Process | None:
+        """Who waits for an answer; None if that process is dead."""
+        living = [each for each in (self.leader, self.former) if each is not None]
+        return next((each for each in living if each.life == flight.life), None)
 
     def land(self, flight: Flight, fate: str = "ok") -> None:
         """What becomes of a Bind: ok, refused, unknown (sent again), or gone with its sender."""
         assert isinstance(flight.effect, Bind)
-        target = flight.effect.target
-        ours = flight.life == self.life and self.engine is not None
+        target, sender = flight.effect.target, self.sender(flight)
         if fate == "unknown":
-            if ours:
-                self.answer(BindUnknown(target.plan, target.uid))
+            self.doubted.add(target.uid)
+            if sender is not None:
+                sender.answers.append(BindUnknown(target.plan, target.uid))
             return
-        if fate == "lost" and ours:
+        if fate == "lost" and sender is not None:
             return  # the executor of a living process sends until it knows
         self.flying.remove(flight)
         if fate == "lost":
             return
-        pod = self.pods.get(target.pod.name)
-        free = pod is not None and pod.uid == target.uid
-        free = free and pod is not None and not (pod.node or pod.deleting or pod.gates)
-        if fate == "ok" and free and pod is not None:
-            receipt = dict(target.annotations).get(PLAN_KEY, "")
-            self.put_pod(replace(pod, node=target.node, receipt=receipt, scheduled_at=self.now))
-            outcome: Event = Bound(target.plan, target.uid)
-        else:
+        outcome = self._bind(flight) if fate == "ok" else None
+        if outcome is None:
             causes = {"refused": Cause.SCHEDULER_ERROR, "terminating": Cause.NAMESPACE_TERMINATING}
             cause = causes.get(fate, Cause.MEMBER_CHANGED)
             outcome = BindRefused(target.plan, target.uid, cause, fate)
-        if ours:
-            self.answer(outcome)
+            self.reached[f"refused: {cause.value}"] += 1
+        if sender is not None:
+            sender.answers.append(outcome)
+
+    def _bind(self, flight: Flight) -> Event | None:
+        """The API server takes a Binding; None if the pod is not there to be bound."""
+        assert isinstance(flight.effect, Bind)
+        target = flight.effect.target
+        pod = self.pods.get(target.pod.name)
+        if pod is None or pod.uid != target.uid or pod.node or pod.deleting or pod.gates:
+            return None
+        receipt = dict(target.annotations).get(PLAN_KEY, "")
+        self.put_pod(replace(pod, node=target.node, receipt=receipt, scheduled_at=self.now))
+        sender = self.sender(flight)
+        if sender is None:
+            self.reached["a dead process' Bind lands"] += 1
+        elif sender is self.former:
+            self.reached["a former leader's Bind lands"] += 1
+        if target.uid in self.doubted:
+            self.reached["a Bind of which nobody knew lands"] += 1
+        return Bound(target.plan, target.uid)
 
     def land_eviction(self, flight: Flight, fate: str = "ok") -> None:
         """What becomes of an Evict: ok, later (429), or gone with its sender."""
         assert isinstance(flight.effect, Evict)
-        uid = flight.effect.uid
-        ours = flight.life == self.life and self.engine is not None
-        if fate == "lost" and ours:
+        uid, sender = flight.effect.uid, self.sender(flight)
+        if fate == "lost" and sender is not None:
             return
         self.flying.remove(flight)
         if fate == "lost":
@@ -270,29 +174,29 @@ class World(Objects):
         if pod is None or pod.uid != uid:
             outcome: Event = EvictRefused(uid, "it is gone", float("inf"))
         elif fate == "later":
+            self.reached["a budget forbids an eviction"] += 1
             outcome = EvictRefused(uid, "a disruption budget", self.now + 10)
         else:
             if not pod.deleting:
                 self.change(pod.key.name, deleting=True)
             outcome = Evicted(uid)
-        if ours:
-            self.answer(outcome)
+        if sender is not None:
+            sender.answers.append(outcome)
 
     # ── to the end ───────────────────────────────────────────────────────────────────────────
 
     def everything_lands(self) -> None:
         """Nothing is under way any more, and the engine knows everything; time stands still."""
-        if self.engine is None:
+        if self.leader is None:
             self.start()
-        self.stalled = False
+        process = self.process
+        process.stalled = False
         for _ in range(500):
-            self.lagging.clear()
-            for stream in LAGGING:
-                self.catch_up(stream)
-            self.write()
-            self.hear_answers()
+            process.sees_everything()
+            process.write()
+            process.hear_answers()
             self.rest()
-            if not (self.flying or self.answers):
+            if not (self.flying or process.answers):
                 return
             for flight in list(self.flying):
                 if isinstance(flight.effect, Bind):
@@ -303,6 +207,7 @@ class World(Objects):
 
     def everything_settles(self, seconds: float = 3600.0) -> None:
         """Kubelets and owners do their part, and no timer of the next hour is left."""
+        self.former_ends()
         end = self.now + seconds
         for _ in range(300):
             self.everything_lands()
@@ -313,35 +218,9 @@ class World(Objects):
             for name in list(self.owners):
                 busy = self.reconcile(name) or busy
             self.everything_lands()
-            assert self.engine is not None
-            wakeup = self.engine.wakeup()
-            if not busy and (wakeup is None or wakeup > end):
+            if busy:
+                continue
+            if self.process.wakeup > end:
                 return
-            if not busy and wakeup is not None:
-                self.now = max(self.now, wakeup)
+            self.now = max(self.now, self.process.wakeup)
         raise AssertionError("it never comes to rest")
-
-    def replay_gives_the_same_effects(self) -> None:
-        if self.engine is None:
-            return
-        again = Engine(PROFILES, self.engine.settings)
-        effects: list[Effect] = []
-        for entry in self.engine.log:
-            if isinstance(entry, float | int):
-                effects += again.step(entry)
-            else:
-                again.apply(entry)
-        assert effects == self.effects, "a replay decides otherwise"
-
-
-def _memory(status: SetGroupStatus) -> Memory:
-    """What the codec reads back from a status."""
-    kinds = {c.type for c in status.conditions if c.status}
-    return Memory(
-        incarnation=status.incarnation,
-        started=status.started,
-        succeeded=status.succeeded,
-        roles=tuple((role.name, role.succeeded) for role in status.roles),
-        attempts=status.attempts,
-        initially_scheduled=Condition.INITIALLY_SCHEDULED in kinds,
-    )

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What admitted groups are surely owed (gangs.md §5.1), counted naively.
+
+A promise counts here only while nobody can doubt it: the group was admitted by this process, or
+its members were bound when it began; it is the same life with the same minResources; and its
+timeout has not passed since, not even without progress. Whoever is ordered later, surely, must
+leave that room alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
+from enbloc.model.pods import Pod, PodUID
+from tests.laws.naive import Life, View, cost
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """One group's promise, as it was made.
+
+    Attributes:
+        latest: its place in the queue is no later than this.
+        until: it does not expire before.
+    """
+
+    wanted: tuple[tuple[str, int], ...]
+    owner: str
+    identities: frozenset[str]
+    latest: float
+    until: float
+
+
+def _owner(group: Group) -> str:
+    return group.owner or str(group.key)
+
+
+def _priority(life: Life) -> int:
+    return min((pod.priority for pod in life.live), default=0)
+
+
+class Debts:
+    """The promises that stand for certain."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._debts: dict[GroupKey, Debt] = {}
+
+    def admitted(self, key: GroupKey, since: float) -> None:
+        """A group is admitted; its promise is made, unless it was before."""
+        life = self._view.lives[key]
+        group = life.group
+        if group is None or not group.min_resources or key in self._debts or life.doubtful:
+            return
+        self._debts[key] = Debt(
+            group.min_resources,
+            _owner(group),
+            frozenset(life.identities),
+            max((pod.created for pod in life.live), default=group.created),
+            since + (group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS),
+        )
+
+    def listed(self) -> None:
+        """A process begins: whoever has bound members was admitted, and got on when they were."""
+        for key, life in self._view.lives.items():
+            if life.bound and not life.succeeded and not life.remembered:
+                self.admitted(key, max(pod.scheduled_at or pod.created for pod in life.bound))
+
+    def look(self, planned: Iterable[GroupKey]) -> None:
+        """Forget what is in doubt: nothing is held, or it is another group, life or wish."""
+        still = set(planned)
+        for key, debt in list(self._debts.items()):
+            life = self._view.lives.get(key)
+            group = life.group if life else None
+            if (
+                life is None
+                or group is None
+                or not (life.held[""] or key in still)
+                or not life.live
+                or group.min_resources != debt.wanted
+                or _owner(group) != debt.owner
+                or not debt.identities <= life.identities
+            ):
+                del self._debts[key]
+
+    def owed_before(
+        self, key: GroupKey, resource: str, reserved: Iterable[tuple[PodUID, Pod]], now: float
+    ) -> int:
+        """What must be left alone by a group that is ordered after all of these."""
+        held: dict[PodUID, Pod] = dict(reserved)
+        me = self._view.lives[key]
+        owed: dict[str, int] = {}
+        for other, debt in self._debts.items():
+            if other == key or debt.until <= now or not self._later(me, other, debt):
+                continue
+            life = self._view.lives[other]
+            mine = {pod.uid: pod for pod in (*life.bound, *life.succeeded.values())}
+            mine |= {uid: pod for uid, pod in held.items() if pod.group == other}
+            left = dict(debt.wanted).get(resource, 0)
+            left -= sum(cost(pod.spec, resource) for pod in mine.values())
+            owed[debt.owner] = max(owed.get(debt.owner, 0), left)
+        return sum(owed.values())
+
+    def _later(self, me: Life, other: GroupKey, debt: Debt) -> bool:
+        theirs = self._view.lives[other]
+        mine, other_priority = _priority(me), _priority(theirs)
+        return mine < other_priority or (mine == other_priority and debt.latest < me.oldest)
+
+    def has(self, owner: str) -> bool:
+        """Whether somebody of this owner was promised anything."""
+        return any(debt.owner == owner for debt in self._debts.values())

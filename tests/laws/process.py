@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""One process of the scheduler: its engine, what it is shown, and what it is yet to hear and write.
+
+The engine is shown the API server by three streams, each of which may fall behind the others.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from enbloc.config import default_profiles
+from enbloc.engine import Engine, Settings
+from enbloc.engine.effects import (
+    Bind,
+    Effect,
+    Evict,
+    SetGangRunning,
+    SetGroupStatus,
+    SetPodCondition,
+)
+from enbloc.engine.events import (
+    BindRefused,
+    Bound,
+    Event,
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    SlotsFree,
+    Stream,
+    Synced,
+)
+from enbloc.model.groups import Memory
+from enbloc.model.names import Condition, Reason
+from tests.laws.judge import Judge
+from tests.laws.objects import Objects
+from tests.laws.reached import notice
+
+LAGGING = (Stream.PODS, Stream.NODES, Stream.GROUPS)
+STREAMS: dict[type[Event], Stream] = {
+    PodSeen: Stream.PODS,
+    PodGone: Stream.PODS,
+    NodeSeen: Stream.NODES,
+    NodeGone: Stream.NODES,
+    GroupSeen: Stream.GROUPS,
+    GroupGone: Stream.GROUPS,
+}
+FOREVER = 1e9
+#: Every decision is remembered, and nobody is tried just because much time has passed.
+SETTINGS = Settings(validate=True, log=10_000_000, longest_wait=FOREVER)
+PROFILES = default_profiles()
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A request on its way, and which process sent it."""
+
+    life: int
+    effect: Bind | Evict
+
+
+class Process:
+    """A process knows what the API server showed it, and that only."""
+
+    def __init__(self, server: Objects, life: int, slots: int, order: Sequence[Stream]) -> None:
+        self.server = server
+        self.life = life
+        self.slots = slots
+        self.engine = Engine(PROFILES, replace(SETTINGS, identity=str(life)))
+        self.judge = Judge(server, self.engine)
+        self.lagging: set[Stream] = set()
+        self.undelivered: dict[Stream, deque[Event]] = {stream: deque() for stream in LAGGING}
+        self.answers: deque[Event] = deque()
+        self.writes: deque[Effect] = deque()
+        self.stalled = False  # writes of statuses and conditions do not go out
+        self.effects: list[Effect] = []
+        self.sent: list[Flight] = []  # since somebody looked last
+        self.stirred = True  # was told something, after which the shell always steps
+        self._begin(order)
+
+    def _begin(self, order: Sequence[Stream]) -> None:
+        for stream in order:
+            for event in self._listed(stream):
+                self.deliver(event)
+            assert not self.engine.step(self.server.now), "it decides before it has seen everything"
+            self.deliver(Synced(stream))
+        for stream in set(Stream) - set(order):
+            self.deliver(Synced(stream))
+        self.judge.synced()
+        self.deliver(SlotsFree(self.slots))
+
+    # ── the streams ──────────────────────────────────────────────────────────────────────────
+
+    def changed(self, event: Event) -> None:
+        """Something changed in the API server."""
+        stream = STREAMS[type(event)]
+        self.undelivered[stream].append(event)
+        if stream not in self.lagging:
+            self.catch_up(stream)
+
+    def catch_up(self, stream: Stream, limit: int = 1_000_000) -> None:
+        waiting = self.undelivered[stream]
+        while waiting and limit:
+            self.deliver(waiting.popleft())
+            limit -= 1
+
+    def sees_everything(self) -> None:
+        self.lagging.clear()
+        for stream in LAGGING:
+            self.catch_up(stream)
+
+    def deliver(self, event: Event) -> None:
+        self.stirred = True
+        self.judge.heard(event)
+        self.engine.apply(event)
+
+    def relist(self, stream: Stream) -> None:
+        """The watch is lost, and the objects are listed: what happened in between is not told."""
+        if self.undelivered[stream]:
+            self.server.reached["a list instead of what happened"] += 1
+        self.undelivered[stream].clear()
+        for event in (*self._gone(stream), *self._listed(stream)):
+            self.deliver(event)
+
+    def _listed(self, stream: Stream) -> list[Event]:
+        """The objects that are there."""
+        server = self.server
+        if stream is Stream.PODS:
+            return [PodSeen(pod) for pod in server.pods.values()]
+        if stream is Stream.NODES:
+            return [NodeSeen(node) for node in server.nodes.values()]
+        return [GroupSeen(group) for group in server.groups.values()]
+
+    def _gone(self, stream: Stream) -> list[Event]:
+        """What was known and is not there any more, keyed by UID (gangs.md §6.3)."""
+        server, view = self.server, self.judge.view
+        if stream is Stream.PODS:
+            there = {pod.uid for pod in server.pods.values()}
+            return [PodGone(p.key, p.uid) for p in view.pods.values() if p.uid not in there]
+        if stream is Stream.NODES:
+            return [NodeGone(name) for name in view.nodes if name not in server.nodes]
+        uids = {group.uid for group in server.groups.values()}
+        known = [life.group for life in view.lives.values() if life.group is not None]
+        return [GroupGone(each.key, each.uid) for each in known if each.uid not in uids]
+
+    # ── the scheduler ────────────────────────────────────────────────────────────────────────
+
+    def step(self) -> list[Effect]:
+        self.stirred = False
+        self.judge.before_step()
+        effects = list(self.engine.step(self.server.now))
+        self.effects += effects
+        notice(self.judge, effects, self.server.reached)
+        self.judge.judge(effects)
+        for effect in effects:
+            match effect:
+                case Bind() | Evict():
+                    self.sent.append(Flight(self.life, effect))
+                case SetGroupStatus() | SetPodCondition() | SetGangRunning():
+                    self.writes.append(effect)
+                case _:
+                    pass
+        if not self.stalled:
+            self.write()
+        return effects
+
+    def write(self) -> None:
+        """Statuses and conditions reach the API server."""
+        server = self.server
+        while self.writes:
+            effect = self.writes.popleft()
+            match effect:
+                case SetGroupStatus(group=key):
+                    group = server.groups.get(key.name)
+                    if group is not None and group.uid == effect.uid:
+                        server.put_group(replace(group, memory=_memory(effect)))
+                case SetPodCondition(pod=key, uid=uid, reason=reason):
+                    pod = server.pods.get(key.name)
+                    if pod is not None and pod.uid == uid and not pod.node:
+                        server.put_pod(replace(pod, unschedulable=reason is Reason.UNSCHEDULABLE))
+                case SetGangRunning(pod=key, uid=uid, running=running):
+                    pod = server.pods.get(key.name)
+                    if pod is not None and pod.uid == uid:
+                        server.put_pod(replace(pod, gang_running=running))
+                case _:
+                    pass
+
+    def hear_answers(self, limit: int = 1_000_000) -> None:
+        while self.answers and limit:
+            event = self.answers.popleft()
+            self.deliver(event)
+            if isinstance(event, Bound | BindRefused):
+                self.deliver(SlotsFree(1))
+            limit -= 1
+
+    @property
+    def wakeup(self) -> float:
+        """When it steps again if nothing happens; infinity = never."""
+        if self.stirred:
+            return 0.0
+        wakeup = self.engine.wakeup()
+        return float("inf") if wakeup is None else wakeup
+
+    @property
+    def knows_all(self) -> bool:
+        """It was shown and told everything, and has written all that it wanted to."""
+        return not (self.answers or self.writes or any(self.undelivered.values()))
+
+    def replay_gives_the_same_effects(self) -> None:
+        again = Engine(PROFILES, self.engine.settings)
+        effects: list[Effect] = []
+        for entry in self.engine.log:
+            if isinstance(entry, float | int):
+                effects += again.step(entry)
+            else:
+                again.apply(entry)
+        assert effects == self.effects, "a replay decides otherwise"
+
+
+def _memory(status: SetGroupStatus) -> Memory:
+    """What the codec reads back from a status."""
+    kinds = {c.type for c in status.conditions if c.status}
+    return Memory(
+        incarnation=status.incarnation,
+        started=status.started,
+        succeeded=status.succeeded,
+        roles=tuple((role.name, role.succeeded) for role in status.roles),
+        attempts=status.attempts,
+        initially_scheduled=Condition.INITIALLY_SCHEDULED in kinds,
+    )

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the states that matter were reached: a law that nothing could break proves nothing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from enbloc.engine.effects import Bind, Decided, Effect, Emit, Evict
+from enbloc.model.groups import OnIncomplete
+from enbloc.model.names import EventReason
+from tests.laws.naive import floors, missing
+
+if TYPE_CHECKING:
+    from tests.laws.judge import Judge
+
+#: Every state that the machine must reach, in a run of the default length.
+STATES = (
+    "a Bind of which nobody knew lands",
+    "a budget forbids an eviction",
+    "a dead process' Bind lands",
+    "a foreign pod is expected",
+    "a former leader's Bind lands",
+    "a gang in part is planned",
+    "a gang in part is whole again",
+    "a gang is bound in part",
+    "a gang lives again",
+    "a gang starts",
+    "a list instead of what happened",
+    "a plan is withdrawn before it begins",
+    "a promise expires",
+    "a promise keeps somebody out",
+    "a started gang is evicted, as it wished",
+    "an eviction at the deadline",
+    "an eviction for another's sake",
+    "infeasible",
+    "refused: member changed",
+    "refused: namespace terminating",
+    "refused: scheduler error",
+    "restart while requests are under way",
+    "room is held for a lost member",
+    "surplus is sent",
+    "takeover while requests are under way",
+)
+
+
+def notice(judge: "Judge", effects: Sequence[Effect], reached: Counter[str]) -> None:
+    """Count what this step shows, before it is judged."""
+    for effect in effects:
+        match effect:
+            case Decided():
+                _decided(judge, effect, reached)
+            case Bind():
+                made = judge.made.get(effect.target.plan)
+                if made is not None:
+                    life = judge.view.life(made.group)
+                    whole = life.group is not None and not missing(life.held, floors(life.group))
+                    reached["surplus is sent"] += whole
+            case Emit(reason=EventReason.PROMISE_EXPIRED):
+                reached["a promise expires"] += 1
+            case Emit(reason=EventReason.GANG_REPAIRED):
+                reached["a gang in part is whole again"] += 1
+            case Evict():
+                _evicted(judge, effect, reached)
+            case _:
+                pass
+    _seen(judge, reached)
+
+
+def _decided(judge: "Judge", effect: Decided, reached: Counter[str]) -> None:
+    life = judge.view.lives.get(effect.group)
+    if effect.result == "scheduled":
+        in_part = life is not None and life.group is not None and bool(life.bound)
+        if in_part and life and life.group and missing(life.held, floors(life.group)):
+            reached["a gang in part is planned"] += 1
+    else:
+        reached[effect.result] += 1
+        reached["a promise keeps somebody out"] += "promised to" in effect.message
+
+
+def _evicted(judge: "Judge", effect: Evict, reached: Counter[str]) -> None:
+    life = judge.view.life(effect.group)
+    group = life.group
+    if group is None:
+        return
+    if life.started and group.on_incomplete is OnIncomplete.RESTART:
+        reached["a started gang is evicted, as it wished"] += 1
+    own = "can be completed" not in effect.message
+    reached["an eviction at the deadline" if own else "an eviction for another's sake"] += 1
+
+
+def _seen(judge: "Judge", reached: Counter[str]) -> None:
+    for life in judge.view.lives.values():
+        if life.group is not None and life.bound:
+            reached["a gang is bound in part"] += bool(missing(life.held, floors(life.group)))
+        reached["a gang starts"] += life.started
+        reached["a gang lives again"] += life.ended > 0
+    for shadow in judge.engine._state.shadows:
+        held = shadow.group is not None
+        reached["room is held for a lost member" if held else "a foreign pod is expected"] += 1
+    for plan, made in judge.made.items():
+        reached["a plan is withdrawn before it begins"] += (
+            not made.begun and plan not in judge.engine._plans._open
+        )

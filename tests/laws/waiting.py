@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Laws of those who wait: each is found by something, and none waits for what is there already."""
+
+from collections import Counter
+
+from enbloc.engine import Engine
+from enbloc.engine.queue import Item, Place
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Condition
+from tests.laws.fitting import cheapest, free_rooms, lacks_min_resources, packs
+from tests.laws.judge import Judge, reservations, stands
+from tests.laws.naive import floors, missing
+
+
+def nobody_is_lost(judge: Judge) -> None:
+    """Every group is in one place of the queue, and who may be tried can be found there."""
+    engine = judge.engine
+    for members in engine._groups:
+        key = members.key
+        if key in engine._intake.dirty or members.empty:
+            continue
+        item = engine._queue.get(key)
+        assert item is not None, f"{key} is lost"
+        places = _places(engine, item)
+        assert len(places) <= 1, f"{key} is in {places}"
+        facts = engine._groups.facts(members)
+        kept_out = bool(engine._intake.repairs.giving_back(key)) or key in judge.terminating
+        kept_out = kept_out or not facts.quorum or bool(facts.problem)
+        if engine._plans.of(key) is None and facts.pending and not kept_out:
+            assert places, f"{key} may be tried, and nothing finds it ({item.place})"
+
+
+def _places(engine: Engine, item: Item) -> list[str]:
+    """Where something can find a group, and wake it."""
+    queue = engine._queue
+    found: list[str] = []
+    if item.place is Place.ACTIVE:
+        assert any(queue._item_of(entry) is item for entry in queue._active)
+        found.append("active")
+    in_time = any(queue._item_of(entry) is item for entry in queue._timers)
+    if item.place is Place.BACKOFF:
+        assert in_time, f"{item.key} waits out a pause that never ends"
+        found.append("backoff")
+    waits = {name for name, keys in queue._waiting.items() if item.key in keys}
+    if item.place is Place.WAITING:
+        assert waits == item.rejectors, f"{item.key} waits for {item.rejectors}, hears of {waits}"
+        assert waits, f"{item.key} waits for nothing"
+        assert in_time, f"{item.key} is forgotten if a hint is wrong"
+        found.append("waiting")
+    else:
+        assert not waits, f"{item.key} is {item.place} and waits for {waits}"
+    return found
+
+
+def fits_and_waits(judge: Judge) -> list[GroupKey]:
+    """Groups that could be placed on what is free, and are not."""
+    view = judge.view
+    found: list[GroupKey] = []
+    for key, life in view.lives.items():
+        if life.group is None or not life.pending or life.doubtful or key in judge.terminating:
+            continue
+        wanted = Counter(dict(life.group.min_resources))
+        deficit = missing(life.held, floors(life.group))
+        chosen = cheapest(life.pending, deficit or {"": 1})
+        if chosen is None or (deficit and lacks_min_resources(view, wanted, life.bound)):
+            continue
+        picky = max(chosen, key=lambda pod: len(pod.spec.node_selector))
+        if packs(chosen, free_rooms(view, picky.spec)):
+            found.append(key)
+    return found
+
+
+def statuses_say_what_is(judge: Judge) -> None:
+    for key, life in judge.view.lives.items():
+        if life.group is None or life.doubtful or life.least_floor != floors(life.group):
+            continue
+        status = judge.told.get(key)
+        if status is not None:
+            whole = not missing(life.held, floors(life.group))
+            assert stands(status, Condition.SCHEDULED) == whole, f"{key}: {status.conditions}"
+
+
+def nothing_is_kept(judge: Judge, slots: int) -> None:
+    """Conservation: when all is settled, no room, slot or request is held for anybody."""
+    engine = judge.engine
+    assert not reservations(engine), "a plan holds room for ever"
+    assert not engine._state.assumed, "room is reserved without a plan"
+    assert not judge.sent, "a Bind was never settled"
+    assert engine._plans.slots == judge.free == slots, f"{slots} slots became {judge.free}"
+    assert not any(s.group for s in engine._state.shadows), "lost room is held for ever"
