@@ -37,7 +37,7 @@ def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:
     elif printed:
         desk.shows(command, *printed)
     else:
-        desk.run(command.replace("%1", str(desk.latest)))
+        desk.run(re.sub("%1", lambda _: str(desk.latest), command))
 
 
 def linked(page: Path) -> list[Path]:
