@@ -36,11 +36,14 @@ from enbloc.engine.missing import Missing
 from enbloc.engine.plan import Plan, Verdict
 from enbloc.engine.plans import End, Ending
 from enbloc.engine.promising import Promising
+from enbloc.engine.prospects import Prospects
 from enbloc.engine.queue import Item, Place
+from enbloc.engine.search_model import takers
 from enbloc.engine.settings import Settings
 from enbloc.engine.whatif import Aftermath, WhatIf
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import EventReason, Reason
@@ -66,10 +69,11 @@ class Engine:
         self._outlook = intake.outlook
         self._mending = Mending(intake, self.settings)
         self._promising = Promising(intake, self.settings.schedule_timeout)
-        self._refutations = Refutations()
+        self._prospects = Prospects(intake.state)
+        self._takers = {name: takers(profile) for name, profile in profiles.items()}
+        self._refutations = Refutations(self._prospects)
         self._sayings: dict[GroupKey, Saying] = {}
         self._missing = Missing(self.settings.missing_grace)
-        self._helps = partial(helps, self._groups)
         self._reviewed: dict[GroupKey, GroupFacts] = {}
         self._decided: list[Effect] = []
         self._plan_count = 0
@@ -128,6 +132,8 @@ class Engine:
         self._wake(now)
         self._end_plans(now)
         for overdue in self._queue.due(now):
+            if overdue.place is Place.WAITING:  # it heard nothing for long: say afresh why
+                self._prospects.forget(overdue.key)
             if overdue.fingerprint is None:  # a plugin failed before it could be tried
                 dirty[overdue.key] = None
             else:
@@ -140,7 +146,7 @@ class Engine:
             members = self._groups.get(ending.open_plan.plan.group)
             if members is not None:
                 self._promising.look(members, self._groups.facts(members), now)
-        item = self._queue.pop()
+        item = self._next(now)
         if item is not None:
             self._decide(item, now)
             self._plans.windows(now)
@@ -186,8 +192,26 @@ class Engine:
         self._plans.happenings.clear()
         for happening in happenings:
             self._plans.heard(happening)
-            for key in self._queue.wake(happening, now, self._helps):
+            for key in self._queue.wake(happening, now, self._would_help):
                 self._intake.dirty[key] = None
+
+    def _would_help(self, item: Item, plugin: str, happening: Happening) -> bool:
+        """Whether an event could help a group; one after which it must still fail could not."""
+        return helps(self._groups, item, plugin, happening) and not self._in_vain(item)
+
+    def _in_vain(self, item: Item) -> bool:
+        """Whether adding up decides about a group as an attempt would; it counts as one."""
+        if item.profile is None or not self._prospects.none(item.key):
+            return False
+        item.counted = self._plans.opened
+        self._queue.listen(item, self._takers[item.profile.name])  # whoever refused it last
+        return True
+
+    def _next(self, now: float) -> Item | None:
+        """The next group that is worth an attempt."""
+        while (item := self._queue.pop()) is not None and self._in_vain(item):
+            self._queue.rest(item, now)
+        return item
 
     def _activate(self, item: Item, members: Members, facts: GroupFacts, now: float) -> None:
         """Give a group its place in the order, and let it be tried."""
@@ -242,6 +266,7 @@ class Engine:
         self._mending.drop(key)
         self._promising.drop(key)
         self._refutations.forget(key)
+        self._prospects.forget(key)
         self._queue.drop(key)
         self._consultations.drop(key)
         self._sayings.pop(key, None)
@@ -254,9 +279,10 @@ class Engine:
         if self._plans.of(members.key) is not None:
             return
         self._missing.look(facts, now)
-        if not self._kept_out(item, members, facts, now) and (
-            item.fingerprint != fingerprint(facts)
-        ):
+        if self._kept_out(item, members, facts, now):
+            self._prospects.forget(item.key)
+        elif item.fingerprint != fingerprint(facts):
+            self._prospects.forget(item.key)
             item.fingerprint = fingerprint(facts)
             self._sayings[members.key] = PENDING
             self._activate(item, members, facts, now)
@@ -337,6 +363,7 @@ class Engine:
         self, members: Members, facts: GroupFacts, profile: Profile, now: float
     ) -> Plan | None:
         """Decide about a group on the present state; None = extenders must be asked first."""
+        self._prospects.forget(facts.key)
         self._plan_count += 1
         plan_id = f"{self.settings.identity}-{self._plan_count}"
         try:
@@ -386,7 +413,7 @@ class Engine:
         item = self._item(members)
         item.profile = self._groups.profile(facts)
         never = saying.reason is Reason.INFEASIBLE
-        self._queue.failed(item, now, rejectors, pending, self._helps, infeasible=never)
+        self._queue.failed(item, now, rejectors, pending, self._would_help, infeasible=never)
         self._sayings[members.key] = saying
         if saying.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(facts, saying)
@@ -436,7 +463,7 @@ class Engine:
             # group's own, and ends the pause; until then the same Binding would be refused again.
             item.fingerprint = fingerprint(facts)
             self._mending.failed(members.key)
-            self._queue.failed(item, now, (), (), self._helps)
+            self._queue.failed(item, now, (), (), self._would_help)
         else:
             self._queue.succeeded(item)
         self._queue.decided(item)

@@ -4,11 +4,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from enbloc.engine import exact
+from enbloc.engine.prospects import Prospects, Want
 from enbloc.engine.search_classes import ClassSearch
 from enbloc.engine.search_counts import Shortage, counting_decides, shortage
 from enbloc.engine.search_model import Packing, packing_ever, room_ever
@@ -44,12 +45,19 @@ def infeasible(facts: GroupFacts, held: Sequence[Pod], tentative: Tentative, ste
     Raises:
         PluginError: a plugin raised or broke its contract.
     """
-    if facts.solo or not facts.deficit or not facts.quorum:
+    if not _asks(facts):
         return ""
-    packing = packing_ever(facts, held, tentative)
+    return _answer(packing_ever(facts, held, tentative), held, tentative.snapshot.nodes, steps)
+
+
+def _asks(facts: GroupFacts) -> bool:
+    return not facts.solo and facts.deficit and facts.quorum
+
+
+def _answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> str:
     short = shortage(packing)
     if short is not None:
-        return _sentence(short, packing, held, tentative.snapshot.nodes)
+        return _sentence(short, packing, held, nodes)
     if counting_decides(packing) or not _refuted(packing, steps):
         return ""
     return (
@@ -120,11 +128,24 @@ def _fit(places: Amounts, most: int) -> int:
     return int(places.min(axis=0, initial=most).sum())
 
 
-class Refutations:
-    """What `infeasible` said of each group, kept while neither the group nor the nodes change."""
+class _Known(NamedTuple):
+    """What was asked about a group, what the answer was, and what the group needs."""
 
-    def __init__(self) -> None:
-        self._known: dict[GroupKey, tuple[object, str]] = {}
+    question: object
+    answer: str
+    want: Want
+
+
+class Refutations:
+    """What `infeasible` said of each group, kept while neither the group nor the nodes change.
+
+    Args:
+        prospects: learns what each group lacks.
+    """
+
+    def __init__(self, prospects: Prospects) -> None:
+        self._prospects = prospects
+        self._known: dict[GroupKey, _Known] = {}
 
     def of(
         self,
@@ -143,18 +164,22 @@ class Refutations:
             tentative: the nodes, and the plugins that are asked.
             steps: how much a search may cost.
         """
+        if not _asks(facts):
+            return ""
         members = Counter((tentative.key(pod), pod.role) for pod in facts.pending)
         seats = frozenset((pod.uid, pod.node) for pod in held)
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
         question = epoch, frozenset(members.items()), deficits, seats, steps
         known = self._known.get(facts.key)
-        if known is not None and known[0] == question:
-            return known[1]
-        if len(self._known) >= _MOST_KNOWN:
-            del self._known[next(iter(self._known))]
-        answer = infeasible(facts, held, tentative, steps)
-        self._known[facts.key] = question, answer
-        return answer
+        if known is None or known.question != question:
+            if len(self._known) >= _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            packing = packing_ever(facts, held, tentative)
+            answer = _answer(packing, held, tentative.snapshot.nodes, steps)
+            known = _Known(question, answer, self._prospects.want(packing))
+            self._known[facts.key] = known
+        self._prospects.note(facts.key, epoch, known.want)
+        return known.answer
 
     def forget(self, group: GroupKey) -> None:
         """The group is gone."""

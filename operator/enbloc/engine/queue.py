@@ -281,12 +281,29 @@ class SchedulingQueue:
         elif helpers:
             self._requeue(item, now, helpers, patient=True)
         else:
-            item.place = Place.WAITING
-            for name in item.rejectors:
+            self._wait(item, now)
+
+    def rest(self, item: Item, now: float) -> None:
+        """An attempt would be in vain: a group that was popped waits for the next event instead."""
+        self.decided(item)
+        self._move(item, Place.PARKED)
+        self._wait(item, now)
+
+    def listen(self, item: Item, plugins: frozenset[str]) -> None:
+        """Let the events that these plugins named reach a group, too."""
+        new = plugins - item.rejectors
+        item.rejectors |= plugins
+        if item.place is Place.WAITING:
+            for name in new:
                 self._waiting.setdefault(name, {})[item.key] = None
-            # As upstream, nobody is forgotten even if a hint was wrong.
-            latest = (now + self._longest_wait,)
-            heapq.heappush(self._timers, _Entry(latest, item.ticket, item.key))
+
+    def _wait(self, item: Item, now: float) -> None:
+        item.place = Place.WAITING
+        for name in item.rejectors:
+            self._waiting.setdefault(name, {})[item.key] = None
+        # As upstream, nobody is forgotten even if a hint was wrong.
+        latest = (now + self._longest_wait,)
+        heapq.heappush(self._timers, _Entry(latest, item.ticket, item.key))
 
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""

@@ -6,6 +6,7 @@ It says no more than what filters demand for certain, so that a packing without 
 that there is no placement; an answer is only a proposal, on which plugins have the last word.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,6 +104,33 @@ class Packing:
             places=self.places[:, chosen],
             apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
         )
+
+    def within(self, room: Amounts) -> "Packing":
+        """The same in another room (int64[R, M], in whole amounts) on the same rows."""
+        units = np.array([unit for _, unit in self.resources], np.int64).reshape(-1, 1)
+        room = room.clip(min=0) // units
+        places = np.array(
+            [
+                np.minimum(most, _places(request, room, count))
+                for most, request, count in zip(
+                    self.places, self.requests, self.counts, strict=True
+                )
+            ]
+        )
+        return replace(self, room=room.T, places=places)
+
+    @property
+    def shape(self) -> bytes:
+        """Two packings of the same shape differ in nothing but whose members they place."""
+        digest = hashlib.blake2b(repr((self.counts, self.needs, self.resources)).encode())
+        for array in (self.requests, self.rows, self.room, self.places):
+            digest.update(repr(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        for key, domains, pairs in self.apart:
+            digest.update(key.encode())
+            digest.update(np.ascontiguousarray(domains).data)
+            digest.update(np.ascontiguousarray(pairs).data)
+        return digest.digest()
 
     def holds(self, counts: Counts) -> bool:
         """Whether so many members of each kind (int64[C, M]) satisfy everything, in integers."""
@@ -264,6 +292,12 @@ def gathering(profile: Profile, packing: Packing) -> tuple[str, ...]:
             for key in asked(plugin.name, "Filter", plugin.gathers, kind.pods[0])
         )
     )
+
+
+def takers(profile: Profile) -> frozenset[str]:
+    """The plugins that share out room: their events are those that make more of it."""
+    filtering = _filtering(profile)
+    return frozenset(each.name for each in filtering if decide.implements(each, decide.Takes))
 
 
 def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
