@@ -101,6 +101,20 @@ def test_5_1_nor_does_one_whose_podgroup_was_deleted() -> None:
     assert len(world.where("young")) == 2
 
 
+def test_5_1_a_started_gang_is_completed_though_not_all_of_its_min_resources_are_there() -> None:
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3, minimum=2, min_resources=(("cpu", 12_000),))
+    for name in ("n1", "n2"):
+        world.lose_node(name)
+    world.member("g-9", "g")
+    world.settle()
+    assert world.where("g-9") == {}
+    world.node("n4", cpu=4)
+    world.settle()
+    assert world.where("g-9") == {"g-9": "n4"}, "it was admitted once; 8 of 12 are there now"
+
+
 def test_5_1_without_progress_it_expires_with_an_event_and_a_reason() -> None:
     world = World()
     world.nodes("n1 n2 n3", cpu=4)

@@ -78,8 +78,8 @@ def schedule_group(
 
 def _short(plan_id: str, facts: GroupFacts, tentative: Tentative, room: Room) -> Plan | None:
     """A refusal if the room that the group wants before any member starts is not its own."""
-    if not facts.deficit:
-        return None
+    if not facts.deficit or (facts.started and facts.held_in_part):
+        return None  # it was admitted: what it lost is placed again, whatever else it may claim
     nodes = tentative.nodes
     for resource, amount in room.claim.wanted:
         offered = int(nodes.allocatable(resource).sum())
