@@ -197,7 +197,7 @@ class Engine:
 
     def _would_help(self, item: Item, plugin: str, happening: Happening) -> bool:
         """Whether an event could help a group; one after which it must still fail could not."""
-        return helps(self._groups, item, plugin, happening) and not self._in_vain(item)
+        return not self._in_vain(item) and helps(self._groups, item, plugin, happening)
 
     def _in_vain(self, item: Item) -> bool:
         """Whether adding up decides about a group as an attempt would; it counts as one."""
