@@ -168,6 +168,31 @@ def test_8_1_the_plan_that_a_receipt_names_is_made_again_from_a_dump() -> None:
     assert again.differences == []
 
 
+# ── 8.2 what if this node goes ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("spare", [False, True])
+def test_8_2_what_becomes_of_a_gang_whose_node_goes_is_told_and_nothing_changes(
+    spare: bool,
+) -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    if spare:
+        world.node("n3", cpu=4)
+    before = dict(world.where())
+    [found] = world.engine.without(["n2"], world.now)
+    assert (found.group.name, [pod.name for pod in found.lost]) == ("g", ["g-1"])
+    assert found.whole is spare
+    assert [node for _, node in found.plan.nodes] == ["n3"] * spare
+    world.settle()
+    assert world.where() == before
+    world.lose_node("n2")
+    world.member("g-9", "g")
+    world.settle()
+    assert world.where("g-9") == dict.fromkeys(["g-9"] * spare, "n3"), "and so it comes"
+
+
 # ── 8.3, 8.4 trust ───────────────────────────────────────────────────────────────────────────
 
 

@@ -39,6 +39,7 @@ RULES: Final = {
     "7.2": "Finished",
     "7.3": "times and counters",
     "8.1": "receipts, ranks and replay",
+    "8.2": "what if this node goes",
     "8.3": "a column of trust per node",
     "8.4": "rows where others bound lately",
     "8.5": "GangRunning",
