@@ -105,6 +105,39 @@ def plan_gang(nodes: int = 5000, size: int = 512, rounds: int = 7) -> Iterator[F
     yield f"engine/further-pod-on-{nodes}-nodes", median / size * 1e6
 
 
+def _rest(engine: Engine, now: float) -> None:
+    """Let it decide until only time or an event could change anything."""
+    while (at := engine.wakeup()) is not None and at <= now:
+        assert not any(isinstance(effect, Bind) for effect in engine.step(now))
+
+
+def waiting(nodes: int = 5000, gangs: int = 300, rounds: int = 21) -> Iterator[Figure]:
+    """A pod ends whose room suffices for one member of many gangs of 8: until all wait again."""
+    engine = cluster(nodes)
+    whole = next(gang("load", 1)).spec
+    whole = replace(whole, requests=(("nvidia.com/gpu", 8), ("pods", 1)))
+    loads = [
+        Pod(PodKey("b", f"load-{row}"), PodUID(f"load-{row}"), whole, "else", node=f"n{row}")
+        for row in range(2, nodes, 3)  # those with 8 GPUs
+    ]
+    for pod in loads:
+        engine.apply(PodSeen(pod))
+    for number in range(gangs):
+        name = f"g{number}"
+        engine.apply(GroupSeen(Group(GroupKey("b", name), name, min_member=8)))
+        for pod in gang(name, 8):
+            engine.apply(PodSeen(replace(pod, spec=whole)))
+    _rest(engine, 1000.0)
+    times = []
+    for number, pod in enumerate(loads[:rounds]):
+        engine.apply(PodGone(pod.key, pod.uid))
+        started = time.perf_counter()
+        _rest(engine, 1001.0 + number)
+        times.append(time.perf_counter() - started)
+        engine.apply(PodSeen(pod))
+    yield f"engine/event-for-{gangs}-waiting-gangs", statistics.median(times) * 1e3
+
+
 # ── one pod after the other, through the whole default profile ───────────────────────────────────
 
 _WEB = Selector((Requirement("app", Operator.IN, ("web",)),))
