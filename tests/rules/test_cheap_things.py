@@ -280,6 +280,18 @@ def test_8_6_gangs_below_their_minimum_are_counted() -> None:
     assert JOB.uid == world.status["g"].incarnation
 
 
+def test_8_6_a_gang_whose_podgroup_was_deleted_has_no_minimum_any_more() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.lose_node("n2")
+    world.settle()
+    assert world.engine.below_minimum() == 1
+    world.drop_group("g")
+    world.settle()
+    assert world.engine.below_minimum() == 0
+
+
 # ── 8.7 exact shortages ──────────────────────────────────────────────────────────────────────
 
 

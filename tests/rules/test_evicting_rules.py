@@ -130,6 +130,20 @@ def test_4_4_after_a_restart_too_the_earlier_gang_has_the_room_of_the_later_one(
     assert len(world.where("a")) == 2
 
 
+def test_4_4_nobody_yields_to_one_that_holds_no_room_itself() -> None:
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("early", 2, timeout=600)
+    world.member("early-0", "early", node="n1", phase=Phase.SUCCEEDED)
+    world.member("early-1", "early", spec=spec(cpu=4, node_selector=(("only", "n2"),)))
+    world.node("n2", cpu=4, labels=(("only", "n2"),))
+    world.now += 1
+    world.job_in_part("late", "n2", of=3, timeout=600)
+    world.settle(seconds=500)
+    assert world.evictions == []
+    assert world.engine.in_part() == 1
+
+
 # ── 4.5 evicting is not unbinding ────────────────────────────────────────────────────────────
 
 

@@ -139,6 +139,24 @@ def test_4_1_and_that_of_one_lost_while_an_addition_is_being_bound() -> None:
     assert world.where("young") == {}
 
 
+def test_4_1_and_that_of_the_last_one_that_ran_while_others_have_succeeded() -> None:
+    world = World()
+    world.nodes("n1", cpu=12)
+    world.running_job("g", 3)
+    for name in ("g-0", "g-1"):
+        world.finish(name)
+    world.pod("x", node="n1", spec=spec(cpu=8))
+    world.now += 1
+    world.job("young", 1)
+    world.delete("g-2")
+    world.settle(seconds=30)
+    assert world.where("young") == {}
+    assert len(world.events("GangBelowMinimum")) == 1
+    world.member("g-3", "g")
+    world.settle()
+    assert world.where("g-3") == {"g-3": "n1"}
+
+
 def test_4_1_a_group_ordered_earlier_need_not_respect_it() -> None:
     world = World()
     world.nodes("n1 n2", cpu=4)

@@ -144,7 +144,7 @@ class Mending:
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
         """What people should know of a gang in part beyond why it waits; "" = nothing."""
-        if facts.key not in self._repairs or facts.group is None:
+        if facts.key not in self._repairs or facts.group is None or not facts.total.bound:
             return ""
         gang = Gang(members, facts)
         stuck = self._repairs.stuck_with(facts.key)

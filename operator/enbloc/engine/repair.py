@@ -53,7 +53,9 @@ class Gang:
     def may_be_evicted(self) -> bool:
         """Whether its room may be taken back (gangs.md §4.3, §4.5)."""
         group = self.facts.group
-        if group is None or group.on_incomplete is OnIncomplete.KEEP or self.bare:
+        if group is None or group.on_incomplete is OnIncomplete.KEEP:
+            return False
+        if self.bare or not self.members.bound:
             return False
         if not self.facts.started:
             return True
@@ -66,6 +68,7 @@ class _Repair:
 
     Attributes:
         since: when that was seen.
+        bound: some member is bound, and so holds room; else what it holds are successes.
         deadline: when it gives its room back, engine clock, if it may be evicted.
         able: it may be evicted.
         failed: this process tried to plan the deficit since then, and could not.
@@ -76,6 +79,7 @@ class _Repair:
     """
 
     since: float
+    bound: bool = True
     deadline: float = math.inf
     able: bool = False
     failed: bool = False
@@ -123,7 +127,8 @@ class Repairs:
         return iter(self._open)
 
     def __len__(self) -> int:
-        return len(self._open)
+        """How many of them have bound members."""
+        return sum(repair.bound for repair in self._open.values())
 
     def __contains__(self, key: GroupKey) -> bool:
         return key in self._open
@@ -132,13 +137,14 @@ class Repairs:
 
     def look(self, members: Members, facts: GroupFacts, now: float) -> bool:
         """Note whether a group is bound in part; True when it has just become so."""
-        if members.solo or not facts.held_in_part or not facts.total.bound:
+        if members.solo or not facts.held_in_part:
             self._open.pop(members.key, None)
             return False
         repair = self._open.get(members.key)
         begun = repair is None
         if repair is None:
             repair = self._open[members.key] = _Repair(now)
+        repair.bound = facts.total.bound > 0
         repair.deadline = self._deadline(members, facts, repair.since)
         repair.able = Gang(members, facts).may_be_evicted
         return begun
@@ -196,7 +202,7 @@ class Repairs:
         """
         if self._evictions:
             return None
-        failed = [key for key, repair in self._open.items() if repair.failed]
+        failed = [key for key, repair in self._open.items() if repair.failed and repair.bound]
         if not failed or not (self._any_fresh or self._any_due(now)):
             return None
         if any(undecided(key) for key in self._open):

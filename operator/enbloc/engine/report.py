@@ -92,6 +92,7 @@ class Reporter:
         """
         group = members.group
         if group is None or members.solo:
+            self._below.discard(members.key)
             return
         succeeded = members.succeeded
         last = self._statuses.get(members.key)
