@@ -8,9 +8,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from enbloc.config import default_profiles
 from enbloc.engine.infeasible import Refutations, infeasible
+from enbloc.engine.intake import Intake
+from enbloc.engine.promising import Promising
 from enbloc.engine.prospects import Prospects
-from enbloc.engine.state import ClusterState
+from enbloc.engine.settings import Settings
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
@@ -122,7 +125,8 @@ def test_pods_without_a_group_keep_upstreams_words_and_a_missing_quorum_is_no_pr
 
 
 def test_an_answer_is_kept_while_neither_group_nor_nodes_change() -> None:
-    refutations = Refutations(Prospects(ClusterState()))
+    intake = Intake(default_profiles(), Settings())
+    refutations = Refutations(Prospects(intake, Promising(intake, 600.0)))
     facts = group(members(Kind(cpu=9)))
     small, large = trying(cluster(machine("n0", 1))), trying(cluster(machine("n0", 16)))
     said = refutations.of("then", facts, (), small, PLENTY)

@@ -139,6 +139,44 @@ def test_room_that_is_freed_after_what_refused_a_group_before_is_heard_of() -> N
     assert len(cluster.where("g")) == 2
 
 
+def test_applications_are_admitted_in_their_order_and_never_more_than_can_run() -> None:
+    """Drivers whose executors come later, all of one size; a member ends now and then."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=5)
+    names = [f"app{index}" for index in range(8)]
+    for name in names:
+        cluster.now += 1
+        cluster.group(name, 1, min_resources=(("cpu", 5000),))
+        cluster.pod(f"{name}-driver", name)
+    rng = random.Random(2)
+    for _ in range(600):
+        cluster.now += rng.uniform(0.0, 0.2)
+        drivers = [name[:4] for name in cluster.where() if name.endswith("driver")]
+        assert drivers == names[: len(drivers)]
+        live = [app for app in drivers if not cluster.pods[f"{app}-driver"].finished]
+        taken = sum(not cluster.pods[name].finished for name in cluster.where())
+        to_come = sum(5 - len(cluster.where(app)) for app in live)
+        assert taken + to_come <= 10
+        for app in live:
+            _drive(cluster, app, rng)
+        for _ in range(rng.randrange(1, 4)):
+            cluster.step()
+    assert all(cluster.pods[f"{name}-driver"].finished for name in names)
+
+
+def _drive(cluster: Cluster, app: str, rng: random.Random) -> None:
+    """Four executors; the driver ends after the last of them."""
+    executors = [name for name in cluster.pods if name.startswith(f"{app}-executor")]
+    running = [name for name in cluster.where(f"{app}-ex") if not cluster.pods[name].finished]
+    if not executors:
+        for index in range(4):
+            cluster.pod(f"{app}-executor-{index}", app)
+    elif running and rng.random() < 0.3:
+        cluster.finish(rng.choice(running))
+    elif all(cluster.pods[name].finished for name in executors):
+        cluster.finish(f"{app}-driver")
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_whoever_waits_would_find_nothing_if_it_were_tried_afresh(data: st.DataObject) -> None:

@@ -76,10 +76,18 @@ def schedule_group(
     return plan
 
 
+def to_be_admitted(facts: GroupFacts) -> bool:
+    """Whether the room that the group wants before any member starts must be there.
+
+    What a started gang has lost is placed again, whatever else it may claim: it was admitted.
+    """
+    return facts.deficit and not (facts.started and facts.held_in_part)
+
+
 def _short(plan_id: str, facts: GroupFacts, tentative: Tentative, room: Room) -> Plan | None:
     """A refusal if the room that the group wants before any member starts is not its own."""
-    if not facts.deficit or (facts.started and facts.held_in_part):
-        return None  # it was admitted: what it lost is placed again, whatever else it may claim
+    if not to_be_admitted(facts):
+        return None
     nodes = tentative.nodes
     for resource, amount in room.claim.wanted:
         offered = int(nodes.allocatable(resource).sum())

@@ -69,7 +69,7 @@ class Engine:
         self._outlook = intake.outlook
         self._mending = Mending(intake, self.settings)
         self._promising = Promising(intake, self.settings.schedule_timeout)
-        self._prospects = Prospects(intake.state)
+        self._prospects = Prospects(intake, self._promising)
         self._takers = {name: takers(profile) for name, profile in profiles.items()}
         self._refutations = Refutations(self._prospects)
         self._sayings: dict[GroupKey, Saying] = {}
@@ -384,6 +384,7 @@ class Engine:
         asked_for = question(facts, members.bound, tentative, room, reserved, now)
         plan = schedule_group(plan_id, facts, tentative, room, never, steps)
         self._state.past.append(Decision(asked_for, plan))
+        self._prospects.tried(facts, profile, claim, plan)
         if plan.verdict is not Verdict.ERROR:
             tentative.keep()
         return plan

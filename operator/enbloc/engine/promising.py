@@ -73,7 +73,7 @@ class Promising:
             owner=self._owner(members),
             order=order_of(facts),
             wanted=group.min_resources if group else (),
-            held=self._held(members),
+            held=self.held(members),
             progress_at=progress_at,
             timeout=float(own or self._default_timeout),
         )
@@ -138,7 +138,7 @@ class Promising:
         owner = members.group.owner if members.group else ""
         return self._intake.groups.of_owner(owner) if owner else (members,)
 
-    def _held(self, members: Members) -> Counter[str]:
+    def held(self, members: Members) -> Counter[str]:
         """What the held members of all groups of the owner request."""
         assumed = self._intake.state.assumed
         held: Counter[str] = Counter()

@@ -105,10 +105,12 @@ class Packing:
             apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
         )
 
-    def within(self, room: Amounts) -> "Packing":
-        """The same in another room (int64[R, M], in whole amounts) on the same rows."""
+    def within(self, nodes: Nodes) -> "Packing":
+        """The same in what is free on the same rows of these nodes."""
+        names = tuple(name for name, _ in self.resources)
         units = np.array([unit for _, unit in self.resources], np.int64).reshape(-1, 1)
-        room = room.clip(min=0) // units
+        free = nodes.frees(names)[:, self.rows] if names else self.room.T
+        room = free.clip(min=0) // units
         places = np.array(
             [
                 np.minimum(most, _places(request, room, count))
