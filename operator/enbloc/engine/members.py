@@ -237,7 +237,6 @@ class Members:
         pending = [pod for pod in unbound if pod.scheduler in ours and not pod.gates]
         pending.sort(key=_seniority)
         gated = [pod for pod in live if pod.gates]
-        succeeded = self.succeeded
         total = Floor(
             role="",
             minimum=self._minimum("", group.min_member) if group else 1,
@@ -246,7 +245,7 @@ class Members:
             succeeded=self.all_succeeded,
         )
         foreign = [pod.scheduler for pod in unbound if pod.scheduler not in ours]
-        roles = self._floors(pending, bound, succeeded) if group and group.roles else ()
+        roles = self._floors(pending, bound, self.succeeded) if group and group.roles else ()
         return GroupFacts(
             key=self.key,
             group=group,
