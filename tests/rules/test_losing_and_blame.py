@@ -257,6 +257,20 @@ def test_3_6_blamed_by_two_groups_within_ten_minutes_it_is_quarantined_for_all()
     assert world.where("solo") == {"solo": "n1"}, "pods without a group know no quarantine"
 
 
+def test_3_6_blamed_by_two_groups_further_apart_it_is_not() -> None:
+    world = World()
+    world.nodes("n1", cpu=4)
+    for name in ("a", "b"):
+        world.job(name, 1)
+        world.settle()
+        world.change(f"{name}-0", phase=Phase.FAILED, rejected="OutOfcpu")
+        world.settle(seconds=601)
+    world.job("c", 1)
+    world.settle()
+    assert world.events("NodeQuarantined") == []
+    assert world.where("c") == {"c-0": "n1"}
+
+
 def test_3_6_a_quarantine_always_expires_with_an_event_and_wakes_who_waited() -> None:
     world = World()
     world.nodes("n1", cpu=4)

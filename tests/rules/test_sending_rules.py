@@ -187,6 +187,25 @@ def test_3_2_planning_again_waits_until_every_sent_bind_is_resolved() -> None:
     assert len(world.where("g")) == 3
 
 
+def test_3_2_after_a_refusal_no_more_is_sent_until_what_was_sent_is_resolved() -> None:
+    world = World(slots=2)
+    world.nodes("n1 n2 n3", cpu=4)
+    _held(world)
+    world.job("g", 3)
+    world.settle()
+    first, second = world.sent
+    _refuse(world, first)
+    world.settle()
+    assert world.sent == [first, second]
+    _refuse(world, second)
+    world.step()
+    world.job("rival", 3, priority=1)
+    world.answer = lambda _: "ok"
+    world.settle()
+    assert len(world.where("rival")) == 3, "nothing of it is bound, so nothing of it is held"
+    assert world.where("g") == {}
+
+
 def test_3_2_evicting_waits_until_every_sent_bind_is_resolved() -> None:
     world = World()
     world.nodes("n1 n2", cpu=4)
