@@ -254,8 +254,10 @@ class Actions(World):
         if flight is None:
             return
         if not isinstance(flight.effect, Bind):
-            fates = {"unknown": "later", "refused": "later", "terminating": "ok"}
-            self.land_eviction(flight, fates.get(fate, fate))
+            alive = self.sender(flight) is not None
+            if fate != "ok":
+                fate = "later" if alive or fate != "lost" else fate
+            self.land_eviction(flight, fate)
             return
         pod = self.pods.get(flight.effect.target.pod.name)
         self.land(flight, fate)
@@ -303,14 +305,14 @@ class Actions(World):
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 
     def nobody_is_lost(self) -> None:
-        """Who may be tried is found by something; who is found by events alone lacks room."""
+        """Who may be tried is found by something; who only waits for events lacks room."""
         if self.leader is None:
             return
         nobody_is_lost(self.leader.judge)
         done = self.leader.knows_all and not self.flying
         if done and self.leader.wakeup >= FOREVER:
             left = fits_and_waits(self.leader.judge)
-            assert not left, f"{left} fit, and not even time would help them"
+            assert not left, f"{left} fit, and are not placed at once"
 
     def ends(self) -> None:
         """Let everything land and all timers end; then nothing that fits is left waiting."""

@@ -32,6 +32,7 @@ from enbloc.engine.events import (
     PodSeen,
     SlotsFree,
 )
+from enbloc.engine.members import solo_key
 from enbloc.engine.open_plan import Stage
 from enbloc.engine.plan import Assignment
 from enbloc.engine.quarantine import FIRST_BAR
@@ -103,6 +104,7 @@ class Judge:
         self.debts = Debts(self.view)
         self.blamed: dict[tuple[GroupKey, str], float] = {}
         self.terminating: set[GroupKey] = set()
+        self.paused = False  # somebody may have to wait out a pause after an error
         self.free = 0  # Binds that may be handed out
 
     # ── what it was shown ────────────────────────────────────────────────────────────────────
@@ -137,11 +139,12 @@ class Judge:
         self.debts.look(each.plan.group for each in self.engine._plans._open.values())
 
     def _refused(self, refused: BindRefused) -> None:
+        self.paused = True
         sent, pod = self.sent.get(refused.uid), self.view.pods.get(refused.uid)
         if sent is not None and sent.target.plan == refused.plan:
             del self.sent[refused.uid]
-        if refused.cause is Cause.NAMESPACE_TERMINATING and pod is not None and pod.group:
-            self.terminating.add(pod.group)
+        if refused.cause is Cause.NAMESPACE_TERMINATING and pod is not None:
+            self.terminating.add(pod.group or solo_key(pod))
 
     def _seen_bound(self, pod: Pod) -> None:
         self.sent.pop(pod.uid, None)
@@ -415,7 +418,17 @@ class Judge:
         if stands(status, Condition.SCHEDULED):
             short = missing(life.held, life.least_floor)
             assert not short, f"{where} says Scheduled and {short} are not bound (§3.7)"
+        if last is not None and last.started is None and status.started == self.server.now:
+            life.captured = floors(life.group)
+        self._as_it_started(status, life, life.group)
         self.told[status.group] = status
+
+    def _as_it_started(self, status: SetGroupStatus, life: Life, group: Group) -> None:
+        """§2.5: of a group that has started, no minimum rises; lowering it works at once."""
+        if life.captured is not None and not life.doubtful:
+            needed = {role: life.captured.get(role, 0) for role in floors(group)}
+            whole = not missing(life.held, needed)
+            assert stands(status, Condition.SCHEDULED) == whole, f"{status} of {needed}"
 
     def _pod_condition(self, effect: SetPodCondition) -> None:
         """§6.2: an autoscaler hears Unschedulable only of a gang that lacks nothing but room."""

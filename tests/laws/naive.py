@@ -97,6 +97,7 @@ class Life:
         self.started = False
         self.settled = False
         self.was: list[Floors] = []  # every minimum in this incarnation, as far as known
+        self.captured: Floors | None = None  # what a started group needs, where that is certain
         self.oldest = math.inf  # no queue time of this life is earlier
         self.ended = 0  # how many lives there were before
         self.doubtful = False  # whether a success that was listed at the start is of this life
@@ -132,6 +133,7 @@ class Life:
 
     def _die(self) -> None:
         self.ended += 1
+        self.captured = None
         self.oldest = math.inf
         self.past |= self.pods.keys()
         self.identities = set()
@@ -146,6 +148,9 @@ class Life:
         if group is None:
             return
         self.was.append(floors(group))
+        if self.captured is not None:
+            known = self.captured
+            self.captured = known | {r: min(n, known.get(r, 0)) for r, n in floors(group).items()}
         if self.settled and group.memory.incarnation in self.identities:
             self._recall()
 

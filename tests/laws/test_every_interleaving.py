@@ -122,20 +122,20 @@ def _inside(engine: Engine) -> tuple[object, ...]:
 
 
 def explore(world: Actions, left: dict[str, int], depth: int, search: Search) -> None:
+    """Look at this world and at all that can come of it; it is used up."""
     key = digest(world, left)
     if search.seen.get(key, -1) >= depth:
         return
     search.seen[key] = depth
+    todo = list(choices(world, left)) if depth else []
     if key not in search.ended:
         search.ended.add(key)
-        last = fork(world)
+        last = fork(world) if todo else world
         last.do("ends")
         if len(search.ended) % 8 == 0:
             last.do("replay_gives_the_same_effects")
-    if depth == 0:
-        return
-    for choice in choices(world, left):
-        after = fork(world)
+    for choice in todo:
+        after = world if choice is todo[-1] else fork(world)
         for step in choice.steps:
             after.do(step.action, *step.arguments)
         search.transitions += 1

@@ -13,7 +13,7 @@ from enbloc.framework.registry import Factory
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
 
-EXAMPLES = 1000 if os.environ.get("ENBLOC_LAWS") == "deep" else 40
+EXAMPLES = 1000 if os.environ.get("ENBLOC_LAWS") == "deep" else 30
 
 
 @pytest.mark.parametrize("factory", IN_TREE.values(), ids=IN_TREE.keys())

@@ -71,6 +71,17 @@ def fits_and_waits(judge: Judge) -> list[GroupKey]:
     return found
 
 
+def only_room_is_lacking(judge: Judge) -> bool:
+    """Nothing that time would end can keep anybody from free room."""
+    engine, lives = judge.engine, judge.view.lives.values()
+    promised = any(
+        life.group is not None and life.group.min_resources and (life.bound or life.succeeded)
+        for life in lives
+    )
+    held = any(True for _ in engine._state.shadows) or engine._intake.repairs.evicting
+    return not (judge.paused or judge.blamed or promised or held)
+
+
 def statuses_say_what_is(judge: Judge) -> None:
     for key, life in judge.view.lives.items():
         if life.group is None or life.doubtful or life.least_floor != floors(life.group):
