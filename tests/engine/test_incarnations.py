@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose life the members belong to, across restarts of the scheduler (gangs.md §1, §2)."""
 
+import pytest
+
 from enbloc.model.groups import Memory
 from enbloc.model.pods import Owner, Phase
 from enbloc.model.receipts import receipt
 from tests.engine.cluster import Cluster
 
 JOB = Owner("Job", "j", "job-1")
+OTHER_JOB = Owner("Job", "other", "job-2")
 
 
 def restarted() -> Cluster:
@@ -82,6 +85,51 @@ def test_bare_pods_of_one_gang_are_one_life_and_their_receipts_say_so() -> None:
     cluster.settle()
     assert "g-2" in cluster.where()
     assert cluster.status["g"].incarnation == "uid-of-a-pod-that-is-gone"
+
+
+@pytest.mark.parametrize("memory", [Memory(), Memory("first")], ids=["no status", "status"])
+@pytest.mark.parametrize("owners", [(None, None), (OTHER_JOB, JOB)], ids=["bare", "two Jobs"])
+def test_who_waits_since_the_life_of_those_that_succeeded_belongs_to_it(
+    memory: Memory, owners: tuple[Owner | None, Owner | None]
+) -> None:
+    """Bound before a crash, and finished before the next process has looked."""
+    cluster = restarted()
+    cluster.group("g", 3, memory=memory)
+    text = receipt("0-1", "first", 3, cluster.now)
+    for name in ("g-0", "g-1"):
+        done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": cluster.now}
+        cluster.pod(name, "g", owner=owners[0], receipt=text, **done)
+    cluster.pod("g-2", "g", owner=owners[1])
+    cluster.sync()
+    cluster.settle()
+    assert "g-2" in cluster.where()
+    assert cluster.status["g"].incarnation == "first"
+
+
+def test_an_addition_older_than_a_binding_belongs_to_the_same_life() -> None:
+    cluster = restarted()
+    cluster.group("g", 2)
+    bound_at, text = cluster.now + 2, receipt("0-1", "first", 1, cluster.now - 9)
+    done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": bound_at}
+    cluster.pod("g-0", "g", receipt=text, **done)
+    cluster.pod("g-1", "g")
+    cluster.sync()
+    cluster.settle()
+    assert "g-1" in cluster.where()
+
+
+def test_who_came_after_those_that_succeeded_is_of_another_life() -> None:
+    cluster = restarted()
+    cluster.group("g", 3, memory=Memory("first", succeeded=2))
+    text = receipt("0-1", "first", 3, cluster.now)
+    for name in ("g-0", "g-1"):
+        done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": cluster.now}
+        cluster.pod(name, "g", receipt=text, **done)
+    cluster.now += 5
+    cluster.pod("g-2", "g")
+    cluster.sync()
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 3 members exist"
 
 
 def test_a_restart_changes_nobodys_place_because_the_receipt_has_the_queue_time() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping, Sequence
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import Group, GroupKey, Memory
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
-from enbloc.model.receipts import read_receipt
+from enbloc.model.receipts import Receipt, read_receipt
 
 
 def solo_key(pod: Pod) -> GroupKey:
@@ -112,7 +112,8 @@ class Members:
         """The first lists are complete: find out which life the members that we found belong to.
 
         It is the one that status remembers, if a member or a receipt of it is still there, or if
-        no member is live; otherwise that of the oldest live member.
+        no member is live; otherwise that of the oldest live member. The receipt of a member that
+        succeeded counts for it if a live member was there before that one was bound.
         """
         if self._settled:
             return
@@ -120,18 +121,24 @@ class Members:
         live = sorted(
             (pod for pod in self.pods.values() if pod.live), key=lambda pod: pod.seniority
         )
+        outlived = self._outlived(live)
         receipts = [r for pod in live if pod.node and (r := read_receipt(pod.receipt))]
+        receipts += [receipt for _, receipt in outlived]
         self._identities = {_identity(pod) for pod in live}
         known = self._identities | {receipt.incarnation for receipt in receipts}
         memory = self.group.memory if self.group else Memory()
-        if memory.incarnation and (not live or memory.incarnation in known):
+        remembered = bool(memory.incarnation) and (not live or memory.incarnation in known)
+        if remembered:
             self.incarnation = memory.incarnation
-            self._identities.add(memory.incarnation)
-            self._recall(memory)
         elif receipts:
             self.incarnation = receipts[0].incarnation
         elif live:
             self.incarnation = _identity(live[0])
+        of_it = [pod for pod, receipt in outlived if receipt.incarnation == self.incarnation]
+        self._identities.update(map(_identity, of_it))
+        if remembered:
+            self._identities.add(memory.incarnation)
+            self._recall(memory)
         times = [r.queue_time for r in receipts if r.incarnation == self.incarnation]
         self.queue_time = min(times, default=None)
         if self.started is None and any(pod.bound and pod.running for pod in live):
@@ -146,6 +153,21 @@ class Members:
         if self.started is not None:
             self._recapture([pod for pod in live if pod.bound])
         self._capture()
+
+    def _outlived(self, live: list[Pod]) -> list[tuple[Pod, Receipt]]:
+        """Succeeded members in whose life a live member was there already; with their receipts.
+
+        It was if it is as old as the quorum of that life, or older than that member's Binding.
+        """
+        if not live:
+            return []
+        oldest = live[0].created
+        known = ((pod, read_receipt(pod.receipt)) for pod, _ in self._done.values() if pod.node)
+        return [
+            (pod, receipt)
+            for pod, receipt in known
+            if receipt and (oldest <= receipt.queue_time or oldest < (pod.scheduled_at or 0.0))
+        ]
 
     def _recapture(self, bound: list[Pod]) -> None:
         """The minimum that a started group had when we last placed a member of it.
