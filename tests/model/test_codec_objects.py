@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes and PodGroups as the API server sends them become facts, and never an exception."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.model.codec import NodeObject, PodGroupObject, group, node
+from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
+from enbloc.model.node import Node
+from enbloc.model.resources import AMOUNT_LIMIT
+from enbloc.model.taints import Effect, Taint
+
+
+def read_node(document: dict[str, Any]) -> Node:
+    return node(msgspec.convert(document, NodeObject))
+
+
+def read_group(spec: dict[str, Any], **more: Any) -> Group:
+    metadata = {"name": "g", "namespace": "n", "uid": "u", "resourceVersion": "7"}
+    return group(msgspec.convert({"metadata": metadata, "spec": spec, **more}, PodGroupObject))
+
+
+# ── nodes ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_node_says_what_it_offers_and_whom_it_refuses() -> None:
+    made = read_node(
+        {
+            "metadata": {
+                "name": "a", "uid": "u", "resourceVersion": "9", "labels": {"z": "1", "b": "2"},
+            },
+            "spec": {
+                "unschedulable": True,
+                "taints": [
+                    {"key": "gpu", "value": "a100", "effect": "NoSchedule"},
+                    {"key": "soft", "effect": "PreferNoSchedule", "timeAdded": None},
+                ],
+            },
+            "status": {
+                "allocatable": {"pods": "110", "cpu": "7910m", "memory": "1Ki", "huge": "99Ei"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+    )  # fmt: skip
+
+    assert made == Node(
+        name="a",
+        uid="u",
+        labels=(("b", "2"), ("z", "1")),
+        taints=(Taint("gpu", "a100"), Taint("soft", "", Effect.PREFER_NO_SCHEDULE)),
+        unschedulable=True,
+        allocatable=(("cpu", 7910), ("huge", AMOUNT_LIMIT), ("memory", 1024), ("pods", 110)),
+        ready=True,
+        resource_version=9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [
+        (None, False),
+        ([], False),
+        ([{"type": "Ready", "status": "Unknown"}], False),
+        ([{"type": "Ready", "status": "True"}], True),
+    ],
+)
+def test_a_node_is_ready_only_when_its_kubelet_says_so(
+    conditions: list[dict[str, str]] | None, *, ready: bool
+) -> None:
+    assert read_node({"status": {"conditions": conditions}}).ready is ready
+
+
+def test_a_node_without_anything_offers_nothing() -> None:
+    assert read_node({"metadata": {"name": "a"}}) == Node("a", ready=False)
+
+
+def test_what_a_node_says_badly_counts_as_absent() -> None:
+    made = read_node(
+        {
+            "metadata": {"name": "a"},
+            "spec": {"taints": [{"key": "x", "effect": "Maybe"}]},
+            "status": {"allocatable": {"cpu": "lots", "pods": "5"}},
+        }
+    )
+
+    assert made.allocatable == (("pods", 5),)
+    assert made.taints == ()
+    assert 'status.allocatable[cpu]: "lots" is not a quantity' in made.problem
+    assert "spec.taints[0].effect: 'Maybe' is not a valid Effect; use NoSchedule" in made.problem
+
+
+def test_a_node_lists_its_images_by_each_of_their_names_and_what_it_declares() -> None:
+    made = read_node(
+        {
+            "metadata": {"name": "a"},
+            "status": {
+                "images": [
+                    {"names": ["b@sha256:1", "b:1"], "sizeBytes": 7},
+                    {"names": ["b:1", "a:1"], "sizeBytes": 9},
+                    {"names": None, "sizeBytes": 1},
+                    {"names": ["c"]},
+                ],
+                "declaredFeatures": ["Z", "A"],
+            },
+        }
+    )
+
+    assert made.images == (("a:1", 9), ("b:1", 7), ("b@sha256:1", 7), ("c", 0))
+    assert made.features == ("A", "Z")
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_group_says_its_minimums_and_remembers() -> None:
+    made = read_group(
+        {
+            "minMember": 8,
+            "minResources": {"nvidia.com/gpu": "64", "cpu": 64},
+            "scheduleTimeoutSeconds": 30,
+            "roles": [{"name": "launcher", "minMember": 1}, {"name": "worker"}],
+            "priorityClassName": "low",
+        },
+        status={
+            "incarnation": "job-1",
+            "startedTime": "1970-01-01T00:01:00Z",
+            "succeeded": 3,
+            "attempts": 2,
+            "roles": [{"name": "worker", "succeeded": 3}, {"name": "launcher"}],
+            "conditions": [
+                {"type": "Scheduled", "status": "False"},
+                {"type": "InitiallyScheduled", "status": "True"},
+            ],
+        },
+    )
+
+    assert made == Group(
+        key=GroupKey("n", "g"),
+        uid="u",
+        min_member=8,
+        roles=(Role("launcher", 1), Role("worker", 0)),
+        min_resources=(("cpu", 64000), ("nvidia.com/gpu", 64)),
+        timeout=30,
+        priority_class="low",
+        resource_version=7,
+        memory=Memory(
+            "job-1", 60.0, 3, (("worker", 3), ("launcher", 0)), 2, initially_scheduled=True
+        ),
+    )
+    assert made.minimums() == (("launcher", 1), ("worker", 0))
+    assert str(made.key) == "n/g"
+
+
+@pytest.mark.parametrize("choice", OnIncomplete)
+def test_a_group_says_what_to_do_when_it_is_incomplete(choice: OnIncomplete) -> None:
+    assert read_group({"onIncomplete": str(choice)}).on_incomplete is choice
+
+
+def test_a_group_belongs_to_its_controller() -> None:
+    references = [{"kind": "A", "uid": "1"}, {"kind": "Job", "uid": "2", "controller": True}]
+    document = {"metadata": {"name": "g", "ownerReferences": references}, "spec": {}}
+
+    assert group(msgspec.convert(document, PodGroupObject)).owner == "2"
+
+
+def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
+    assert read_group({}) == Group(GroupKey("n", "g"), "u", resource_version=7)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"minMember": 0}, "spec.minMember: 0 is below 1; leave it out for 1"),
+        ({"minResources": {"cpu": "-1"}}, 'spec.minResources[cpu]: "-1" is negative'),
+        ({"scheduleTimeoutSeconds": -1}, "spec.scheduleTimeoutSeconds: -1 is negative; use 0"),
+        ({"roles": [{"name": ""}]}, 'spec.roles[0].name: "" is empty or taken'),
+        (
+            {"onIncomplete": "Evict"},
+            "spec.onIncomplete: 'Evict' is not a valid OnIncomplete; use Repair, Keep, Restart",
+        ),
+        ({"roles": [{"name": "a"}, {"name": "a"}]}, 'spec.roles[1].name: "a" is empty or taken'),
+        ({"roles": [{"name": "a", "minMember": -1}]}, "spec.roles[0].minMember: -1 is negative"),
+        (
+            {"minMember": 2, "roles": [{"name": "a", "minMember": 3}]},
+            "spec.roles: their minimums add up to 3; raise spec.minMember from 2",
+        ),
+    ],
+)
+def test_a_group_that_cannot_be_meant_is_told_so(spec: dict[str, Any], problem: str) -> None:
+    assert read_group(spec).problem.startswith(problem)
