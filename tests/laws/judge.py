@@ -105,6 +105,7 @@ class Judge:
         self.blamed: dict[tuple[GroupKey, str], float] = {}
         self.terminating: set[GroupKey] = set()
         self.paused = False  # somebody may have to wait out a pause after an error
+        self.tried: set[GroupKey] = set()  # in vain, since room was given back last
         self.free = 0  # Binds that may be handed out
 
     # ── what it was shown ────────────────────────────────────────────────────────────────────
@@ -123,9 +124,9 @@ class Judge:
                 self._blame_node(name)
             case PodGone(_, uid):
                 self.sent.pop(uid, None)
-                self.evicting.pop(uid, None)
+                self._left(uid)
             case EvictRefused(uid):
-                self.evicting.pop(uid, None)
+                self._left(uid)
             case _:
                 pass
         self.view.apply(event)
@@ -143,16 +144,23 @@ class Judge:
         sent, pod = self.sent.get(refused.uid), self.view.pods.get(refused.uid)
         if sent is not None and sent.target.plan == refused.plan:
             del self.sent[refused.uid]
+        if pod is not None and pod.group:
+            self.tried.add(pod.group)
         if refused.cause is Cause.NAMESPACE_TERMINATING and pod is not None:
             self.terminating.add(pod.group or solo_key(pod))
 
     def _seen_bound(self, pod: Pod) -> None:
         self.sent.pop(pod.uid, None)
         if pod.finished:
-            self.evicting.pop(pod.uid, None)
+            self._left(pod.uid)
         old = self.view.pods.get(pod.uid)
         if self.view.settled and pod.group and old and pod.rejected and not old.rejected:
             self.blamed[pod.group, pod.node] = self.server.now  # §3.6: its kubelet refused it
+
+    def _left(self, uid: PodUID) -> None:
+        """A member is evicted no more; after the last one everybody is tried again (§4.4)."""
+        if self.evicting.pop(uid, None) is not None and not self.evicting:
+            self.tried.clear()
 
     def _blame_node(self, name: str) -> None:
         """§3.6: a node that goes, or is not ready any more, let down whoever sat there."""
@@ -170,7 +178,10 @@ class Judge:
         for effect in effects:
             match effect:
                 case Decided(result="scheduled"):
+                    self.tried.discard(effect.group)
                     self._decided(effect)
+                case Decided():
+                    self.tried.add(effect.group)
                 case Bind():
                     self._bind(effect)
                 case Evict():
@@ -362,6 +373,9 @@ class Judge:
         timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
         until = self.evicting.get(evict.uid, -math.inf)
         assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
+        if self.yielded is None or self.yielded[:2] != (group.key, self.server.now):
+            quorum = not missing(life.held + count(life.pending), floors(group))
+            assert not quorum or group.key in self.tried, f"{group.key} yields untried (§4.2)"
         self._not_too_early(group, life, timeout)
         self._one_at_a_time(group.key)
         self.evicting[evict.uid] = self.server.now + timeout

@@ -68,6 +68,7 @@ def running(policy: OnIncomplete) -> tuple[Step, ...]:
         Step("pods_of_lost_nodes_go", ()),
         Step("owner_replaces", ("a",)),
         Step("time_passes", (6.0,)),
+        Step("steps", (2,)),
     )
 
 
