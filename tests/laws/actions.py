@@ -20,6 +20,7 @@ from tests.laws.waiting import (
     fits_and_waits,
     nobody_is_lost,
     nothing_is_kept,
+    only_room_is_lacking,
     statuses_say_what_is,
 )
 from tests.laws.world import World
@@ -309,8 +310,8 @@ class Actions(World):
         if self.leader is None:
             return
         nobody_is_lost(self.leader.judge)
-        done = self.leader.knows_all and not self.flying
-        if done and self.leader.wakeup >= FOREVER:
+        done = self.leader.knows_all and not self.flying and self.leader.wakeup > self.now
+        if done and (self.leader.wakeup >= FOREVER or only_room_is_lacking(self.leader.judge)):
             left = fits_and_waits(self.leader.judge)
             assert not left, f"{left} fit, and are not placed at once"
 

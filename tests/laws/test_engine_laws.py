@@ -419,8 +419,8 @@ def test_the_laws_hold_and_the_states_that_matter_are_reached() -> None:
     if DEEP:
         run(100_000, 120)
         return
-    for batch in range(8):
-        run(150, 50, begin=batch)
+    for batch in range(12):
+        run(100, 50, begin=batch)
         if batch and not set(STATES) - set(REACHED):
             break
     for state, worlds in sorted(REACHED.items()):
