@@ -125,6 +125,9 @@ class Life:
             self.oldest = min(self.oldest, pod.created)
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self.past:
             self.succeeded[pod.uid] = pod
+            known = read_receipt(pod.receipt)  # an orphan is of its owner's life, and its own
+            if self.settled and known and known.incarnation not in self.identities:
+                self.doubtful = True
 
     def _of_this_life(self, pod: Pod) -> bool:
         if not (pod.restart or pod.owner) or not self.identities:
