@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+# Processes that run tests side by side. A third of their time is waiting, so three keep two cores busy.
+WORKERS ?= 3
 BIN := .venv/bin
 RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
 DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
@@ -31,7 +33,7 @@ demo: $(RUN)  ## two gangs that would deadlock each other, and do not (no cluste
 	$(BIN)/enbloc demo $(ARGS)
 
 test: $(DEV)  ## all tests that need Python only
-	$(BIN)/python -m pytest -m "not controlplane and not kubectl" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not controlplane and not kubectl" $(ARGS)
 
 check: $(DEV)  ## linters, types, import contracts, drift
 	$(BIN)/python hack/check.py
@@ -43,7 +45,7 @@ fix: $(DEV)  ## format, and mend what the linter can mend
 e2e: $(DEV)  ## the end-to-end suite on the sandbox and on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py
 	$(BIN)/python -m pytest tests/e2e $(ARGS)
-	$(BIN)/python -m pytest -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
 
 bench: $(DEV)  ## benchmarks, held against benchmarks/budgets.yaml
 	$(BIN)/python -m benchmarks

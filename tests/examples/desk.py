@@ -109,7 +109,8 @@ class Desk:
 
     def serve(self, command: str) -> Process:
         """Type a command that goes on, in a terminal of its own."""
-        script = f'. {self._state}; cd "$PWD"; exec {command}'
+        now = self._state.read_text()  # the next command changes it while this one begins
+        script = f'{now}\ncd "$PWD"; exec {command}'
         log = self.path / f"{len(self._servers)}.log"
         server = Process(command, ["/bin/bash", "-c", script], log, self._environment)
         self._servers.append(server)
