@@ -53,6 +53,15 @@ def test_with_no_member_left_status_is_all_there_is() -> None:
     assert cluster.condition("g")[:2] == (True, "Scheduled")
 
 
+def test_when_a_life_without_a_name_started_is_remembered_too() -> None:
+    cluster = restarted()
+    cluster.group("g", 1, memory=Memory("", started=5.0, succeeded=1))
+    cluster.pod("g-0", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
+    cluster.sync()
+    cluster.settle()
+    assert (cluster.status["g"].started, cluster.status["g"].succeeded) == (5.0, 1)
+
+
 def test_succeeded_members_that_are_still_listed_count_without_any_status() -> None:
     cluster = restarted()
     cluster.group("g", 3)

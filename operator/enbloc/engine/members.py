@@ -127,7 +127,7 @@ class Members:
         self._identities = {_identity(pod) for pod in live}
         known = self._identities | {receipt.incarnation for receipt in receipts}
         memory = self.group.memory if self.group else Memory()
-        remembered = bool(memory.incarnation) and (not live or memory.incarnation in known)
+        remembered = not live or bool(memory.incarnation and memory.incarnation in known)
         if remembered:
             self.incarnation = memory.incarnation
         elif receipts:
@@ -137,7 +137,7 @@ class Members:
         of_it = [pod for pod, receipt in outlived if receipt.incarnation == self.incarnation]
         self._identities.update(map(_identity, of_it))
         if remembered:
-            self._identities.add(memory.incarnation)
+            self._identities.update(filter(None, (memory.incarnation,)))
             self._recall(memory)
         times = [r.queue_time for r in receipts if r.incarnation == self.incarnation]
         self.queue_time = min(times, default=None)
