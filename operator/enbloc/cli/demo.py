@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-#: The exit code of a process that SIGTERM ended.
-_TERMINATED = 128 + signal.SIGTERM
+#: The exit code of a process that a signal ended is this and the signal's number.
+_SIGNALLED = 128
 
 
 @click.command(short_help="Show two gangs that would deadlock each other, and do not.")
@@ -32,20 +32,20 @@ def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
 
     settings = Settings(trace, keep, colour=colour_wanted(sys.stdout) and not no_color)
 
-    async def until_terminated() -> int:
-        terminated = asyncio.Event()
+    async def until_signalled() -> int:
+        received: list[signal.Signals] = []
         playing = asyncio.create_task(play(settings))
 
-        def end() -> None:
-            terminated.set()
-            playing.cancel()
+        def end(number: signal.Signals) -> None:
+            if not received:  # what follows takes care of our processes, and is not cut short
+                playing.cancel()
+            received.append(number)
 
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
         try:
             return await playing
         except asyncio.CancelledError:
-            if terminated.is_set():
-                return _TERMINATED
-            raise  # Ctrl-C
+            return _SIGNALLED + received[0]
 
-    return asyncio.run(until_terminated())
+    return asyncio.run(until_signalled())
