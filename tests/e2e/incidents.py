@@ -26,7 +26,7 @@ async def meddler(world: World) -> Meddler:
 async def census(world: World) -> Census:
     """One more observer, which counts the pods of the test from now on."""
     counting = Census(world.client, world.namespace, world.room, world._minimums)
-    world._keep("census", asyncio.create_task(counting.run()))
+    world.keep("census", counting.run())
     return counting
 
 

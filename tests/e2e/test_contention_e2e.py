@@ -99,7 +99,7 @@ async def test_drivers_that_need_room_later_never_start_more_than_can_run(world:
     apps, executors, at_a_time = 6, 4, 2
     await world.nodes(5, cpu=at_a_time)
     spark = Spark(world, executors)
-    world._keep("drivers", asyncio.create_task(spark.run()))
+    world.keep("drivers", spark.run())
     for index in range(apps):
         await world.group(f"app{index}", 1, minResources={"cpu": str(executors + 1)})
     for index in range(apps):

@@ -5,7 +5,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -94,9 +94,9 @@ class World:
 
     async def open(self) -> None:
         """Start the observer and both processes in a new namespace."""
-        self._keep("observer", asyncio.create_task(self.observer.run()))
+        self.keep("observer", self.observer.run())
         if not self.target.complete:
-            self._keep("controllers", asyncio.create_task(run_controllers(self.client)))
+            self.keep("controllers", run_controllers(self.client))
         await self.client.create(NAMESPACES, manifests.namespace(self.namespace))
         with suppress(AlreadyExists):
             await self.client.create(NAMESPACES, manifests.namespace(self.lease_namespace))
@@ -235,7 +235,7 @@ class World:
         shapes = [Shape(name, cpu * 1000, 64 * GIB, gpus) for name in added]
         self.room.update((name, cpu * 1000) for name in added)
         kubelet = Kubelet(self.client, shapes, Pace(lease=4.0, start=start))
-        self._keep(f"kubelet {first}", asyncio.create_task(kubelet.run()))
+        self.keep(f"kubelet {first}", kubelet.run())
         # The controllers that untaint them take their time after a restart of the server.
         await self.until(
             lambda: self.observer.ready_nodes() >= set(added), "all nodes are ready", timeout=60
@@ -444,10 +444,9 @@ class World:
         found: list[tuple[str, str, int]] = []
 
         async def is_there() -> bool:
-            all_events = [item async for item in self.client.list(EVENTS, self.namespace)]
             found[:] = [
                 (item["reason"], item["note"], (item.get("series") or {}).get("count", 1))
-                for item in all_events
+                async for item in self.client.list(EVENTS, self.namespace)
                 if item["regarding"]["name"] == name
             ]
             return any(
@@ -470,11 +469,10 @@ class World:
 
     async def _gone(self, resource: Resource, name: str) -> None:
         async def gone() -> bool:
-            try:
+            with suppress(NotFound):
                 await self.client.get(resource, name)
-            except NotFound:
-                return True
-            return False
+                return False
+            return True
 
         await self._eventually(gone, lambda: f"{name} is gone", PATIENCE)
 
@@ -488,8 +486,9 @@ class World:
             assert time.monotonic() < deadline, f"not within {timeout:g} s: {what()}"
             await asyncio.sleep(0.1)
 
-    def _keep(self, name: str, task: asyncio.Task[None]) -> None:
-        self._tasks[name] = task
+    def keep(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Something that must go on for as long as the test does."""
+        self._tasks[name] = asyncio.create_task(work)
 
     def _all_well(self) -> None:
         """Raise what ended one of the things that must run as long as the test."""
