@@ -137,7 +137,8 @@ class Members:
         of_it = [pod for pod, receipt in outlived if receipt.incarnation == self.incarnation]
         self._identities.update(map(_identity, of_it))
         if remembered:
-            self._identities.update(filter(None, (memory.incarnation,)))
+            if memory.incarnation:
+                self._identities.add(memory.incarnation)
             self._recall(memory)
         times = [r.queue_time for r in receipts if r.incarnation == self.incarnation]
         self.queue_time = min(times, default=None)

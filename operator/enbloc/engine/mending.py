@@ -202,9 +202,7 @@ class Mending:
             ledgers = self._plans.ledgers(profile)
             tentative = self._intake.outlook.tentative(profile, facts, now, ledgers, keep=False)
             for pod in yielding.members.bound:
-                row = tentative.snapshot.nodes.row(pod.node)
-                if row is not None:
-                    tentative.take_off(pod, row)
+                tentative.lift(pod, pod.node)
             return not place_group(facts, tentative, self._steps).failed
         except PluginError:
             return False

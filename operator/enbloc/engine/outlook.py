@@ -56,7 +56,5 @@ class Outlook:
             self._opinions(facts, snapshot.nodes, now),
         )
         for shadow in self._state.shadows.not_for(facts):
-            row = snapshot.nodes.row(shadow.node)
-            if row is not None:
-                tentative.take_off(shadow.pod, row)
+            tentative.lift(shadow.pod, shadow.node)
         return tentative

@@ -286,7 +286,6 @@ class SchedulingQueue:
     def rest(self, item: Item, now: float) -> None:
         """An attempt would be in vain: a group that was popped waits for the next event instead."""
         self.decided(item)
-        self._move(item, Place.PARKED)
         self._wait(item, now)
 
     def listen(self, item: Item, plugins: frozenset[str]) -> None:

@@ -96,9 +96,7 @@ def _tentative(decision: Decision, arrays: Arrays, profile: Profile) -> Tentativ
         opinions=[heard.opinion(arrays.nodes) for heard in question.opinions],
     )
     for pod, name in question.lifted:
-        row = arrays.nodes.row(name)
-        if row is not None:
-            tentative.take_off(pod, row)
+        tentative.lift(pod, name)
     for pod, opinions in question.consulted:
         said = [heard.opinion(arrays.nodes) for heard in opinions]
         tentative.consulted(tentative.key(pod), said)

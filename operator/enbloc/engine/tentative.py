@@ -134,6 +134,12 @@ class Tentative:
         """Take a pod off a row on which the snapshot counts it."""
         self._log.append(Change(pod, row, left=True))
 
+    def lift(self, pod: Pod, node: str) -> None:
+        """Take a pod off the node on which the snapshot counts it, if that is there."""
+        row = self.snapshot.nodes.row(node)
+        if row is not None:
+            self.take_off(pod, row)
+
     @property
     def mark(self) -> int:
         """Where the changes are now, for `rewind`."""

@@ -123,9 +123,7 @@ class WhatIf:
         opinions = intake.conduct.opinions(facts, snapshot.nodes, self._now)
         tentative = Tentative(profile, snapshot, opinions=opinions)
         for shadow in intake.state.shadows.not_for(facts):
-            row = snapshot.nodes.row(shadow.node)
-            if row is not None:
-                tentative.take_off(shadow.pod, row)
+            tentative.lift(shadow.pod, shadow.node)
         claim = self._promising.claim(members, facts, self._now)
         room = Room(intake.promises, _without(claim, lost)) if claim else None
         away = {pod.uid for pod in lost}
