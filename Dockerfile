@@ -8,13 +8,15 @@ ARG PYTHON=3.11
 FROM python:${PYTHON}-slim AS build
 RUN python -m venv /opt/enbloc
 # What is locked changes seldom, so it has a layer of its own.
-COPY requirements/run.txt /tmp/
+COPY requirements/image.txt /tmp/
 RUN /opt/enbloc/bin/pip install --no-cache-dir --disable-pip-version-check \
-      --only-binary :all: --require-hashes -r /tmp/run.txt
+      --only-binary :all: --require-hashes -r /tmp/image.txt
 COPY dist/enbloc-*.whl /tmp/
 RUN /opt/enbloc/bin/pip install --no-cache-dir --disable-pip-version-check \
       --no-deps --no-index /tmp/enbloc-*.whl \
     && /opt/enbloc/bin/pip uninstall --yes --quiet pip setuptools
+# The servers need neither; `enbloc sandbox` and `enbloc demo` say so here.
+RUN cd /opt/enbloc/lib/python*/site-packages/enbloc && rm -r demo sandbox
 
 FROM python:${PYTHON}-slim
 ARG VERSION=dev

@@ -4,11 +4,13 @@
 PYTHON ?= python3
 # Processes that run tests side by side. A third of their time is waiting, so three keep two cores busy.
 WORKERS ?= 3
+# What needs no program but Python.
+HERE := not controlplane and not kubectl
 BIN := .venv/bin
 RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
 DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
 
-.PHONY: help setup demo test check fix e2e bench sync lock image
+.PHONY: help setup demo test test-all faults check fix e2e bench sync lock image
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -32,8 +34,15 @@ setup: $(DEV)  ## make .venv with everything the tests and checks need
 demo: $(RUN)  ## two gangs that would deadlock each other, and do not (no cluster needed)
 	$(BIN)/enbloc demo $(ARGS)
 
-test: $(DEV)  ## all tests that need Python only
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not controlplane and not kubectl" $(ARGS)
+test: $(DEV)  ## the tests that need Python only, but for the slow ones
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and $(HERE)" $(ARGS)
+
+test-all: $(DEV)  ## what test leaves out: the slow ones, and the laws with more examples
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "(slow or hypothesis) and $(HERE)" \
+	  --hypothesis-profile=full $(ARGS)
+
+faults: $(DEV)  ## plant one fault after the other in the engine, and see what the tests notice (hours)
+	$(BIN)/python hack/planted_faults.py $(ARGS)
 
 check: $(DEV)  ## linters, types, import contracts, drift
 	$(BIN)/python hack/check.py

@@ -21,10 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.config import default_profiles
-from enbloc.engine import Settings, exact
-from enbloc.engine.assign import Outcome, Search, Tentative, place_group
-from enbloc.engine.search_counts import shortage
-from enbloc.engine.search_model import packing_now
+from enbloc.engine import Settings
+from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.packing import highs
+from enbloc.engine.packing.bounds import shortage
+from enbloc.engine.packing.model import packing_now
+from enbloc.engine.trial import Outcome, Search, Trial
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import SCHEDULER_NAME
@@ -302,16 +304,16 @@ def _hopeless(
         instance = spoiled(dice, planted(dice, tight))
         if instance is not None:
             facts, snapshot = world(dice, instance)
-            if shortage(packing_now(facts, Tentative(PROFILE, snapshot))) is None:
+            if shortage(packing_now(facts, Trial(PROFILE, snapshot))) is None:
                 return facts, snapshot
     return None
 
 
 def _tried(facts: GroupFacts, snapshot: Snapshot) -> Iterator[tuple[str, Outcome, float]]:
     for name, steps, exactly in _WAYS:
-        tentative = Tentative(PROFILE, snapshot)
+        trial = Trial(PROFILE, snapshot)
         started = time.perf_counter()
-        outcome = place_group(facts, tentative, steps, exactly=exactly)
+        outcome, _ = place_group(facts, trial, steps, exactly=exactly)
         yield name, outcome, time.perf_counter() - started
 
 
@@ -348,6 +350,6 @@ def _show(what: str, tallies: Tallies) -> None:
 
 
 if __name__ == "__main__":
-    print(f"exact solver: {'installed' if exact.available() else 'not installed'}")
+    print(f"exact solver: {'installed' if highs.available() else 'not installed'}")
     for _ in completeness(aloud=True):
         pass

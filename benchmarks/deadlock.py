@@ -29,8 +29,7 @@ from benchmarks.engine import Figure
 from enbloc.kube import Client, load
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import CRDS, POD_GROUPS, PODS
-from enbloc.sandbox.kubelet import Kubelet
-from enbloc.sandbox.shapes import Shape
+from enbloc.sandbox.nodes import Kubelet, Shape
 from tests.controlplane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.bare import bare_control_plane

@@ -21,15 +21,18 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
 
+from hack import citations as cited  # noqa: E402  # as above
 from hack import sync  # noqa: E402  # as above
 from hack.build_controlplane import cache_root, given_assets  # noqa: E402  # needs the path
 
 BIN: Final = Path(sys.executable).parent
 CODE: Final = ("operator", "tests", "benchmarks", "hack")
-LONGEST_MODULE: Final = 500
+LONGEST_MODULE: Final = 600
 SECONDS: Final = 900
 SPDX: Final = sync.SPDX.splitlines()
 WITH_HEADER: Final = {".py", ".pyi", ".sh", ".toml", ".yaml", ".yml"}
+#: What invents citations to test the check.
+INVENTED: Final = {"hack/citations.py", "tests/hack/test_citations.py"}
 WITH_HEADER_TOO: Final = {"Makefile", "Dockerfile", ".dockerignore", ".ci/run"}
 
 
@@ -126,6 +129,12 @@ def source_root() -> Result:
     return findings([f"{bad}: must not exist"] if (ROOT / bad).exists() else [])
 
 
+def citations() -> Result:
+    """What code, tests and pages refer to is there."""
+    listed = [path for path in files() if path.as_posix() not in INVENTED]
+    return findings(cited.problems(ROOT, listed))
+
+
 def drift() -> Result:
     """What is rendered from crds/ and the permissions is up to date."""
     return findings(f"{path}: stale; run `make sync`" for path in sync.drift())
@@ -159,6 +168,7 @@ CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "headers": headers,
     "lengths": lengths,
     "source-root": source_root,
+    "citations": citations,
     "drift": drift,
     "chart": chart,
 }

@@ -4,7 +4,7 @@
 
 The sandbox serves the kinds listed in `KEPT` with the schemas, short names, categories, verbs and
 table columns of the real API server; this script copies them, once per Kubernetes version, into
-`operator/enbloc/sandbox/builtins.json.xz`. It needs any cluster of that version:
+`operator/enbloc/sandbox/apiserver/schema/builtins.json.xz`. It needs any cluster of that version:
 
     python hack/distil_schemas.py --kubeconfig real.kubeconfig
 
@@ -24,7 +24,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parent.parent / "operator/enbloc/sandbox/builtins.json.xz"
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "operator/enbloc/sandbox/apiserver/schema/builtins.json.xz"
 
 #: Group version → the resources that are kept. Subresources follow `SUBRESOURCES`.
 KEPT = {
@@ -36,7 +37,6 @@ KEPT = {
     "validatingwebhookconfigurations",
     "apiextensions.k8s.io/v1": "customresourcedefinitions",
     "apps/v1": "controllerrevisions daemonsets deployments replicasets statefulsets",
-    "authentication.k8s.io/v1": "selfsubjectreviews tokenreviews",
     "authorization.k8s.io/v1": "selfsubjectaccessreviews",
     "batch/v1": "cronjobs jobs",
     "coordination.k8s.io/v1": "leases",

@@ -9,15 +9,18 @@ from pathlib import Path
 
 # A week's delay gives the registry time to withdraw a poisoned release.
 DELAY = dt.timedelta(days=7)
-_EXTRAS = ["--extra", "exact", "--extra", "fast", "--extra", "sandbox"]
+_IMAGE = ["--extra", "exact", "--extra", "fast"]
+_EXTRAS = [*_IMAGE, "--extra", "sandbox"]
 ARGUMENTS = {
     "run": [*_EXTRAS, "--group", "build"],
+    # What `run` has, without the sandbox and what builds us.
+    "image": [*_IMAGE, "--constraint", "requirements/run.txt"],
     "dev": [*_EXTRAS, "--extra", "testing", "--group", "dev"],
 }
 
 
 def main() -> None:
-    """Compile both lock files."""
+    """Compile the lock files."""
     root = Path(__file__).resolve().parent.parent
     newest = (dt.datetime.now(dt.UTC) - DELAY).date().isoformat()
     for name, arguments in ARGUMENTS.items():

@@ -22,8 +22,8 @@ VALUES = ("", "a", "b", "-3", "7", "007", "7x")
 NAMES = tuple(f"node-{number}" for number in range(5))
 
 
-class World(NamedTuple):
-    """A cluster: its nodes, and which pod classes sit on which of them."""
+class Layout(NamedTuple):
+    """Nodes, and which pod classes sit on which of them."""
 
     nodes: tuple[Node, ...]
     placed: tuple[tuple[int, PodSpec], ...]
@@ -119,11 +119,11 @@ specs = st.builds(
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def layouts(draw: st.DrawFn) -> Layout:
     """Up to five nodes with up to six pods on them; nodes may be overcommitted."""
     count = draw(st.integers(0, len(NAMES)))
     nodes = tuple(draw(nodes_named(name)) for name in NAMES[:count])
     if not count:
-        return World((), ())
+        return Layout((), ())
     seats = st.tuples(st.integers(0, count - 1), demands)
-    return World(nodes, draw(_tuples(seats, 6)))
+    return Layout(nodes, draw(_tuples(seats, 6)))

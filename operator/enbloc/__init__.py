@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     )
     from enbloc.framework.facts import Floor, GroupFacts
     from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+    from enbloc.framework.observations import (
+        Expired,
+        GroupGone,
+        NodeChanged,
+        NodeNote,
+        Observation,
+        PodChanged,
+    )
     from enbloc.framework.per_node import PerNode
     from enbloc.framework.reads import Reads
     from enbloc.framework.status import (
@@ -67,6 +75,14 @@ _HOMES: Final = {
     ),
     "framework.facts": ("Floor", "GroupFacts"),
     "framework.hints": ("Action", "ClusterEvent", "Happening", "Hint", "Resource"),
+    "framework.observations": (
+        "Expired",
+        "GroupGone",
+        "NodeChanged",
+        "NodeNote",
+        "Observation",
+        "PodChanged",
+    ),
     "framework.per_node": ("PerNode",),
     "framework.reads": ("Reads",),
     "framework.status": (
@@ -109,18 +125,23 @@ __all__ = [
     "Code",
     "Diagnosis",
     "Effect",
+    "Expired",
     "Floor",
     "Group",
     "GroupFacts",
+    "GroupGone",
     "GroupKey",
     "Happening",
     "Hint",
     "HostPort",
     "Mask",
     "Node",
+    "NodeChanged",
+    "NodeNote",
     "NodeSelectorTerm",
     "NodeSet",
     "Nodes",
+    "Observation",
     "Operator",
     "Owner",
     "PerNode",
@@ -129,6 +150,7 @@ __all__ = [
     "Pod",
     "PodAffinity",
     "PodAffinityTerm",
+    "PodChanged",
     "PodKey",
     "PodSpec",
     "PodUID",

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from enbloc.cli import main
-from enbloc.engine.dump_file import DumpFile, decoded, encoded
-from enbloc.engine.past import Sat
-from tests.engine.cluster import Cluster
+from enbloc.engine.replay.decision import Decision
+from enbloc.engine.replay.file import DumpFile, decoded, encoded
+from tests.world.cluster import Cluster
 
 
 @pytest.fixture
@@ -90,9 +90,15 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
 ) -> None:
     file = decoded(gzip.decompress(dump.read_bytes()))
     # As if the room had been taken before the decision, and not by it.
-    past = tuple(entry for entry in file.dump.past if not isinstance(entry, Sat))
+    decisions = tuple(entry for entry in file.dump.entries if isinstance(entry, Decision))
     path = tmp_path / "changed.json"
-    changed = replace(file.dump, past=past, solver=not file.dump.solver, whole=False)
+    changed = replace(
+        file.dump,
+        checkpoint=file.dump.present(),
+        entries=decisions,
+        solver=not file.dump.solver,
+        whole=False,
+    )
     path.write_bytes(encoded(file._replace(dump=changed, by="0.0.1")))
     assert main(["replay", "0-1", "--dump", str(path)]) == 1
     printed = capsys.readouterr()
@@ -108,11 +114,16 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
     ("fields", "said"),
     [
         pytest.param({"format": "tar"}, 'its format is "tar", not "enbloc-dump"', id="another"),
-        pytest.param({"version": 99}, "its version is 99, and this program reads 1", id="newer"),
+        pytest.param({"version": 99}, "its version is 99, and this program reads 2", id="newer"),
         pytest.param(
             {"nodes": [{"name": 3}]}, "Expected `str`, got `int` - at `$.name`", id="type"
         ),
         pytest.param({"seats": [[77, "n1"]]}, "what it refers to is not there", id="reference"),
+        pytest.param(
+            {"entries": [{"is": "seat left", "uid": "x"}]},
+            "what it refers to is not there",
+            id="change",
+        ),
     ],
 )
 def test_what_is_no_dump_of_this_version_is_named_with_the_fault(
@@ -123,6 +134,17 @@ def test_what_is_no_dump_of_this_version_is_named_with_the_fault(
     error = capsys.readouterr().err
     assert str(path) in error
     assert said in error
+
+
+def test_a_dump_of_version_1_is_for_the_versions_of_enbloc_that_wrote_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path(__file__).parent / "data" / "dump_of_version_1.json"
+    assert main(["replay", "0-1", "--dump", str(path)]) == 2
+    assert (
+        f"{path}: its version is 1, and this program reads 2; use the version of enbloc that "
+        "wrote it" in capsys.readouterr().err
+    )
 
 
 def test_a_dump_that_is_cut_off_is_bad_input(

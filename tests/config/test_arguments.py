@@ -75,6 +75,15 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"minCandidateNodesAbsolute": 0, "minCandidateNodesPercentage": 0},
         "minCandidateNodesAbsolute: must not be 0 while minCandidateNodesPercentage is 0",
     ),
+    ("NodeQuarantine", {"firstSeconds": 0}, "firstSeconds: must be greater than or equal to 1"),
+    ("NodeQuarantine", {"witnesses": 0}, "witnesses: must be greater than or equal to 1"),
+    (
+        "NodeQuarantine",
+        {"firstSeconds": 60, "longestSeconds": 59},
+        "longestSeconds: must be at least firstSeconds (60), is 59",
+    ),
+    ("NodeReliability", {"slownessPoints": 101}, "slownessPoints: must be less than or equal"),
+    ("NodeReliability", {"refusalPoints": 70}, "refusalPoints: must be at most 100 together with"),
     ("InterPodAffinity", {"hardPodAffinityWeight": -1}, "hardPodAffinityWeight: must be grea"),
     ("InterPodAffinity", {"hardPodAffinityWeight": 101}, "hardPodAffinityWeight: must be less"),
     ("NodeResourcesFit", {"ignoredResources": ["a b"]}, "ignoredResources[0]: must be a name"),
@@ -249,6 +258,22 @@ def test_arguments_become_the_fields_of_the_plugin() -> None:
             "InterPodAffinity",
             {"hardPodAffinityWeight": 0, "ignorePreferredTermsOfExistingPods": True},
             {"hard_pod_affinity_weight": 0, "ignore_preferred_terms_of_existing_pods": True},
+        ),
+        (
+            "NodeQuarantine",
+            {"firstSeconds": 1, "longestSeconds": 2, "witnesses": 3, "witnessSeconds": 4},
+            {"first_seconds": 1, "longest_seconds": 2, "witnesses": 3, "witness_seconds": 4},
+        ),
+        ("NodeQuarantine", {"forgiveSeconds": 5}, {"forgive_seconds": 5}),
+        (
+            "NodeReliability",
+            {"refusalPoints": 1, "slownessPoints": 2, "otherSchedulerPoints": 3},
+            {"refusal_points": 1, "slowness_points": 2, "other_scheduler_points": 3},
+        ),
+        (
+            "NodeReliability",
+            {"refusalHalfLifeSeconds": 4, "otherSchedulerHalfLifeSeconds": 5},
+            {"refusal_half_life_seconds": 4, "other_scheduler_half_life_seconds": 5},
         ),
         (
             "DefaultPreemption",

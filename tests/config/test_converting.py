@@ -12,6 +12,8 @@ from enbloc.framework.points import Point
 from tests.config.files import configured, problems, sample
 
 FILTERS = ("NodeUnschedulable", "TaintToleration")
+#: No other scheduler has these, so an older file says nothing of them, and they hold.
+OUR_OWN = ("NodeQuarantine", "NodeReliability")
 
 
 def converted(text: str) -> tuple[dict[str, Any], list[str]]:
@@ -36,9 +38,15 @@ def priorities(**weights: int) -> str:
 
 
 def at(text: str, point: Point) -> tuple[str, ...]:
-    """Who is asked at a point."""
+    """Who is asked at a point, of kube-scheduler's plugins."""
     [profile] = configured(text).profiles.values()
-    return tuple(profile.points[point])
+    return tuple(name for name in profile.points[point] if name not in OUR_OWN)
+
+
+def weights_of(text: str) -> dict[str, int]:
+    """What kube-scheduler's score plugins weigh."""
+    [profile] = configured(text).profiles.values()
+    return {name: profile.weights[name] for name in at(text, Point.SCORE)}
 
 
 # ── older versions ───────────────────────────────────────────────────────────────────────────
@@ -64,9 +72,7 @@ def test_v1beta3_is_v1_but_for_plugins_that_others_took_in() -> None:
 )
 def test_v1beta2_keeps_its_default_weights(body: str) -> None:
     head = "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
-    [profile] = configured(head + body).profiles.values()
-    weights = {name: profile.weights[name] for name in profile.points[Point.SCORE]}
-    assert weights == {
+    assert weights_of(head + body) == {
         "TaintToleration": 1,
         "NodeAffinity": 1,
         "NodeResourcesFit": 1,
@@ -164,8 +170,7 @@ def test_without_a_list_the_old_defaults_hold() -> None:
     [profile] = configured(policy()).profiles.values()
     default = default_configuration().profiles["enbloc"]
     assert set(profile.points[Point.FILTER]) == set(default.points[Point.FILTER])
-    weights = {name: profile.weights[name] for name in profile.points[Point.SCORE]}
-    assert weights == {
+    assert weights_of(policy()) == {
         "PodTopologySpread": 2,
         "InterPodAffinity": 1,
         "NodeResourcesFit": 1,
@@ -196,9 +201,10 @@ def test_without_a_list_the_old_defaults_hold() -> None:
 def test_priorities_are_the_scores_with_their_weights(
     given: dict[str, int], weights: dict[str, int]
 ) -> None:
-    [profile] = configured(priorities(**given)).profiles.values()
-    found = {name: profile.weights[name] for name in profile.points[Point.SCORE]}
-    assert found == weights
+    text = priorities(**given)
+    assert weights_of(text) == weights
+    [profile] = configured(text).profiles.values()
+    assert set(OUR_OWN) <= {*profile.points[Point.FILTER], *profile.points[Point.SCORE]}
 
 
 def argument(plugin: str, text: str) -> Any:

@@ -96,7 +96,7 @@ def test_the_order_is_named_here_and_there_then_the_rest_of_multi_point_then_the
     assert names(expanded(multi_point, here, lambda _: True)) == ["D", "B", "A", "X"]
 
 
-def test_the_defaults_are_the_21_of_kube_scheduler_in_its_order_with_its_weights() -> None:
+def test_the_defaults_are_the_21_of_kube_scheduler_in_its_order_and_two_of_our_own() -> None:
     assert names(default_entries()) == [
         "SchedulingGates",
         "PrioritySort",
@@ -119,6 +119,8 @@ def test_the_defaults_are_the_21_of_kube_scheduler_in_its_order_with_its_weights
         "DefaultBinder",
         "NodeDeclaredFeatures",
         "GangScheduling",
+        "NodeQuarantine",
+        "NodeReliability",
     ]
     assert {name: default.weight for name, default in DEFAULTS.items() if default.weight} == {
         "TaintToleration": 3,
@@ -129,6 +131,7 @@ def test_the_defaults_are_the_21_of_kube_scheduler_in_its_order_with_its_weights
         "DynamicResources": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
+        "NodeReliability": 1,
     }
 
 

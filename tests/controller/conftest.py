@@ -16,7 +16,7 @@ import yaml
 
 from enbloc.controller.shell import Controller
 from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import load
+from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import NotFound
 from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
@@ -28,7 +28,7 @@ from tests.controlplane import ControlPlane
 
 CRD: dict[str, Any] = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text())
 NUMBERS = itertools.count()
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 async def eventually(probe: Callable[[], Any], seconds: float = PATIENCE) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from enbloc.controller.creators import JOB, Creator
-from enbloc.controller.life import FIRST_LOOK, Recall
+from enbloc.controller.incarnation import FIRST_LOOK, History
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import StatusPatch, reconcile
 from enbloc.model.groups import Group, GroupKey
@@ -52,9 +52,9 @@ class Watcher:
     """One who looks at a group again and again, and whose writes succeed."""
 
     def __init__(
-        self, group: Group, status: Mapping[str, Any], recall: Recall = FIRST_LOOK
+        self, group: Group, status: Mapping[str, Any], history: History = FIRST_LOOK
     ) -> None:
-        self.group, self.status, self.recall = group, dict(status), recall
+        self.group, self.status, self.history = group, dict(status), history
 
     def looks(
         self,
@@ -66,8 +66,8 @@ class Watcher:
         """What is written, after the scheduler has written so much of its memory."""
         if memory:
             self.group = replace(self.group, memory=replace(self.group.memory, **memory))
-        found = reconcile(self.group, self.status, members, creators, now, self.recall)
-        self.status, self.recall = applied(self.status, found.patch), found.recall
+        found = reconcile(self.group, self.status, members, creators, now, self.history)
+        self.status, self.history = applied(self.status, found.patch), found.history
         return found.patch
 
     def end(self) -> tuple[str, str] | None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members that cannot exist (gangs.md §5.2), and Jobs that a repair could make fail (§4.5)."""
+"""Members that cannot exist, and Jobs that a repair could make fail (semantics §4.5, §5.2)."""
 
 from collections import Counter
 from dataclasses import replace
@@ -69,7 +69,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 6),
             [replace(TRAIN, completions=6)],
-            "6 of 8 members exist and only 6 can: Job train: spec.completions is 6; create it anew "
+            "6 of 8 members exist and only 6 can: Job train: spec.completions is 6; recreate it "
             "with 8, or lower spec.minMember to 6",
             id="5.2 a Job whose completions are below the minimum",
         ),
@@ -77,7 +77,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
             of(TRAIN, pending, 2),
             [replace(TRAIN, completions=7, succeeded=5)],
             "7 of 8 members exist and only 7 can: Job train: spec.completions is 7, of which 5 are "
-            "done; create it anew with 8, or lower spec.minMember to 7",
+            "done; recreate it with 8, or lower spec.minMember to 7",
             id="5.2 a Job of which too few are left",
         ),
         pytest.param(
@@ -91,8 +91,8 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
             of(DB, pending, 1),
             [replace(DB, ordered=True)],
             "1 of 8 members exist and only 1 can: StatefulSet db: spec.podManagementPolicy is "
-            "OrderedReady, so each pod waits for the one before, which waits for the gang; create "
-            "it anew with Parallel, or lower spec.minMember to 1",
+            "OrderedReady, so each pod waits for the one before, which waits for the gang; "
+            "recreate it with Parallel, or lower spec.minMember to 1",
             id="5.2 an ordered StatefulSet",
         ),
         pytest.param(
@@ -207,13 +207,15 @@ def test_why_members_cannot_exist(
     assert said(members, *creators, done=done) == expected
 
 
-def test_5_2_successes_that_the_scheduler_has_not_counted_yet_count_by_the_job() -> None:
+def test_successes_that_the_scheduler_has_not_counted_yet_count_by_the_job() -> None:
+    """Semantics §5.2."""
     job = replace(TRAIN, completions=16, succeeded=10)
 
     assert said(of(TRAIN, pending, 2), job, done=1) == ""
 
 
-def test_5_2_a_roles_minimum_counts_the_owners_of_that_role() -> None:
+def test_a_roles_minimum_counts_the_owners_of_that_role() -> None:
+    """Semantics §5.2."""
     group = replace(EIGHT, min_member=4, roles=(Role("launcher", 1), Role("worker", 3)))
     launcher = replace(TRAIN, uid="l", name="launch", role="launcher", pods=1)
     worker = replace(TRAIN, role="worker", pods=2)
@@ -255,7 +257,8 @@ def test_the_state_of_a_group_whose_members_cannot_exist(
     assert watcher.ready()[0] == state
 
 
-def test_5_2_a_group_that_has_started_is_below_its_minimum_whatever_can_exist() -> None:
+def test_a_group_that_has_started_is_below_its_minimum_whatever_can_exist() -> None:
+    """Semantics §5.2."""
     status = says(
         ("Scheduled", "False", "BelowMinimum", "4 of 8 members are left"),
         ("Satisfied", "False", "BelowMinimum", "4 of 8 members run"),
@@ -266,7 +269,8 @@ def test_5_2_a_group_that_has_started_is_below_its_minimum_whatever_can_exist() 
     assert watcher.ready() == ("BelowMinimum", "4 of 8 members run")
 
 
-def test_5_2_a_group_that_says_so_goes_on_when_the_field_is_mended() -> None:
+def test_a_group_that_says_so_goes_on_when_the_field_is_mended() -> None:
+    """Semantics §5.2."""
     watcher = Watcher(EIGHT, {})
     watcher.looks(of(SMALL, pending, 4), by_uid(SMALL))
     watcher.looks(of(SMALL, pending, 4), by_uid(TRAIN), NOW + 5)
@@ -274,7 +278,8 @@ def test_5_2_a_group_that_says_so_goes_on_when_the_field_is_mended() -> None:
     assert watcher.ready() == ("WaitingForMembers", "4 of 8 members exist")
 
 
-def test_5_2_a_suspended_job_can_have_its_members_later() -> None:
+def test_a_suspended_job_can_have_its_members_later() -> None:
+    """Semantics §5.2."""
     watcher = Watcher(EIGHT, {})
     watcher.looks([], by_uid(replace(TRAIN, suspended=True)))
     assert watcher.ready() == (

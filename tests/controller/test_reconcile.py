@@ -60,14 +60,14 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             PAIR,
             pods(pending, pending),
             {},
-            ("Unknown", Reason.PENDING, "the scheduler has not looked at this group yet"),
+            ("Unknown", Reason.PENDING, "waiting for the scheduler"),
             id="a whole group of which the scheduler said nothing is pending",
         ),
         pytest.param(
             PAIR,
             pods(pending, pending),
             scheduled("Unknown", "Pending"),
-            ("Unknown", Reason.PENDING, "the scheduler has not looked at this group yet"),
+            ("Unknown", Reason.PENDING, "waiting for the scheduler"),
             id="a whole group of which the scheduler knows nothing is pending",
         ),
         pytest.param(
@@ -100,7 +100,7 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
                 Reason.SCHEDULER_ERROR,
                 Reason.INVALID_SPEC,
                 Reason.TIMED_OUT,
-                Reason.PROMISE_EXPIRED,
+                Reason.RESERVATION_EXPIRED,
             )
         ),
         pytest.param(
@@ -152,10 +152,10 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             STARTED,
             pods(running, pending),
             says(
-                ("Scheduled", "False", "TimedOut", "2 members give back their room"),
+                ("Scheduled", "False", "TimedOut", "evicting 2 members to release capacity"),
                 ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
             ),
-            ("False", Reason.TIMED_OUT, "2 members give back their room"),
+            ("False", Reason.TIMED_OUT, "evicting 2 members to release capacity"),
             id="7 a started group that is evicted says so rather than what it lacks",
         ),
         pytest.param(
@@ -171,14 +171,14 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
         pytest.param(
             PAIR,
             pods(bound, running),
-            scheduled("True", "PromiseExpired"),
+            scheduled("True", "ReservationExpired"),
             ("False", Reason.STARTING, "1 of 2 members run"),
             id="7 a group whose promise expired is starting like any other",
         ),
         pytest.param(
             PAIR,
             pods(running, running),
-            scheduled("True", "PromiseExpired"),
+            scheduled("True", "ReservationExpired"),
             ("True", Reason.RUNNING, "2 of 2 members run"),
             id="7 a group whose promise expired runs like any other",
         ),

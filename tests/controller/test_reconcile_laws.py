@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from enbloc.api import PodGroupStatus
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.controller.life import FIRST_LOOK, Recall
+from enbloc.controller.incarnation import FIRST_LOOK, History
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import Conclusion, reconcile
 from enbloc.model.groups import Group, Memory, Role
+from enbloc.model.incarnation import identity
 from enbloc.model.pods import Phase, PodUID
 from enbloc.model.text import MESSAGE_LIMIT
 from tests.controller.statuses import KEY, NOW, Watcher, condition, says
@@ -74,7 +75,7 @@ a_creator = st.builds(
 )
 creators = st.lists(a_creator, max_size=3).map(lambda all_: {c.uid: c for c in all_})
 a_recall = st.builds(
-    Recall,
+    History,
     incarnation=st.sampled_from(["", "j1", "gone"]),
     failed=st.integers(0, 3),
     owners=st.frozensets(st.sampled_from(["j1", "j2"])),
@@ -89,7 +90,7 @@ a_verdict = st.sampled_from(
         ("False", "Binding"),
         ("False", "TimedOut"),
         ("False", "BelowMinimum"),
-        ("True", "PromiseExpired"),
+        ("True", "ReservationExpired"),
         ("Unknown", "Pending"),
     ]
 )
@@ -143,15 +144,15 @@ def a_short_world(draw: st.DrawFn) -> World:
     return group, says(("Scheduled", "False", "WaitingForMembers", "why")), members, made_by
 
 
-def concluded(world: World, recall: Recall = FIRST_LOOK) -> Conclusion:
+def concluded(world: World, history: History = FIRST_LOOK) -> Conclusion:
     group, status, members, made_by = world
-    return reconcile(group, status, members, made_by, NOW, recall)
+    return reconcile(group, status, members, made_by, NOW, history)
 
 
 @given(worlds, a_recall)
-def test_what_was_written_is_not_written_again(world: World, recall: Recall) -> None:
+def test_what_was_written_is_not_written_again(world: World, history: History) -> None:
     group, status, members, made_by = world
-    watcher = Watcher(group, status, recall)
+    watcher = Watcher(group, status, history)
     watcher.looks(members, made_by)
     # When a life begins, its scheduler's words may only be heard once the last verdict is gone.
     watcher.looks(members, made_by)
@@ -174,8 +175,8 @@ def test_a_new_process_does_not_change_a_verdict_that_stands(world: World) -> No
 
 
 @given(worlds, a_recall)
-def test_what_is_written_is_a_valid_status(world: World, recall: Recall) -> None:
-    patch = concluded(world, recall).patch
+def test_what_is_written_is_a_valid_status(world: World, history: History) -> None:
+    patch = concluded(world, history).patch
 
     if patch is not None:
         PodGroupStatus.model_validate(patch)
@@ -194,7 +195,8 @@ def test_nothing_of_the_schedulers_is_written(world: World) -> None:
 
 
 @given(worlds)
-def test_7_1_a_new_generation_is_stamped_on_every_condition(world: World) -> None:
+def test_a_new_generation_is_stamped_on_every_condition(world: World) -> None:
+    """Semantics §7.1."""
     group, status, members, made_by = world
     watcher = Watcher(group, status)
     watcher.looks(members, made_by)
@@ -216,7 +218,7 @@ def test_transition_times_move_only_with_the_status_or_the_life(
     watcher.looks(members, made_by)
     old = {c["type"]: c for c in watcher.status["conditions"]}
     _, _, members, made_by = after
-    found = reconcile(group, watcher.status, members, made_by, NOW + 500, watcher.recall)
+    found = reconcile(group, watcher.status, members, made_by, NOW + 500, watcher.history)
     assume(found.patch is not None)
     assert found.patch is not None
 
@@ -228,13 +230,14 @@ def test_transition_times_move_only_with_the_status_or_the_life(
 
 
 @given(worlds, st.lists(st.tuples(lists, creators), max_size=4), st.integers(0, 9))
-def test_7_3_failures_never_go_back_within_a_life(
+def test_failures_never_go_back_within_a_life(
     world: World, later: list[tuple[list[Member], dict[str, Creator]]], failed: int
 ) -> None:
+    """Semantics §7.3."""
     group, status, members, made_by = world
     # Without a verdict that stands, one life goes on for as long as the scheduler says so.
     status["conditions"] = [c for c in status["conditions"] if c["type"] != "Finished"]
-    watcher = Watcher(group, status, Recall(group.memory.incarnation, failed))
+    watcher = Watcher(group, status, History(group.memory.incarnation, failed))
     for list_, made in [(members, made_by), *later]:
         if watcher.status.get("conditions") and watcher.end() is not None:
             return
@@ -244,17 +247,19 @@ def test_7_3_failures_never_go_back_within_a_life(
 
 
 @given(worlds, a_recall)
-def test_7_2_a_group_that_ended_has_no_live_member(world: World, recall: Recall) -> None:
-    found = concluded(world, recall)
+def test_a_group_that_ended_has_no_live_member(world: World, history: History) -> None:
+    """Semantics §7.2."""
+    found = concluded(world, history)
 
     if found.patch is not None and any(c["type"] == "Finished" for c in found.patch["conditions"]):
         _, _, members, _ = world
-        assert not any(m.live for m in members if m.identity not in (recall.over or ()))
-        assert {m.identity for m in members} <= (found.recall.over or frozenset())
+        assert not any(m.live for m in members if identity(m) not in (history.over or ()))
+        assert {identity(m) for m in members} <= (found.history.over or frozenset())
 
 
 @given(an_ended_world())
-def test_7_2_whoever_comes_after_an_end_is_judged_anew(world: World) -> None:
+def test_whoever_comes_after_an_end_is_judged_anew(world: World) -> None:
+    """Semantics §7.2."""
     group, status, members, made_by = world
     watcher = Watcher(group, status)
     watcher.looks(members, made_by)
@@ -270,7 +275,8 @@ def test_7_2_whoever_comes_after_an_end_is_judged_anew(world: World) -> None:
 
 
 @given(a_short_world())
-def test_5_2_members_cannot_exist_only_where_all_that_make_them_are_known(world: World) -> None:
+def test_members_cannot_exist_only_where_all_that_make_them_are_known(world: World) -> None:
+    """Semantics §5.2."""
     _, _, members, made_by = world
     ready = condition(concluded(world).patch, "Ready")
 
@@ -282,7 +288,8 @@ def test_5_2_members_cannot_exist_only_where_all_that_make_them_are_known(world:
 
 
 @given(a_short_world())
-def test_5_2_what_cannot_exist_by_the_fields_is_said(world: World) -> None:
+def test_what_cannot_exist_by_the_fields_is_said(world: World) -> None:
+    """Semantics §5.2."""
     group, status, members, made_by = world
     job = replace(made_by["j1"], kind=JOB, pods=3, suspended=False)
     members = [replace(member, owner="j1", incarnation="j1") for member in members]
@@ -295,7 +302,8 @@ def test_5_2_what_cannot_exist_by_the_fields_is_said(world: World) -> None:
 
 
 @given(worlds)
-def test_5_2_an_owner_with_room_enough_lets_members_exist(world: World) -> None:
+def test_an_owner_with_room_enough_lets_members_exist(world: World) -> None:
+    """Semantics §5.2."""
     group, status, members, made_by = world
     roles = {"", *(role.name for role in group.roles if role.min_member)}
     roomy = {

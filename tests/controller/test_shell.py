@@ -135,7 +135,8 @@ async def test_kopf_leaves_no_trace_on_the_objects(world: World) -> None:
         }
 
 
-async def test_7_1_a_change_of_the_spec_is_stamped(world: World) -> None:
+async def test_a_change_of_the_spec_is_stamped(world: World) -> None:
+    """Semantics §7.1."""
     async with controller(world):
         await world.group(minMember=1)
         before = await world.until("WaitingForMembers")
@@ -204,7 +205,8 @@ async def told(world: World, reason: str) -> list[dict[str, Any]]:
     return [event for event in found if event["reason"] == reason]
 
 
-async def test_7_2_the_end_of_a_job_is_the_end_of_the_group(world: World) -> None:
+async def test_the_end_of_a_job_is_the_end_of_the_group(world: World) -> None:
+    """Semantics §7.2."""
     owner = await a_job(world, "job", completions=2)
     async with controller(world):
         await world.group(minMember=1)
@@ -219,9 +221,10 @@ async def test_7_2_the_end_of_a_job_is_the_end_of_the_group(world: World) -> Non
         await eventually(lambda: told(world, "PodGroupFinished"))
 
 
-async def test_7_2_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_have_succeeded(
+async def test_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_have_succeeded(
     world: World,
 ) -> None:
+    """Semantics §7.2."""
     async with controller(world):
         await world.group(minMember=1)
         first = await a_job(world, "first")
@@ -241,9 +244,10 @@ async def test_7_2_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_
         assert condition(status, "Finished")["reason"] == "Failed"
 
 
-async def test_5_2_a_job_that_is_too_small_for_its_group_is_named_until_it_is_mended(
+async def test_a_job_that_is_too_small_for_its_group_is_named_until_it_is_mended(
     world: World,
 ) -> None:
+    """Semantics §5.2."""
     async with controller(world):
         await world.group(minMember=2)
         owner = await a_job(world, "job", parallelism=1, completions=4)
@@ -259,9 +263,10 @@ async def test_5_2_a_job_that_is_too_small_for_its_group_is_named_until_it_is_me
         await world.until("WaitingForMembers", members=1)
 
 
-async def test_5_2_a_suspended_job_and_an_ordered_stateful_set_are_told_apart(
+async def test_a_suspended_job_and_an_ordered_stateful_set_are_told_apart(
     world: World,
 ) -> None:
+    """Semantics §5.2."""
     labels = {names.POD_GROUP_KEY: "ordered"}
     template = {
         "metadata": {"labels": labels},
@@ -293,7 +298,8 @@ async def test_5_2_a_suspended_job_and_an_ordered_stateful_set_are_told_apart(
         await eventually(suspended)
 
 
-async def test_4_5_a_job_that_a_repair_could_make_fail_is_warned_of(world: World) -> None:
+async def test_a_job_that_a_repair_could_make_fail_is_warned_of(world: World) -> None:
+    """Semantics §4.5."""
     async with controller(world):
         await world.group(minMember=8)
         await a_job(world, "job", parallelism=8, completions=8)
@@ -338,7 +344,7 @@ async def test_without_the_crd_it_says_so_once_and_goes_on_when_it_is_applied(
     problems = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
     said = (
         "The server does not serve podgroups.enbloc.dev: kubectl apply -f crds/ "
-        "(enbloc then goes on by itself)"
+        "(enbloc then continues without a restart)"
     )
     assert problems == [said, said]
     assert all(record.exc_info is None for record in caplog.records)

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from enbloc.controller.groups import Groups, Patience
+from enbloc.controller.groups import Groups, WatchTiming
+from enbloc.controller.kopf_logging import KopfLogHandler
 from enbloc.controller.login import Login
-from enbloc.controller.relay import Relay
 from enbloc.controller.watch import NotServedYet, Watch, WatchFailed
 from enbloc.errors import ConfigError
 from enbloc.kube import Client, Cluster
 from enbloc.kube.config import FixedAuth, TokenFile
-from enbloc.telemetry import Troubles
+from enbloc.telemetry import Problems
 from tests.controller.conftest import eventually
 from tests.controller.fake import ROOT, PodGroupServer, group
 from tests.kube.fake import refusal, serving
 
-HASTY = Patience(probe=0.05, retries=(0.01,), proven=0.6)
+HASTY = WatchTiming(probe=0.05, retries=(0.01,), proven=0.6)
 
 
 class Log:
@@ -47,28 +47,28 @@ class Log:
 @asynccontextmanager
 async def following(
     server: PodGroupServer, auth: Any = None
-) -> AsyncGenerator[tuple[Log, Troubles], None]:
-    log, troubles = Log(), Troubles()
+) -> AsyncGenerator[tuple[Log, Problems], None]:
+    log, problems = Log(), Problems()
     async with serving(server) as url:
         cluster = Cluster(url, auth=auth or FixedAuth())
         async with Client(cluster, component="test") as client:
-            groups = Groups(client, troubles, log.begins, log.seen, HASTY)
+            groups = Groups(client, problems, log.begins, log.seen, HASTY)
             task = asyncio.create_task(groups.follow())
             try:
-                yield log, troubles
+                yield log, problems
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
 
-def problems(caplog: pytest.LogCaptureFixture) -> list[str]:
+def logged_problems(caplog: pytest.LogCaptureFixture) -> list[str]:
     assert all(r.exc_info is None for r in caplog.records if r.levelno > logging.DEBUG)
     return [r.getMessage() for r in caplog.records if r.levelno > logging.INFO]
 
 
 async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -> None:
     server = PodGroupServer(group("a"), group("b"))
-    async with following(server) as (log, troubles):
+    async with following(server) as (log, problems):
         await log.until(("begins", ""), (None, "a"), (None, "b"))
         await eventually(lambda: ("watch", f"{ROOT}/podgroups") in server.asked)
         await asyncio.sleep(0.1)
@@ -77,9 +77,9 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
         await log.until(
             ("begins", ""), (None, "a"), (None, "b"), ("MODIFIED", "a"), ("DELETED", "b")
         )
-        assert not troubles.standing
+        assert not problems.active
 
-    assert problems(caplog) == []
+    assert logged_problems(caplog) == []
     assert "patch" not in {verb for verb, _ in server.asked}
 
 
@@ -100,27 +100,27 @@ async def test_a_missing_verb_is_said_in_one_line_and_given_later_is_used(
     server = PodGroupServer(group("a"))
     server.spoil = lambda verb, _: refusal(403, "Forbidden", words) if verb == "watch" else None
     with caplog.at_level(logging.INFO):
-        async with following(server) as (log, troubles):
-            await eventually(lambda: troubles.standing)
+        async with following(server) as (log, problems):
+            await eventually(lambda: problems.active)
             seen_then = len(log.lines)
             await eventually(lambda: len(log.lines) > seen_then + 3)
             server.spoil = lambda _verb, _path: None
-            await eventually(lambda: not troubles.standing)
+            await eventually(lambda: not problems.active)
 
-    assert problems(caplog) == [f"Cannot watch podgroups.enbloc.dev: {words}"]
+    assert logged_problems(caplog) == [f"Cannot watch podgroups.enbloc.dev: {words}"]
 
 
 async def test_a_missing_list_verb_is_said_with_the_fix(caplog: pytest.LogCaptureFixture) -> None:
     server = PodGroupServer(group("a"))
     server.spoil = lambda verb, _: refusal(403, "Forbidden", "no") if verb == "list" else None
-    async with following(server) as (log, troubles):
-        await eventually(lambda: troubles.standing)
+    async with following(server) as (log, problems):
+        await eventually(lambda: problems.active)
         server.spoil = lambda _verb, _path: None
         await log.until(("begins", ""), (None, "a"))
-        assert not troubles.standing
+        assert not problems.active
 
     words = "Cannot list podgroups.enbloc.dev: 403 Forbidden: no"
-    assert problems(caplog) == [f'{words} (grant the verb "list" on podgroups.enbloc.dev)']
+    assert logged_problems(caplog) == [f'{words} (grant the verb "list" on podgroups.enbloc.dev)']
 
 
 async def test_a_server_that_fails_once_is_nothing_to_tell_of(
@@ -134,11 +134,11 @@ async def test_a_server_that_fails_once_is_nothing_to_tell_of(
 
     server = PodGroupServer(group("a"))
     server.spoil = spoil
-    async with following(server) as (log, troubles):
+    async with following(server) as (log, problems):
         await log.until(("begins", ""), (None, "a"), ("begins", ""), (None, "a"))
-        assert not troubles.standing
+        assert not problems.active
 
-    assert problems(caplog) == []
+    assert logged_problems(caplog) == []
 
 
 async def test_discovery_that_lags_behind_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -153,22 +153,22 @@ async def test_discovery_that_lags_behind_is_asked_again(caplog: pytest.LogCaptu
     async with following(server) as (log, _):
         await log.until(("begins", ""), ("begins", ""), (None, "a"))
 
-    assert problems(caplog) == []
+    assert logged_problems(caplog) == []
 
 
 async def test_a_server_that_is_not_there_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(PodGroupServer()) as url:
         pass
-    troubles = Troubles()
+    problems = Problems()
     async with Client(Cluster(url), component="test") as client:
         log = Log()
-        task = asyncio.create_task(Groups(client, troubles, log.begins, log.seen, HASTY).follow())
+        task = asyncio.create_task(Groups(client, problems, log.begins, log.seen, HASTY).follow())
         await asyncio.sleep(0.3)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    assert len(problems(caplog)) == 1
-    assert problems(caplog)[0].startswith("The API server cannot be reached: Cannot connect")
+    assert len(logged_problems(caplog)) == 1
+    assert logged_problems(caplog)[0].startswith("The API server cannot be reached: Cannot connect")
 
 
 async def test_the_token_is_the_clients_and_read_again_when_it_is_refused(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ async def test_credentials_that_stay_refused_end_the_watch() -> None:
     server = PodGroupServer()
     server.spoil = lambda _verb, _path: refusal(401, "Unauthorized", "who are you?")
     async with serving(server) as url:
-        with pytest.raises(WatchFailed, match="the server refuses our credentials"):
+        with pytest.raises(WatchFailed, match="the API server rejected the credentials"):
             await watch(Login(Cluster(url)))
 
 
@@ -240,7 +240,7 @@ async def test_a_login_with_a_token_expires(tmp_path: Path) -> None:
 def test_kopfs_lines_come_through_without_chatter(caplog: pytest.LogCaptureFixture) -> None:
     unserved: list[bool] = []
     kopf = logging.getLogger("kopf.some.where")
-    with caplog.at_level(logging.DEBUG), Relay(lambda: unserved.append(True)):
+    with caplog.at_level(logging.DEBUG), KopfLogHandler(lambda: unserved.append(True)):
         kopf.info("Initial authentication has finished.")
         kopf.warning("Something is odd: %s", "this")
         kopf.error("Request attempt #1/2 failed; will retry: GET https://x -> Error()")

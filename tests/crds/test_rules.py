@@ -12,7 +12,8 @@ import pytest
 import pytest_asyncio
 
 from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import Cluster, load
+from enbloc.kube.cluster_access import load
+from enbloc.kube.config import Cluster
 from enbloc.kube.errors import Invalid
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.sandbox import Sandbox

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from enbloc.kube.client import Client
-from enbloc.kube.config import load
+from enbloc.kube.cluster_access import load
 from enbloc.kube.paths import POD_GROUPS
 from tests.cli.processes import started
 
@@ -27,7 +27,7 @@ async def test_the_demo_shows_both_acts_and_leaves_nothing_behind(tmp_path: Path
     assert "gang b is placed, all 8 pods of it" in text
     assert "PodGroup a: Succeeded" in text
     assert "PodGroup b: Succeeded" in text
-    assert "right: one by one, both jobs got stuck" in text
+    assert "OK: one by one, both jobs got stuck" in text
     assert "--keep" in text
     assert "\x1b[" not in text
     assert list(tmp_path.iterdir()) == []

@@ -63,7 +63,7 @@ def test_the_other_order_is_as_good() -> None:
     [
         pytest.param(
             without(RIGHT, *pods("b", 3.1, "Running")[1:], *pods("b", 6.0, "Succeeded")[1:]),
-            "gang b: it was placed in part only",
+            "gang b: it was only partially placed",
             id="a gang that stays half-placed",
         ),
         pytest.param(
@@ -123,8 +123,8 @@ def test_two_half_placed_jobs_are_what_act_one_shows() -> None:
     [
         pytest.param(4, 1, "job a has 4 of 4 pods on nodes", id="one job is whole"),
         pytest.param(3, 0, "job b has 0 of 4 pods on nodes", id="one job has nothing"),
-        pytest.param(2, 2, "4 pods are on nodes; there is room for 5", id="room is left"),
-        pytest.param(3, 3, "6 pods are on nodes; there is room for 5", id="too many"),
+        pytest.param(2, 2, "4 pods are on nodes; there is capacity for 5", id="room is left"),
+        pytest.param(3, 3, "6 pods are on nodes; there is capacity for 5", id="too many"),
     ],
 )
 def test_what_went_wrong_one_by_one_is_said(a: int, b: int, problem: str) -> None:

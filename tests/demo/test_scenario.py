@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from enbloc.demo.scenario import Scenario, demo_shapes, scenario
 from enbloc.errors import UsageError
-from enbloc.sandbox.room import requests_of
-from enbloc.sandbox.shapes import Shape
+from enbloc.sandbox.nodes import Shape
+from enbloc.sandbox.nodes.room import requests_of
 
 GIB = 2**30
 

@@ -6,8 +6,8 @@ import pytest
 
 from enbloc.demo.observed import GroupSeen, PodSeen, read_group, read_pod
 from enbloc.demo.screen import Screen, colour_wanted, table
-from enbloc.sandbox.objects import Metadata, Object
-from enbloc.sandbox.shapes import Shape
+from enbloc.sandbox.nodes import Shape
+from enbloc.sandbox.nodes.objects import Metadata, Object
 
 
 class Terminal(io.StringIO):

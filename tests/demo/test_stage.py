@@ -20,7 +20,7 @@ from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.paths import NODES, PODS
 from enbloc.sandbox import Sandbox
-from enbloc.sandbox.shapes import Shape
+from enbloc.sandbox.nodes import Shape
 
 SCENARIO = Scenario(gpus=1, cpu=1, memory=1, slots=3, size=2)
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.kube.client import Client
-from enbloc.kube.config import load
+from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import NotFound
 from enbloc.kube.items import Added, Deleted, Modified, Synced
 from enbloc.kube.paths import NODES, PODS, Resource
@@ -50,7 +50,7 @@ def without_afterwards(message: str) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlanResult:
     """What a scheduler decided about a pod: the node, or why there is none."""
 
     node: str = ""
@@ -89,13 +89,13 @@ class PodView(msgspec.Struct):
     spec: Spec = msgspec.field(default_factory=Spec)
     status: Status = msgspec.field(default_factory=Status)
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> PlanResult | None:
         """None while no scheduler has said anything."""
         if self.spec.node_name:
-            return Verdict(node=self.spec.node_name)
+            return PlanResult(node=self.spec.node_name)
         for one in self.status.conditions:
             if (one.type, one.status) == ("PodScheduled", "False") and one.message:
-                return Verdict(message=one.message)
+                return PlanResult(message=one.message)
         return None
 
 
@@ -156,10 +156,10 @@ class Bare:
         await asyncio.gather(*(self.delete(PODS, name, namespace) for namespace, name in pods))
         await asyncio.gather(*(self.delete(NODES, name) for name in nodes))
 
-    async def verdict(self, uid: str, seconds: float = PATIENCE) -> Verdict:
+    async def verdict(self, uid: str, seconds: float = PATIENCE) -> PlanResult:
         """Wait until a scheduler has decided about this pod."""
 
-        def said() -> Verdict | None:
+        def said() -> PlanResult | None:
             pod = self.pods.get(uid)
             return pod.verdict() if pod else None
 

@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from enbloc.kube.config import load
+from enbloc.kube.cluster_access import load
 
 HOST: Final = "127.0.0.1"
 #: How long requests under way may take at the end (seconds).

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A third party that watches pods and nodes only, and judges what it saw by the receipts.
+"""A third party that watches pods and nodes only, and judges what it saw by the binding_records.
 
 Its reflectors resume when the server ends a watch, as every client's must: who misses a Binding
 proves nothing.
@@ -195,7 +195,7 @@ class Observer:
                     self._moments[pod.plan] = Moment(pod.plan, dict(self.pods), dict(self.nodes))
                 self._placed[pod.plan][uid] = pod
             elif pod.spec.scheduler_name == SCHEDULER_NAME:
-                self._problems.append(f"pod {name} was bound without a receipt")
+                self._problems.append(f"pod {name} was bound without a binding record")
         if before is not None and before.spec.node_name not in ("", pod.spec.node_name):
             self._problems.append(f"pod {name} moved to another node")
         self.pods[uid] = pod

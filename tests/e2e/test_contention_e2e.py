@@ -9,6 +9,9 @@ from collections import Counter
 from tests.e2e import incidents
 from tests.e2e.meddler import is_binding
 from tests.e2e.world import World
+from tests.effort import slow
+
+pytestmark = slow("many gangs run one after the other")
 
 SIZE = 8
 
@@ -44,7 +47,8 @@ async def test_two_schedulers_by_mistake_leave_no_gang_in_part(world: World) -> 
     first = world.scheduler
     second = await world.start_scheduler(kubeconfig=proxy.through)
     await world.until(
-        lambda: all("Scheduling" in each.text() for each in (first, second)), "both schedule"
+        lambda: all("Started scheduling" in each.text() for each in (first, second)),
+        "both schedule",
     )
     await asyncio.gather(*(world.gang(f"g{index:02}", SIZE) for index in range(gangs)))
     await world.until(lambda: census.whole() == gangs, "all gangs are whole")
@@ -95,7 +99,7 @@ class Spark:
 
 
 async def test_drivers_that_need_room_later_never_start_more_than_can_run(world: World) -> None:
-    """gangs.md §5.1: minResources is held; else five drivers start and none gets executors."""
+    """Semantics §5.1: minResources is held; else five drivers start and none gets executors."""
     apps, executors, at_a_time = 6, 4, 2
     await world.nodes(5, cpu=at_a_time)
     spark = Spark(world, executors)

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Killed again and again in the middle of its bursts, the scheduler leaves no gang in part.
 
-gangs.md §2.1: what a killed process has bound of a gang is held, and the next one places the rest.
+semantics §2.1: what a killed process has bound of a gang is held, and the next one places the rest.
 """
 
 import asyncio
 import itertools
 import random
 
-import pytest
-
 from tests.e2e import incidents
 from tests.e2e.census import Census
 from tests.e2e.meddler import Meddler, Meddling, is_binding
 from tests.e2e.world import World
+from tests.effort import slow
+
+pytestmark = slow("processes are killed over and over, and each takes seconds to start")
 
 #: How often the scheduler is killed: on a real API server, and on the sandbox.
 KILLS, KILLS_ON_SANDBOX = 50, 6
@@ -44,7 +45,6 @@ async def killed(world: World, census: Census, proxy: Meddler, binds: int) -> No
     await world.start_scheduler(kubeconfig=proxy.through, restart=True)
 
 
-@pytest.mark.timeout(400)
 async def test_a_scheduler_killed_over_and_over_leaves_no_gang_in_part(world: World) -> None:
     rng = random.Random(5)
     await world.nodes(NODES, cpu=CPU)

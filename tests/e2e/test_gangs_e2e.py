@@ -5,6 +5,7 @@
 import asyncio
 
 from tests.e2e.world import World
+from tests.effort import slow
 
 
 async def test_a_gang_of_eight_plain_pods_starts_together(world: World) -> None:
@@ -37,6 +38,7 @@ async def test_two_gangs_that_would_deadlock_run_one_after_the_other(world: Worl
     await world.bound(second, 6, timeout=60)
 
 
+@slow("fifty gangs run one after the other")
 async def test_fifty_gangs_that_fit_only_in_turns_all_run_on_a_hundred_nodes(world: World) -> None:
     await world.nodes(100, cpu=2)
     sizes = [2 + index % 15 for index in range(50)]
@@ -111,13 +113,17 @@ async def test_a_new_node_makes_room_for_a_waiting_gang(world: World) -> None:
     await world.nodes(1, cpu=2)
     await world.gang("grow", 4)
     await world.condition(
-        "grow", "Scheduled", "False", reason="Infeasible", message="needs 4 places with 1 cpu each"
+        "grow",
+        "Scheduled",
+        "False",
+        reason="Infeasible",
+        message="needs capacity for 4 members with 1 cpu each",
     )
 
     def asks_autoscalers() -> bool:
         return all(pod.waits_for == "Unschedulable" for pod in world.observer.of(world.namespace))
 
-    await world.until(asks_autoscalers, "all pods ask for a node, which would help (gangs.md §6.2)")
+    await world.until(asks_autoscalers, "all pods ask for a node (semantics §6.2)")
     await world.nodes(1, cpu=4)
     await world.bound("grow", 4)
 

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers to Bindings that come late, twice, wrong or never: no room is given away twice.
 
-gangs.md §3.4: while it is not known whether a Binding has bound, its room stays taken; and the
+semantics §3.4: while it is not known whether a Binding has bound, its room stays taken; and the
 same Binding is sent until that is known.
 """
 
 import asyncio
 import random
 
-import pytest
-
 from tests.e2e import incidents
 from tests.e2e.meddler import Asked, Meddling, Policy, is_binding
 from tests.e2e.world import World
+from tests.effort import slow
+
+pytestmark = slow("everything goes wrong at once, and each process takes seconds to recover")
 
 GANGS, SIZE = 24, 8
 NODES, CPU = 8, 8
@@ -59,7 +60,6 @@ async def crowd(world: World, gangs: int) -> None:
     assert census.overcommitted == []
 
 
-@pytest.mark.timeout(200)
 async def test_bindings_that_suffer_everything_double_nothing(world: World) -> None:
     rng = random.Random(7)
     await world.nodes(NODES, cpu=CPU)
@@ -76,7 +76,6 @@ async def test_bindings_that_suffer_everything_double_nothing(world: World) -> N
     assert sent > GANGS * SIZE * 5 / 4, "too little mischief"
 
 
-@pytest.mark.timeout(200)
 async def test_a_conflict_with_ones_own_binding_does_not_free_its_room(world: World) -> None:
     """The server answers 409 to the second copy, and the watch that shows the first is late."""
     await world.nodes(NODES, cpu=CPU)

@@ -13,6 +13,9 @@ from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import incidents
 from tests.e2e.meddler import Meddler, Meddling, evicts, is_binding
 from tests.e2e.world import World
+from tests.effort import slow
+
+pytestmark = slow("deadlines of gangs are waited for")
 
 SIZE = 8
 #: Seconds in which a group of these tests must be whole, where it must be.
@@ -52,7 +55,7 @@ async def settled(world: World, group: str, count: int, timeout: float = 30) -> 
 
 
 async def test_a_job_whose_pods_finish_and_fail_one_by_one_loses_none_to_us(world: World) -> None:
-    """gangs.md §2.2, §4.1, §4.3: success counts, lost room is held, a started gang stays."""
+    """Semantics §2.2, §4.1, §4.3: success counts, lost room is held, a started gang stays."""
     await world.nodes(1, cpu=SIZE)
     proxy = await incidents.meddler(world)
     await world.group("train", SIZE, scheduleTimeoutSeconds=60)
@@ -106,7 +109,7 @@ async def halved(world: World, policy: str) -> Meddler:
 async def test_a_gang_started_an_hour_ago_waits_for_room_and_is_never_evicted(
     world: World, policy: str
 ) -> None:
-    """gangs.md §4.3: a training run of three days does not die because one node did."""
+    """Semantics §4.3: a training run of three days does not die because one node did."""
     proxy = await halved(world, policy)
     await world.condition("train", Condition.SCHEDULED, "False", reason=Reason.BELOW_MINIMUM)
     await world.quiet()
@@ -120,7 +123,7 @@ async def test_a_gang_started_an_hour_ago_waits_for_room_and_is_never_evicted(
 async def test_a_gang_that_asks_for_it_gives_its_room_back_after_its_start_too(
     world: World,
 ) -> None:
-    """gangs.md §4.3: `Restart`, once the replacements exist and could not be placed in time."""
+    """Semantics §4.3: `Restart`, once the replacements exist and could not be placed in time."""
     proxy = await halved(world, "Restart")
     kept = set(world.observer.bound(world.namespace, "train"))
     await world.until(
@@ -169,7 +172,7 @@ async def cut_off(world: World, owner: Any = None) -> Meddler:
 async def test_a_gang_that_cannot_be_completed_gives_its_room_to_a_younger_one(
     world: World,
 ) -> None:
-    """gangs.md §4.2, §4.3, §4.5: at the deadline, by DELETE what is not Running, else evicted."""
+    """Semantics §4.2, §4.3, §4.5: at the deadline, by DELETE what is not Running, else evicted."""
     proxy = await cut_off(world, await incidents.owner(world, "operator"))
     await world.gang("young", 4)
     await world.event("old", EventReason.GANG_TIMED_OUT)
@@ -180,9 +183,9 @@ async def test_a_gang_that_cannot_be_completed_gives_its_room_to_a_younger_one(
 
 
 async def test_bare_pods_of_a_gang_in_part_are_kept_past_the_deadline(world: World) -> None:
-    """gangs.md §4.5: a deleted bare pod never comes back."""
+    """Semantics §4.5: a deleted bare pod never comes back."""
     proxy = await cut_off(world)
-    await world.condition("old", Condition.SCHEDULED, "False", message="bare pod")
+    await world.condition("old", Condition.SCHEDULED, "False", message="without a controller")
     for _ in range(TIMEOUT + 1):
         await world.quiet()
     assert evicted(proxy) == set()

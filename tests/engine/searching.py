@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
-from enbloc.engine.tentative import Tentative
+from enbloc.engine.trial.trial import Trial
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.node import Node
-from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
 from enbloc.model.pods import HostPort, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.snapshot import Snapshot
+from tests.world import builders
+from tests.world.tables import occupied
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 
@@ -44,10 +43,10 @@ class Kind:
     role: str = ""
 
     def spec(self) -> PodSpec:
-        requests = {"cpu": self.cpu * 1000, "nvidia.com/gpu": self.gpu, "pods": 1}
         terms = tuple(PodAffinityTerm(key, named(app)) for key, app in sorted(self.apart))
-        return PodSpec(
-            requests=tuple(sorted((name, much) for name, much in requests.items() if much)),
+        return builders.spec(
+            cpu=self.cpu,
+            gpu=self.gpu,
             node_selector=((ZONE, self.zone),) if self.zone else (),
             pod_anti_affinity=PodAffinity(required=terms),
             host_ports=(HostPort("0.0.0.0", "TCP", self.port),) if self.port else (),
@@ -87,30 +86,16 @@ def group(
 
 
 def machine(name: str, cpu: int, gpu: int = 0, zone: str = "", pods: int = 110) -> Node:
-    labels = {HOST: name, ZONE: zone}
-    room = {"cpu": cpu * 1000, "nvidia.com/gpu": gpu, "pods": pods}
-    return Node(
-        name,
-        name,
-        tuple(sorted((key, value) for key, value in labels.items() if value)),
-        allocatable=tuple(sorted((key, value) for key, value in room.items() if value)),
-    )
+    labels = ((HOST, name), (ZONE, zone)) if zone else ((HOST, name),)
+    return builders.node(name, cpu=cpu, gpu=gpu, pods=pods, uid=name, labels=labels)
 
 
 def cluster(*machines: Node, seated: Sequence[tuple[Pod, str]] = ()) -> Snapshot:
-    table, placed = Nodes(ResourceSpace()), Placed()
-    for each in machines:
-        table.put(each)
-    for pod, name in seated:
-        row = table.row(name)
-        assert row is not None
-        table.place(row, pod.spec)
-        placed.put(replace(pod, node=name), row)
-    return Snapshot(table.snapshot(), placed.snapshot(), {"ns": ()})
+    return occupied(*machines, seats=seated, namespaces=("ns",))
 
 
-def trying(snapshot: Snapshot, profile: Profile | None = None) -> Tentative:
-    return Tentative(profile or default_profiles()[SCHEDULER_NAME], snapshot)
+def trying(snapshot: Snapshot, profile: Profile | None = None) -> Trial:
+    return Trial(profile or default_profiles()[SCHEDULER_NAME], snapshot)
 
 
 # ── everything, tried ────────────────────────────────────────────────────────────────────────

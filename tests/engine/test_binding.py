@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""From plan to bound: windows, outcomes, last looks and what a crash leaves (gangs.md §3)."""
+"""From plan to bound: windows, outcomes, last looks and what a crash leaves (semantics §3)."""
 
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
 from enbloc.model.names import PLAN_KEY
 from enbloc.model.taints import Effect, Taint
-from tests.engine.cluster import Cluster
+from tests.world.cluster import Cluster
 
 
 def test_binds_of_the_minimum_go_first_and_surplus_waits_for_the_watch() -> None:
@@ -39,16 +39,16 @@ def test_binds_are_handed_out_as_slots_are_free() -> None:
     assert len(cluster.sent) == 4
 
 
-def test_each_bind_carries_the_receipt_of_its_plan() -> None:
+def test_each_bind_carries_the_binding_record_of_its_plan() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=8)
     cluster.gang("g", 2)
     cluster.settle()
-    receipts = {dict(bind.target.annotations)[PLAN_KEY] for bind in cluster.sent}
-    assert len(receipts) == 1
+    records = {dict(bind.target.annotations)[PLAN_KEY] for bind in cluster.sent}
+    assert len(records) == 1
 
 
-def test_the_receipt_is_left_out_when_the_annotations_would_grow_too_large() -> None:
+def test_the_binding_record_is_left_out_when_the_annotations_would_grow_too_large() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=8)
     cluster.pod("p", annotations_size=262_140)

@@ -13,9 +13,11 @@ import pytest
 from enbloc.framework import Profile, Reads
 from enbloc.framework.decide import NodeSet
 from enbloc.framework.status import SUCCESS, Code, Status
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey
 from enbloc.plugins import IN_TREE
-from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 Answer = Callable[..., Any]
 
@@ -265,3 +267,64 @@ def test_a_normalisation_that_breaks_its_promises_is_named(answer: Answer, said:
     cluster.pod("p")
     cluster.settle()
     assert f'plugin "Comparing" failed at {said}' in cluster.pod_conditions("p")[0][1]
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Sorts by the key that stands here for each group's name."""
+
+    keys: dict[str, Any]
+    version: Callable[[], object] = lambda: 0
+    name: ClassVar[str] = "Keyed"
+
+    def sort_key(self, group: Any, facts: Any) -> Any:
+        del facts
+        return self.keys[group.key.name.strip("/")]
+
+    def order_version(self) -> object:
+        return self.version()
+
+
+def keyed(plugin: Keyed) -> Cluster:
+    others = [factory() for name, factory in IN_TREE.items() if name != "PrioritySort"]
+    return Cluster(profiles={"enbloc": Profile("enbloc", (*others, plugin))})
+
+
+@pytest.mark.parametrize(
+    "key", [(2, 5), (2,), (2, None), (2, ["c"]), (2, float("nan")), (2, (5, "c"))]
+)
+def test_a_sort_key_that_cannot_be_compared_with_others_costs_its_group_alone(key: Any) -> None:
+    world = keyed(Keyed({"a": (1, "a"), "victim": key, "c": (2, "c"), "d": (2, "d")}))
+    world.nodes("n1", cpu=3)
+    for name in ("a", "victim", "c", "d"):
+        world.group(name, 1, min_resources=(("cpu", 1000),))
+        world.pod(f"{name}-0", name)
+    world.settle()
+    assert set(world.where()) == {"a-0", "c-0", "d-0"}
+    reason, message = world.condition("victim")[1:]
+    assert reason == "SchedulerError"
+    assert 'plugin "Keyed" failed at QueueSort: TypeError: ' in message
+
+
+def test_an_order_version_that_fails_leaves_the_order_as_it_is() -> None:
+    world = keyed(Keyed({"a": (1,), "b": (0,)}, _raise))
+    world.nodes("n1", cpu=1)
+    world.pod("a", spec=spec(cpu=1))
+    world.pod("b", spec=spec(cpu=1))
+    world.settle()
+    assert set(world.where()) == {"b"}
+
+
+def test_a_group_whose_key_fails_later_keeps_its_place() -> None:
+    keys: dict[str, Any] = {"first": (1,), "second": (2,), "holder": (0,)}
+    world = keyed(Keyed(keys))
+    world.nodes("n1", cpu=4)
+    world.pod("holder", node="n1", spec=spec(cpu=4))
+    world.gang("first", 1, spec=spec(cpu=4))
+    world.gang("second", 1, spec=spec(cpu=4))
+    world.settle()
+    order = world.engine._core.order
+    del keys["first"]
+    world.pod("first-1", group="first", spec=spec(cpu=4))
+    world.settle()
+    assert order.before(GroupKey("ns", "first"), GroupKey("ns", "second"))

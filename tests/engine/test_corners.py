@@ -27,7 +27,8 @@ from enbloc.framework.status import SUCCESS, Status, wait
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 
 class Moody:
@@ -119,7 +120,7 @@ def test_a_prebind_may_fail_after_a_stranger_bound_another_member() -> None:
     ]
     cluster.tell(PreBindFailed(target.plan, target.uid, "no volume"))
     cluster.settle()
-    assert cluster.condition("g")[2].startswith("no volume (its members keep their room")
+    assert cluster.condition("g")[2].startswith("no volume (its members are not evicted")
 
 
 def test_a_member_that_a_stranger_binds_elsewhere_is_lost_to_the_plan() -> None:

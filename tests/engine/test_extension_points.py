@@ -34,7 +34,8 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
-from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def test_a_plugin_keeps_its_own_ledger_over_reserved_plans() -> None:
     cluster.settle()
     assert len(cluster.sent) == 2
     assert cluster.condition("b")[2] == (
-        "None of the 2 members needed fits: 0/2 nodes are available: no licence is free."
+        "None of the 2 required members fits: 0/2 nodes are available: no licence is free."
     )
     cluster.answer = lambda _: "ok"
     for bind in list(cluster.sent):

@@ -16,7 +16,7 @@ from enbloc.framework.decide import Scores
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from tests.engine.cluster import cluster_with
+from tests.world.cluster import cluster_with
 
 SPEC: Any = Reads.SPEC
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a gang may expect of one decision and of its binding (gangs.md §2, §3)."""
+"""What a gang may expect of one decision and of its binding (semantics §2, §3)."""
 
 from enbloc.config import default_profiles
-from enbloc.engine import Settings
 from enbloc.engine.events import Bound
 from enbloc.model.pods import Owner, Phase
-from tests.engine.cluster import Cluster, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
 
 
 def test_a_gang_that_fits_is_bound_whole() -> None:
@@ -30,7 +30,8 @@ def test_a_gang_that_does_not_fit_whole_binds_nothing_and_says_why() -> None:
     status, reason, message = cluster.condition("g")
     assert (status, reason) == (False, "Unschedulable")
     assert message == (
-        "6 of the 8 members needed fit, for the next 0/2 nodes are available: 2 Insufficient cpu."
+        "6 of the 8 required members fit; the next one does not: 0/2 nodes are available: 2 "
+        "Insufficient cpu."
     )
     assert len(cluster.events("GangUnschedulable")) == 1
     assert cluster.pod_conditions("g-7") == [("Unschedulable", message)]
@@ -86,6 +87,16 @@ def test_a_podgroup_that_stays_missing_is_named_on_each_member_once() -> None:
     cluster.settle(seconds=60)
     [event] = cluster.events("PodGroupNotFound")
     assert event.note.startswith("PodGroup ns/trian not found")
+
+
+def test_a_podgroup_that_comes_as_the_wait_for_it_ends_is_not_named_as_missing() -> None:
+    cluster = Cluster()
+    cluster.pod("p", "late")
+    cluster.settle()
+    cluster.now += 60
+    cluster.group("late")
+    cluster.settle()
+    assert cluster.events("PodGroupNotFound") == []
 
 
 def test_a_missing_member_is_waited_for_and_its_arrival_starts_the_gang() -> None:
@@ -270,12 +281,6 @@ def test_min_resources_beyond_all_nodes_are_infeasible_with_the_number() -> None
     cluster.node("n2", cpu=4)
     cluster.settle()
     assert len(cluster.where()) == 1
-
-
-def test_the_engine_remembers_a_bounded_log_of_what_it_was_told() -> None:
-    cluster = Cluster(settings=Settings(log=5))
-    cluster.nodes("n1 n2 n3 n4 n5 n6")
-    assert len(cluster.engine.log) == 5
 
 
 def test_a_bind_that_the_watch_shows_before_its_answer_is_told_of_once_all_the_same() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from enbloc.engine.admission.gate import group_action
 from enbloc.engine.events import NamespaceGone, NamespaceSeen, NodeSeen, WorkloadGone, WorkloadSeen
-from enbloc.engine.gate import group_action
-from enbloc.engine.state import ClusterState
+from enbloc.engine.state.cluster import ClusterState
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.node import Node
@@ -18,7 +18,8 @@ from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.model.selectors import Selector
 from enbloc.model.taints import Taint, Toleration
 from enbloc.model.workloads import WorkloadKey
-from tests.engine.cluster import cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import cluster_with
 
 NODE = Node("n1", uid="1", allocatable=(("cpu", 4000), ("pods", 10)))
 POD = Pod(PodKey("ns", "p"), PodUID("p"), spec(cpu=2), labels=(("app", "a"),), gates=("g",))

@@ -5,20 +5,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
-from enbloc.engine.infeasible import Refutations, infeasible
-from enbloc.engine.intake import Intake
-from enbloc.engine.promising import Promising
-from enbloc.engine.prospects import Prospects
+from enbloc.engine.core import Core
+from enbloc.engine.packing.infeasibility import infeasible
+from enbloc.engine.policies.min_resources import MinResources
+from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations
 from enbloc.engine.settings import Settings
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm
 from enbloc.model.taints import Effect, Taint
+from tests.effort import examples
 from tests.engine.searching import (
     HOST,
     ZONE,
@@ -57,15 +58,16 @@ def test_the_kind_that_lacks_nodes_is_the_one_that_is_told_of() -> None:
 def test_too_few_places_on_empty_nodes_are_counted() -> None:
     machines = machine("n0", 8), machine("n1", 7)
     facts = group(members(*[Kind(cpu=3)] * 5))
-    assert why(facts, machines) == "needs 5 places with 3 cpu each; the empty nodes have 4"
+    assert (
+        why(facts, machines)
+        == "needs capacity for 5 members with 3 cpu each; the empty nodes fit 4"
+    )
 
 
 def test_nodes_that_the_members_may_not_use_do_not_count() -> None:
     tainted = replace(machine("n0", 8), taints=(Taint("gone", "", Effect.NO_SCHEDULE),))
     facts = group(members(Kind(cpu=5), Kind(cpu=5)))
-    assert why(facts, [tainted, machine("n1", 8)]) == (
-        "needs 2 nodes that its members may use; the cluster has 1"
-    )
+    assert why(facts, [tainted, machine("n1", 8)]) == ("needs 2 eligible nodes; the cluster has 1")
 
 
 def test_members_that_keep_apart_are_told_how_many_domains_there_are() -> None:
@@ -73,26 +75,24 @@ def test_members_that_keep_apart_are_told_how_many_domains_there_are() -> None:
     by_zone = Kind(apart=frozenset({(ZONE, "a")}))
     machines = machine("n0", 9, zone="z"), machine("n1", 9, zone="y"), machine("n2", 9, zone="y")
     assert why(group(members(*[by_host] * 4)), machines) == (
-        "needs 4 nodes that its members may use, for members that keep apart; there are 3"
+        "needs 4 nodes for members that exclude each other; 3 are eligible"
     )
     assert why(group(members(*[by_zone] * 3)), machines) == (
-        "needs 3 values of node label zone that its members may use, for members that keep apart; "
-        "there are 2"
+        "needs 3 values of node label zone for members that exclude each other; 2 are eligible"
     )
 
 
 def test_a_resource_that_all_nodes_together_lack_is_summed() -> None:
     facts = group(members(Kind(cpu=4), Kind(cpu=3), Kind(cpu=2), Kind(cpu=1)))
     machines = machine("n0", 4), machine("n1", 5)
-    assert why(facts, machines) == "needs 10 cpu; the nodes that it may use have places for 9"
+    assert why(facts, machines) == "needs 10 cpu; the eligible nodes have 9 that it can use"
 
 
 def test_what_only_a_search_can_refute_is_said_with_members_and_nodes() -> None:
     facts = group(members(Kind(cpu=4), Kind(cpu=4), Kind(cpu=3), Kind(cpu=1)))
     machines = machine("n0", 6), machine("n1", 6)
     assert why(facts, machines) == (
-        "its 4 missing members can be placed in no way on the 2 nodes that they may use, even if "
-        "nobody else were there"
+        "its 4 missing members do not fit on the 2 eligible nodes, even if no other pod were there"
     )
     assert why(facts, machines, steps=0) == ""
 
@@ -113,8 +113,8 @@ def test_load_and_what_depends_on_other_pods_is_no_proof() -> None:
     (pod,) = members(Kind(cpu=3))
     near = PodAffinity(required=(PodAffinityTerm(HOST, named("nobody")),))
     pod = replace(pod, spec=replace(pod.spec, pod_affinity=near))
-    tentative = trying(cluster(machine("n0", 8), seated=others))
-    assert infeasible(group((pod,)), (), tentative, PLENTY) == ""
+    trial = trying(cluster(machine("n0", 8), seated=others))
+    assert infeasible(group((pod,)), (), trial, PLENTY) == ""
 
 
 def test_pods_without_a_group_keep_upstreams_words_and_a_missing_quorum_is_no_proof() -> None:
@@ -125,8 +125,16 @@ def test_pods_without_a_group_keep_upstreams_words_and_a_missing_quorum_is_no_pr
 
 
 def test_an_answer_is_kept_while_neither_group_nor_nodes_change() -> None:
-    intake = Intake(default_profiles(), Settings())
-    refutations = Refutations(Prospects(intake, Promising(intake, 600.0)))
+    core = Core(default_profiles(), Settings())
+    reserving = MinResources(
+        core.state,
+        core.groups,
+        core.plans,
+        core.order,
+        core.reporter,
+        600.0,
+    )
+    refutations = Refutations(CapacityPrecheck(core.state, core.groups, reserving))
     facts = group(members(Kind(cpu=9)))
     small, large = trying(cluster(machine("n0", 1))), trying(cluster(machine("n0", 16)))
     said = refutations.of("then", facts, (), small, PLENTY)
@@ -140,7 +148,7 @@ def test_an_answer_is_kept_while_neither_group_nor_nodes_change() -> None:
 
 
 @given(gang=gangs(), machines=machine_lists, data=st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_it_is_said_if_and_only_if_the_empty_nodes_have_no_placement(
     gang: tuple[list[Kind], GroupFacts], machines: tuple[Node, ...], data: st.DataObject
 ) -> None:

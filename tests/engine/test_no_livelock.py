@@ -15,7 +15,8 @@ from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.status import SUCCESS, Status, refuse, wait
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 
 class Never:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Permit and what comes after it: waiters, their times, refusals (framework.md §3.6)."""
+"""Permit and what comes after it: waiters, their times, refusals."""
 
 from typing import ClassVar
 
@@ -13,7 +13,8 @@ from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.status import SUCCESS, Code, Status, pending, refuse, wait
-from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 
 class Answers:
@@ -57,7 +58,7 @@ def test_the_plugin_whose_time_is_over_first_ends_the_wait_of_all() -> None:
     cluster = _waiting(First(wait(60)), Second(wait(20)))
     assert cluster.condition("g")[1:] == (
         "WaitingOnPermit",
-        "room is reserved; First asked to wait, Second asked to wait",
+        "capacity is reserved; First asked to wait, Second asked to wait",
     )
     cluster.settle(seconds=19)
     assert cluster.condition("g")[1] == "WaitingOnPermit"
@@ -201,10 +202,10 @@ def test_a_prebind_that_fails_waits_for_the_time_only() -> None:
 def test_what_a_plugin_waits_for_is_told_and_told_anew_when_another_lets_go() -> None:
     cluster = _waiting(First(wait(60, "a licence")), Second(wait(60), SUCCESS))
     note = cluster.condition("g")[2]
-    assert note == "room is reserved; First asked to wait (a licence), Second asked to wait"
+    assert note == "capacity is reserved; First asked to wait (a licence), Second asked to wait"
     cluster.node("n9", cpu=1)
     cluster.settle()
-    assert cluster.condition("g")[2] == "room is reserved; First asked to wait (a licence)"
+    assert cluster.condition("g")[2] == "capacity is reserved; First asked to wait (a licence)"
 
 
 def test_no_sequence_of_waits_holds_room_for_more_than_fifteen_minutes() -> None:

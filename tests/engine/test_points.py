@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The order of the extension points, who is asked at each, and what ends it (framework.md §3)."""
+"""The order of the extension points, who is asked at each, and what ends it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from enbloc.engine import Settings
 from enbloc.framework import Profile, Reads
 from enbloc.framework.decide import NodeSet, Scores
 from enbloc.framework.hints import Action, ClusterEvent, Resource
@@ -25,7 +24,8 @@ from enbloc.framework.status import (
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.plugins import IN_TREE
-from tests.engine.cluster import Cluster, cluster_with, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 Log = list[str]
 FOR_GOOD = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -184,7 +184,7 @@ def _said(*answers: Any) -> tuple[Log, Cluster]:
         kind(lambda answer=answer: answer, log)  # type: ignore[misc]
         for kind, answer in zip(kinds, answers, strict=False)
     ]
-    cluster = cluster_with(*plugins, settings=Settings())  # validation would ask once more
+    cluster = cluster_with(*plugins, validate=False)  # validation would ask once more
     cluster.pod("p")
     cluster.settle()
     return log, cluster
@@ -372,10 +372,10 @@ def test_a_gang_of_several_kinds_tells_why_each_kind_found_no_node() -> None:
     cluster = cluster_with()
     cluster.group("g", 1)
     cluster.pod("g-0", "g", spec=spec(cpu=99))
-    cluster.pod("g-1", "g", spec=spec(gpu=1))
+    cluster.pod("g-1", "g", spec=spec(cpu=1, gpu=1))
     cluster.settle()
     assert cluster.condition("g")[2].endswith(
-        "None of the 1 members needed fits: 0/2 nodes are available: 2 Insufficient cpu. "
+        "The 1 required member does not fit: 0/2 nodes are available: 2 Insufficient cpu. "
         "Another kind of member: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
     )
 

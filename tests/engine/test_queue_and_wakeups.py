@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who goes first, who waits for what, and what wakes whom (gangs.md §2.7, framework.md §4)."""
+"""Who goes first, who waits for what, and what wakes whom (semantics §2.7)."""
 
 import pytest
 
 from enbloc.engine import Backoff
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
-from tests.engine.cluster import Cluster, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
 
 KEEP_OUT = Taint("k", "v", Effect.NO_SCHEDULE)
 
@@ -52,7 +53,7 @@ def test_a_gang_held_in_part_goes_before_its_equals() -> None:
     cluster.gang("older", 2)
     cluster.now += 50
     cluster.group("part", 2)
-    cluster.pod("part-0", "part", node="n1")
+    cluster.pod("part-0", "part", node="n1", binding_record='{"plan": "p"}')
     cluster.pod("part-1", "part")
     cluster.sync()
     cluster.settle()
@@ -223,3 +224,13 @@ def test_an_unknown_priority_class_is_an_invalid_spec_until_it_is_created() -> N
     cluster.tell(PriorityClassSeen("batch", -1))
     cluster.settle()
     assert len(cluster.where("h")) == 2
+
+
+def test_a_group_that_heard_nothing_for_long_is_tried_once_more() -> None:
+    cluster = Cluster(longest_wait=300.0)
+    cluster.nodes("n1", cpu=4)
+    cluster.gang("g", 2, spec=spec(cpu=4))
+    cluster.settle(seconds=299)
+    before = len(cluster.decisions())
+    cluster.settle(seconds=2)
+    assert len(cluster.decisions()) == before + 1

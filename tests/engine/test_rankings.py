@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.parts import Change
-from enbloc.engine.ranking import Ranking
-from enbloc.engine.rankings import Journal, Rankings
+from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
@@ -19,10 +18,10 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
-from tests.engine.cluster import spec
+from tests.world.builders import spec
 
 PROFILE = default_profiles()["enbloc"]
-POD = Pod(PodKey("ns", "p"), PodUID("p"), spec(), scheduler="enbloc", labels=(("app", "a"),))
+POD = Pod(PodKey("ns", "p"), PodUID("p"), spec(cpu=1), scheduler="enbloc", labels=(("app", "a"),))
 
 
 class Tables:

@@ -1,11 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A decision taken once more from a dump is the same."""
+"""A decision taken once more from a dump is the same, and a dump is bounded."""
+
+import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine import Engine, Settings
-from enbloc.engine.replay import replayed
-from tests.engine.cluster import Cluster
+from enbloc.engine import Engine
+from enbloc.engine.replay.replay import replayed
+from enbloc.engine.state.checkpoint import Checkpoint, NodeDropped, NodePut
+from enbloc.model.node import Node
+from tests.world.cluster import Cluster
 
 
 def differences(engine: Engine) -> dict[str, list[str]]:
@@ -14,12 +18,12 @@ def differences(engine: Engine) -> dict[str, list[str]]:
         decision.plan.id: list(
             replayed(decision, tables, default_profiles(), dump.search_steps).differences
         )
-        for decision, tables in dump.backwards()
+        for decision, tables in dump.forwards()
     }
 
 
-def test_a_plan_that_was_made_long_before_the_dump_is_made_again() -> None:
-    cluster = Cluster(settings=Settings(validate=True))
+def after_a_while(log: int = 10_000) -> Cluster:
+    cluster = Cluster(log=log)
     cluster.nodes("n1 n2", cpu=4)
     cluster.gang("g", 4)
     cluster.settle()
@@ -28,6 +32,88 @@ def test_a_plan_that_was_made_long_before_the_dump_is_made_again() -> None:
     cluster.node("n3", cpu=8)
     cluster.drop_node("n1")
     cluster.settle()
-    found = differences(cluster.engine)
+    return cluster
+
+
+def test_a_plan_that_was_made_long_before_the_dump_is_made_again() -> None:
+    found = differences(after_a_while().engine)
     assert len(found) >= 3
-    assert set(map(tuple, found.values())) == {()}
+    assert not any(found.values())
+
+
+# ── what is kept ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("log", [0, 1, 5, 10, 20])
+def test_however_little_is_kept_the_present_and_the_latest_decisions_are_known(log: int) -> None:
+    everything, cluster = after_a_while().engine.dump(), after_a_while(log)
+    dump = cluster.engine.dump()
+    kept = min(log, len(everything.entries))
+    assert dump.entries == everything.entries[len(everything.entries) - kept :]
+    assert dump.present() == everything.present()
+    assert [node.name for node in dump.present().nodes] == list(cluster.engine._state.nodes.names)
+    assert not any(differences(cluster.engine).values())
+
+
+def test_a_dump_is_whole_until_a_decision_has_dropped_out() -> None:
+    cluster = Cluster(log=4)
+    cluster.nodes("n1 n2 n3 n4 n5 n6", cpu=1)
+    assert cluster.engine.dump().whole
+    cluster.pod("p")
+    cluster.settle()
+    assert cluster.engine.dump().whole
+    cluster.nodes("n7 n8 n9 n10", cpu=1)
+    assert not cluster.engine.dump().whole
+
+
+def test_a_dump_stays_as_it_is_while_the_engine_goes_on() -> None:
+    cluster = after_a_while(log=3)
+    dump = cluster.engine.dump()
+    before = dump.checkpoint.fork(), tuple(dump.entries), dump.present()
+    cluster.delete("g-0")
+    cluster.nodes("n4 n5 n6 n7", cpu=4)
+    cluster.settle()
+    assert (dump.checkpoint, tuple(dump.entries), dump.present()) == before
+    assert cluster.engine.dump().present() != dump.present()
+
+
+def test_of_what_is_gone_nothing_is_kept_but_the_latest_changes() -> None:
+    cluster = Cluster(log=4)
+    cluster.nodes("n1 n2 n3", cpu=8)
+    for index in range(50):
+        cluster.gang(f"g{index}", 2)
+        cluster.settle()
+        cluster.delete(f"g{index}-0")
+        cluster.delete(f"g{index}-1")
+        cluster.drop_group(f"g{index}")
+        cluster.drop_node("n2")
+        cluster.node("n2", cpu=8)
+        cluster.settle()
+    dump = cluster.engine.dump()
+    assert len(dump.entries) == 4
+    assert len(dump.checkpoint.seats) <= 4
+    assert len(dump.checkpoint.nodes) <= 4
+
+
+# ── a checkpoint ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("dropped", "left"),
+    [("a", "d b c"), ("b", "a d c"), ("c", "a b d"), ("d", "a b c")],
+)
+def test_the_last_row_moves_into_the_place_of_a_node_that_was_removed(
+    dropped: str, left: str
+) -> None:
+    tables = Checkpoint()
+    for name in "abcd":
+        tables.apply(NodePut(Node(name)))
+    tables.apply(NodeDropped(dropped))
+    assert [node.name for node in tables.nodes] == left.split()
+    for name in left.split():
+        tables.apply(NodePut(Node(name, uid="changed")))
+    assert [(node.name, node.uid) for node in tables.nodes] == [
+        (name, "changed") for name in left.split()
+    ]
+    tables.apply(NodePut(Node(dropped)))
+    assert tables.nodes[-1].name == dropped

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each answer of a plugin does to the waiting of its group (framework.md §4)."""
+"""What each answer of a plugin does to the waiting of its group."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from enbloc.engine import Backoff, Settings
+from enbloc.engine import Backoff
 from enbloc.engine.events import NamespaceSeen
 from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
@@ -19,7 +19,7 @@ from enbloc.model.groups import Group
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from tests.engine.cluster import cluster_with
+from tests.world.cluster import cluster_with
 
 
 def test_only_time_ends_the_pause_after_an_error_however_idle_the_scheduler_is() -> None:
@@ -186,7 +186,7 @@ class Curious:
 
 
 def test_a_plugin_without_events_is_asked_again_after_every_event() -> None:
-    cluster = cluster_with(curious := Curious(), settings=Settings())
+    cluster = cluster_with(curious := Curious(), validate=False)
     cluster.gang("g", 2)
     cluster.settle()
     happenings: list[Callable[[], object]] = [
@@ -202,7 +202,7 @@ def test_a_plugin_without_events_is_asked_again_after_every_event() -> None:
 
 
 def test_single_pods_back_off_twice_as_long_each_time_up_to_the_maximum() -> None:
-    cluster = cluster_with(Failing(), settings=Settings(backoff=Backoff(1.0, 10.0)))
+    cluster = cluster_with(Failing(), backoff=Backoff(1.0, 10.0))
     cluster.pod("p")
     times: list[float] = []
     cluster.settle()
@@ -217,7 +217,7 @@ def test_single_pods_back_off_twice_as_long_each_time_up_to_the_maximum() -> Non
 
 def test_a_maximum_of_nothing_is_no_backoff() -> None:
     assert Backoff(1.0, 0.0).ends(1000.0, 7) == 1000.0
-    cluster = cluster_with(Outside(refuse("no")), settings=Settings(backoff=Backoff(1.0, 0.0)))
+    cluster = cluster_with(Outside(refuse("no")), backoff=Backoff(1.0, 0.0))
     cluster.pod("single", priority=1)
     cluster.settle()
     cluster.node("n1", labels=(("ready", "yes"),))

@@ -4,16 +4,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
-from enbloc.engine import exact
-from enbloc.engine.assign import Search, place_group
-from enbloc.engine.infeasible import infeasible
-from enbloc.engine.search_classes import ClassSearch
-from enbloc.engine.search_counts import shortage
-from enbloc.engine.search_model import Packing, packing_now
+from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.packing import highs
+from enbloc.engine.packing.bounds import shortage
+from enbloc.engine.packing.branch import ClassSearch
+from enbloc.engine.packing.infeasibility import infeasible
+from enbloc.engine.packing.model import Packing, packing_now
+from enbloc.engine.trial import Search
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.node import Node
+from tests.effort import examples
 from tests.engine.searching import (
     HOST,
     ZONE,
@@ -28,7 +30,7 @@ from tests.engine.searching import (
     trying,
 )
 
-pytestmark = pytest.mark.skipif(not exact.available(), reason="the extra `exact` is not installed")
+pytestmark = pytest.mark.skipif(not highs.available(), reason="the extra `exact` is not installed")
 
 PLENTY = 10_000_000
 
@@ -41,14 +43,14 @@ def packing(facts: GroupFacts, machines: tuple[Node, ...]) -> Packing:
 
 
 @given(gang=gangs(), machines=machine_lists)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_it_answers_or_refutes_as_trying_everything_does(
     gang: tuple[list[Kind], GroupFacts], machines: tuple[Node, ...]
 ) -> None:
     kinds, facts = gang
     problem = packing(facts, machines)
     assume(shortage(problem) is None)
-    answer = exact.solve(problem, PLENTY)
+    answer = highs.solve(problem, PLENTY)
     exists = possible(facts, kinds, machines)
     assert answer.refuted is not exists
     assert (answer.counts is not None) is exists
@@ -59,9 +61,9 @@ def test_it_answers_or_refutes_as_trying_everything_does(
 def test_kinds_that_keep_apart_by_zone_without_keeping_their_own_apart() -> None:
     kinds = [Kind("a", apart=frozenset({(ZONE, "b")}))] * 3 + [Kind("b")] * 3
     machines = tuple(machine(f"n{i}", 2, zone="zy"[i % 2]) for i in range(4))
-    answer = exact.solve(packing(group(members(*kinds)), machines), PLENTY)
+    answer = highs.solve(packing(group(members(*kinds)), machines), PLENTY)
     assert answer.counts is not None
-    assert exact.solve(packing(group(members(*kinds)), machines[:3]), PLENTY).refuted
+    assert highs.solve(packing(group(members(*kinds)), machines[:3]), PLENTY).refuted
 
 
 def tight(*rooms: int, kinds: tuple[int, ...]) -> tuple[GroupFacts, tuple[Node, ...]]:
@@ -82,28 +84,28 @@ FITS_NOT = tight(
 
 def test_what_a_short_search_does_not_find_the_solver_does() -> None:
     facts, machines = FITS
-    without = place_group(facts, trying(cluster(*machines)), STEPS, exactly=False)
-    outcome = place_group(facts, trying(cluster(*machines)), STEPS)
+    without, _ = place_group(facts, trying(cluster(*machines)), STEPS, exactly=False)
+    outcome, _ = place_group(facts, trying(cluster(*machines)), STEPS)
     assert (without.failed, without.search) == (True, Search.SPENT)
     assert (outcome.failed, outcome.search) == (False, Search.SOLVER)
     assert len(outcome.needed) == 40
-    again = place_group(facts, trying(cluster(*machines)), STEPS)
+    again, _ = place_group(facts, trying(cluster(*machines)), STEPS)
     assert (again.needed, again.steps) == (outcome.needed, outcome.steps)
 
 
 def test_what_no_search_refutes_in_time_the_solver_does() -> None:
     facts, machines = FITS_NOT
-    tentative = trying(cluster(*machines))
-    without = place_group(facts, tentative, STEPS, exactly=False)
-    outcome = place_group(facts, tentative, STEPS)
+    trial = trying(cluster(*machines))
+    without, _ = place_group(facts, trial, STEPS, exactly=False)
+    outcome, _ = place_group(facts, trial, STEPS)
     assert (without.failed, without.search) == (True, Search.SPENT)
     assert (outcome.failed, outcome.search) == (True, Search.INFEASIBLE)
-    assert "in no way" in infeasible(facts, (), tentative, STEPS)
+    assert "missing members do not fit on" in infeasible(facts, (), trial, STEPS)
 
 
 def test_a_budget_too_small_to_begin_with_asks_nothing() -> None:
     facts, machines = FITS
-    assert exact.solve(packing(facts, machines), 10) == exact.Answer()
+    assert highs.solve(packing(facts, machines), 10) == highs.Answer()
 
 
 def test_what_would_round_in_floats_is_no_proof() -> None:
@@ -111,13 +113,13 @@ def test_what_would_round_in_floats_is_no_proof() -> None:
     kinds = [Kind(cpu=2**33 + 1, apart=apart), Kind(cpu=2**33, gpu=1), Kind(cpu=1)]
     machines = machine("n0", 2**33), machine("n1", 2**33 + 1, gpu=0)
     problem = packing(group(members(*kinds)), machines)
-    answer = exact.solve(problem, PLENTY)
+    answer = highs.solve(problem, PLENTY)
     assert not answer.refuted
     assert answer.counts is None
 
 
 @given(gang=gangs(), machines=machine_lists)
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_answers_of_the_search_over_classes_hold_in_integers(
     gang: tuple[list[Kind], GroupFacts], machines: tuple[Node, ...]
 ) -> None:

@@ -5,11 +5,12 @@
 import pytest
 
 from enbloc.engine import Aftermath
-from enbloc.engine.plan import Verdict
+from enbloc.engine.plan import PlanResult
 from enbloc.errors import UsageError
 from enbloc.model.pods import NodeSelectorTerm, Owner, PodSpec
 from enbloc.model.requirements import Operator, Requirement
-from tests.engine.cluster import Cluster, spec
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "j", "job-1")
 
@@ -88,7 +89,7 @@ def test_8_a_gang_that_keeps_its_minimum_stays_whole_though_a_member_finds_no_ro
     cluster.settle()
     after = without(cluster, "n1")["g"]
     assert after.whole
-    assert after.plan.verdict is Verdict.UNSCHEDULABLE
+    assert after.plan.verdict is PlanResult.UNSCHEDULABLE
 
 
 def test_8_bare_members_are_not_replaced() -> None:
@@ -151,7 +152,7 @@ def test_8_room_that_others_were_promised_stays_theirs() -> None:
     gang(cluster, "g", 1)
     after = without(cluster, cluster.where("g")["g-0"])["g"]
     assert not after.whole
-    assert "promised" in after.plan.message
+    assert "reserved for" in after.plan.message
 
 
 def test_a_node_that_is_not_there_is_named() -> None:

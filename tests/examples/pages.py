@@ -30,7 +30,7 @@ def typed(block: str) -> list[tuple[str, tuple[str, ...]]]:
 
 def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:
     """Type a command; those that go on have a terminal of their own."""
-    if command == "enbloc sandbox":
+    if command.startswith("enbloc sandbox"):
         desk.sandbox(command)
     elif command.startswith("enbloc run"):
         desk.serve(command.removesuffix(" &"))

@@ -3,7 +3,7 @@
 """docs/how-to/write-a-plugin.md, done as written."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
@@ -22,16 +22,17 @@ from enbloc.framework.points import Point, points_of
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
-from tests.engine.cluster import cluster_with
+from tests.effort import slow
 from tests.examples.desk import ROOT, Desk
 from tests.examples.pages import BLOCK, blocks, do, typed
+from tests.world.cluster import cluster_with
 
 PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
 BEGIN: Final = "## A filter, from an empty folder\n"
 STORY, REST = PAGE.partition(BEGIN)[2].split("\n## ", 1)
 
 
-@pytest.mark.timeout(180)
+@slow("it makes an environment, installs a package and runs its tests")
 def test_from_an_empty_folder_the_commands_of_the_page_end_with_a_working_plugin(
     desk: Desk,
 ) -> None:
@@ -64,6 +65,8 @@ def defined(**changed: str) -> dict[str, Any]:
         "Annotated": Annotated,
         "Any": Any,
         "ClassVar": ClassVar,
+        "Mapping": Mapping,
+        "Sequence": Sequence,
         "np": np,
         "pydantic": pydantic,
         "aiohttp": aiohttp,
@@ -72,7 +75,7 @@ def defined(**changed: str) -> dict[str, Any]:
     for block in blocks(REST, "python"):
         for old, new in changed.items():
             block = block.replace(f'"{old}"', f'"{new}"')  # noqa: PLW2901  # word by word
-        exec(compile(block, "write-a-plugin.md", "exec"), space)
+        exec(compile(block, "docs/how-to/write-a-plugin.md", "exec"), space)
     return {name: value for name, value in space.items() if name not in known}
 
 
@@ -98,6 +101,7 @@ def test_the_plugins_of_the_page_are_at_the_points_that_it_tells_of() -> None:
         "Maintenance": {Point.FILTER},
         "OnePerRack": {Point.PRE_FILTER, Point.FILTER},
         "Cheapest": {Point.SCORE},
+        "LeaveAlone": {Point.FILTER},
         "Approval": {Point.PERMIT},
         "WakeUp": {Point.PRE_BIND},
         "Quiet": {Point.FILTER, Point.SCORE},

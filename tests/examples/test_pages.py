@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
-from enbloc.engine.outcome import Search
+from enbloc.engine.trial.outcome import Search
 from enbloc.model.names import EventReason, Reason
 from enbloc.telemetry import metrics
 from tests.examples.desk import ROOT, Desk
@@ -33,8 +33,7 @@ WALKS: Final = {
 }
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("page", [*WALKS, "replay-a-decision"])
+@pytest.mark.parametrize("page", [*WALKS, "replay-a-decision", "check-a-drain"])
 def test_the_commands_of_a_page_print_what_it_shows(desk: Desk, page: str) -> None:
     (desk.folder / "manifests").symlink_to(ROOT / "manifests")
     text = (DOCS / f"how-to/{page}.md").read_text("utf-8")

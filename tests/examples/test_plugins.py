@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from tests.effort import slow
 from tests.examples.desk import ROOT, Desk
 
 PLUGINS: Final = ROOT / "manifests/examples/plugins"
@@ -55,6 +56,7 @@ def test_a_gang_waits_for_approval_is_refused_by_a_no_and_starts_with_a_yes(desk
     desk.shows(f"kubectl get {group}", "train Running 2 2 2")
 
 
+@slow("it tries a thousand pods in a process of its own")
 @pytest.mark.parametrize("name", ["maintenance", "cheapest", "approval"])
 def test_a_package_passes_its_own_tests(lonely_desk: Desk, name: str) -> None:
     lonely_desk.run(f"cp -r {PLUGINS / name} .")

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The framework's own small machinery: registry, profile, status words, PerNode, check_plugin."""
 
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +14,9 @@ from enbloc.config import default_profiles
 from enbloc.errors import ConfigError
 from enbloc.framework import Diagnosis, PerNode, Profile, Reads, Registry, Status, refuse
 from enbloc.framework.decide import Scores, default_normalize, default_normalize_reversed
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.observations import Expired, NodeChanged, NodeNote, Observation
+from enbloc.framework.points import Point, points_of
 from enbloc.framework.status import Code, refuse_for_good, wait
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
@@ -20,6 +25,7 @@ from enbloc.model.resources import ResourceSpace
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
+from tests.effort import slow
 
 POD = Pod(PodKey("ns", "p"), PodUID("u"), PodSpec())
 
@@ -158,7 +164,7 @@ class BadScore:
 )
 def test_check_plugin_says_which_promise_is_broken(plugin: Any, said: str) -> None:
     with pytest.raises(AssertionError, match=said):
-        check_plugin(plugin, examples=50)
+        check_plugin(plugin)
 
 
 class Crowd:
@@ -208,6 +214,7 @@ class Crowded:
         return None if skips else Crowd(snapshot, listens=self.listens)
 
 
+@slow("hypothesis makes what it finds small, question by question")
 @pytest.mark.parametrize(
     ("plugin", "said"),
     [
@@ -219,3 +226,155 @@ def test_check_plugin_tells_evaluators_of_pods_that_come_and_go(plugin: Any, sai
     check_plugin(Crowded(), examples=30)
     with pytest.raises(AssertionError, match=said):
         check_plugin(plugin)
+
+
+class Shared(Crowd):
+    """Its forks share the counts."""
+
+    def fork(self) -> "Shared":
+        return copy(self)
+
+
+class Forgetful(Crowd):
+    """Its forks do not know who is there."""
+
+    def fork(self) -> "Forgetful":
+        made = copy(self)
+        made._pods = np.zeros_like(self._pods)
+        return made
+
+
+class Stale(Crowd):
+    """Its forks do not listen."""
+
+    def fork(self) -> "Stale":
+        made = copy(self)
+        made._pods, made._listens = self._pods.copy(), False
+        return made
+
+
+class Right(Crowd):
+    """Its forks count on their own."""
+
+    def fork(self) -> "Right":
+        made = copy(self)
+        made._pods = self._pods.copy()
+        return made
+
+
+@dataclass(frozen=True)
+class Forks:
+    """Gives evaluators that fork."""
+
+    kind: type[Crowd]
+    name: ClassVar[str] = "Forks"
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Crowd:
+        del pod
+        return self.kind(snapshot, listens=True)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Crowd:
+        return self.pre_filter(pod, snapshot)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Shared, "what a fork hears changes what its origin answers"),
+        (Forgetful, "a fork answers otherwise than its origin"),
+        (Stale, "answers otherwise than one made anew, where it is a fork"),
+    ],
+)
+def test_check_plugin_has_forks_hear_what_their_origin_does_not(
+    kind: type[Crowd], said: str
+) -> None:
+    check_plugin(Forks(Right), examples=30)
+    with pytest.raises(AssertionError, match=said):
+        check_plugin(Forks(kind))
+
+
+class Learned:
+    """Bars the nodes on which something happened for ten seconds, but for one mistake."""
+
+    def __init__(self, mistake: str) -> None:
+        self._mistake = mistake
+        self._until: dict[str, float] = {}
+        self._asked = 0
+
+    def observe(self, observation: Observation, now: float) -> Sequence[NodeNote]:
+        if isinstance(observation, NodeChanged):
+            self._until[observation.name] = now + 10
+        return ()
+
+    def refused(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, str]:
+        del facts, nodes
+        self._asked += 1
+        why = "node(s) changed"
+        barred = {name: why for name, until in self._until.items() if now < until}
+        if self._mistake == "asked" and barred:
+            return dict.fromkeys(barred, f"{why} ({self._asked})")
+        return barred
+
+    def scores(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, int]:
+        del facts, nodes, now
+        return dict.fromkeys(self._until, 101 if self._mistake == "score" else 99)
+
+    def deadline(self) -> float | None:
+        return min(self._until.values(), default=None)
+
+    def expire(self, now: float) -> Expired:
+        if self._mistake != "past":
+            self._until = {name: end for name, end in self._until.items() if now < end}
+        return Expired(() if self._mistake == "unnamed" else (None,))
+
+
+@dataclass(frozen=True)
+class Learns:
+    """Gives that memory."""
+
+    mistake: str = ""
+    name: ClassVar[str] = "Learns"
+
+    def new_memory(self) -> Learned:
+        return SHARED if self.mistake == "shared" else Learned(self.mistake)
+
+
+SHARED = Learned("")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        ("shared", "new_memory must give another object each time"),
+        ("score", "scores must give 0 to 100"),
+        ("past", "expire leaves a deadline that is past"),
+        ("unnamed", "expire does not name it"),
+        ("asked", "differs from one that was told the same, and was not asked"),
+    ],
+)
+@slow("each mistake is found by chance, and then made as small as it can be")
+def test_check_plugin_holds_a_memory_to_its_contract(mistake: str, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        check_plugin(Learns(mistake), examples=50)
+
+
+def test_check_plugin_lets_a_memory_pass_that_keeps_its_contract() -> None:
+    check_plugin(Learns(), examples=50)
+
+
+class Memoryless:
+    """A plugin that cannot make its memory."""
+
+    name: ClassVar[str] = "Memoryless"
+
+    def new_memory(self) -> Learned:
+        raise OSError("no room")
+
+
+def test_a_plugin_that_cannot_make_its_memory_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r'"Memoryless" cannot make its memory: OSError: no room'):
+        Registry({"Memoryless": Memoryless}).create("Memoryless")
+
+
+def test_the_memory_of_a_plugin_says_where_it_is_asked() -> None:
+    assert points_of(Learns()) == {Point.FILTER, Point.SCORE}

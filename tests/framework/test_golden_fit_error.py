@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""FitError's sentences, letter for letter as kube-scheduler writes them (framework.md §9, §12.1).
+"""FitError's sentences, letter for letter as kube-scheduler writes them.
 
 Written out by hand, so that a slip that code and reference share shows here.
+
+Source: kube-scheduler v1.36 pkg/scheduler/framework/types.go FitError.Error.
 """
 
 from dataclasses import dataclass, replace
@@ -11,21 +13,19 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.assign import Tentative
+from enbloc.engine.trial import Trial
 from enbloc.framework.decide import NodeSet, Plugin
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis, Status, refuse, refuse_for_good
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.node import Node
-from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
 from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint
 from enbloc.plugins import IN_TREE
+from tests.world.tables import occupied
 
 ROOM = (("cpu", 1000), ("memory", 2**30), ("nvidia.com/gpu", 4), ("pods", 10))
 WEB = Selector((Requirement("app", Operator.IN, ("web",)),))
@@ -43,20 +43,14 @@ def pod(name: str = "pod", app: str = "web", **spec: Any) -> Pod:
 
 
 def world(*nodes: Node, seated: tuple[tuple[int, Pod], ...] = ()) -> Snapshot:
-    table, placed = Nodes(ResourceSpace()), Placed()
-    for each in nodes:
-        table.put(each)
-    for row, who in seated:
-        table.place(row, who.spec)
-        placed.put(replace(who, node=nodes[row].name), row)
-    return Snapshot(table.snapshot(), placed.snapshot(), {"default": ()})
+    return occupied(*nodes, seats=[(who, nodes[row].name) for row, who in seated])
 
 
 def sentence(who: Pod, snapshot: Snapshot, profile: Profile | None = None) -> str:
     profile = profile or default_profiles()[SCHEDULER_NAME]
-    tentative = Tentative(profile, snapshot)
-    assert tentative.place(who) is None
-    return tentative.diagnosis(who).text()
+    trial = Trial(profile, snapshot)
+    assert trial.place(who) is None
+    return trial.diagnosis(who).text()
 
 
 ONE_NODE: dict[str, tuple[Pod, Node, Pod | None]] = {
@@ -168,7 +162,7 @@ def test_nodes_that_the_affinity_does_not_name_did_not_satisfy_the_plugin() -> N
     )
 
 
-# ── PreFilter of several plugins (§3.1) ──────────────────────────────────────────────────────
+# ── PreFilter of several plugins ─────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The broken line from utilisation to score (framework.md §10.0)."""
+"""The broken line from utilisation to score."""
 
 import numpy as np
 import pytest

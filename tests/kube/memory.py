@@ -45,11 +45,20 @@ class Store:
             unnamed = stands if verb == "patch" else None
             if body.get("metadata", {}).get("resourceVersion", unnamed) != stands:
                 raise Conflict(verb, resource.label(), "the object has been modified")
-            body = {**found, **body} if verb == "patch" else body
+            body = _patched(found, body) if verb == "patch" else body
         self.version += 1
         metadata = {**body["metadata"], "resourceVersion": str(self.version)}
         self.objects[key] = {**body, "metadata": metadata}
         return self.objects[key]
+
+
+def _patched(found: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """The object after a patch, which is merged two levels deep; lists are replaced."""
+    merged = {**found, **body}
+    for part in ("metadata", "status"):
+        if part in body:
+            merged[part] = {**found.get(part, {}), **body[part]}
+    return merged
 
 
 class MemoryClient(Client):

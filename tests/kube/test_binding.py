@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
+from enbloc.kube.binding import Binding, Bound, Refused, Unknown, bind, settle
 from enbloc.kube.errors import Fenced
+from enbloc.model.binding import Cause
 from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
 
 BINDING = Binding("default", "p", "u1", "node-1", {"enbloc.dev/plan": "{}"})
@@ -58,7 +59,7 @@ async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
     ],
 )
 async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) -> None:
-    """gangs.md §3.6: the member, its namespace or ourselves, and never a node."""
+    """Semantics §3.6: the member, its namespace or ourselves, and never a node."""
     async with talking_to(refusing) as client:
         outcome = await bind(client, BINDING)
     assert isinstance(outcome, Refused)
@@ -75,10 +76,10 @@ async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) ->
         pytest.param([refuses(503, "Unavailable")], Unknown, id="not known while it is not read"),
     ],
 )
-async def test_3_4_a_conflict_is_settled_by_what_the_pod_is(
+async def test_a_conflict_is_settled_by_what_the_pod_is(
     answers: list[Handler], outcome: object
 ) -> None:
-    """Who sends a Binding twice on our behalf makes us no second room."""
+    """Who sends a Binding twice on our behalf makes us no second room (semantics §3.4)."""
     async with talking_to(Script(refuses(409, "Conflict"), *answers)) as client:
         found = await bind(client, BINDING)
     if isinstance(found, Refused):
@@ -97,13 +98,13 @@ async def test_3_4_a_conflict_is_settled_by_what_the_pod_is(
     ],
 )
 async def test_no_answer_leaves_the_outcome_unknown(failing: Handler) -> None:
-    """gangs.md §3.4: a 504 or a dropped connection may have bound."""
+    """Semantics §3.4: a 504 or a dropped connection may have bound."""
     async with talking_to(failing) as client:
         assert isinstance(await bind(client, BINDING), Unknown)
 
 
 async def test_429_and_401_are_no_outcomes() -> None:
-    """gangs.md §3.4: again after Retry-After; the token is read again."""
+    """Semantics §3.4: again after Retry-After; the token is read again."""
     unauthorized = refuses(401, "Unauthorized")
     server = Script(
         refuses(429, "TooManyRequests", retryAfterSeconds=0.01),
@@ -171,7 +172,7 @@ async def test_429_and_401_are_no_outcomes() -> None:
 async def test_an_unknown_outcome_is_settled(
     answers: list[Handler], outcome: Bound | Cause
 ) -> None:
-    """gangs.md §3.4: the same Binding until 201, or until a 4xx and a GET settle it."""
+    """Semantics §3.4: the same Binding until 201, or until a 4xx and a GET settle it."""
     async with talking_to(Script(*answers)) as client:
         settled = await settle(client, BINDING)
     assert (settled.cause if isinstance(settled, Refused) else settled) == outcome

@@ -18,7 +18,8 @@ from aiohttp import web
 
 from enbloc.errors import ConfigError
 from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster, TokenFile, load
+from enbloc.kube.cluster_access import load
+from enbloc.kube.config import Cluster, TokenFile
 from enbloc.kube.errors import Unauthorized, Unreachable
 from enbloc.kube.paths import PODS
 from tests.kube.certificates import Authority

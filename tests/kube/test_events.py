@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 import pytest
 
 from enbloc.kube.errors import APIError, Forbidden, Unreachable
-from enbloc.kube.events import About, Notice, Recorder
+from enbloc.kube.events import Notice, ObjectReference, Recorder
 from enbloc.kube.paths import NODES, PODS
 from enbloc.telemetry import metrics
 from tests.kube.memory import MemoryClient, Store
 
 pytestmark = pytest.mark.looptime
 
-POD = About(PODS, "team", "p", "u1")
+POD = ObjectReference(PODS, "team", "p", "u1")
 NOTICE = Notice("Warning", "FailedScheduling", "Scheduling", "no room", "enbloc", POD)
 
 
@@ -83,7 +83,7 @@ async def test_an_event_has_all_that_the_server_asks_for() -> None:
 
 async def test_an_event_about_a_node_goes_to_the_default_namespace() -> None:
     async with recording() as (recorder, client):
-        recorder.emit(dataclasses.replace(NOTICE, regarding=About(NODES, "", "n", "u")))
+        recorder.emit(dataclasses.replace(NOTICE, regarding=ObjectReference(NODES, "", "n", "u")))
         await asyncio.sleep(1)
     assert client.sent[0][2]["metadata"]["namespace"] == "default"
     assert "namespace" not in client.sent[0][2]["regarding"]

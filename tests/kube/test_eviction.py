@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""An eviction is settled, spares bare pods and respects budgets (gangs.md §4.5)."""
+"""An eviction is settled, spares bare pods and respects budgets (semantics §4.5)."""
 
 import asyncio
 from typing import Any
@@ -194,7 +194,9 @@ async def test_in_a_terminating_namespace_a_pod_is_left_to_its_end() -> None:
             Evicted(),
             id="the server was away for a while",
         ),
-        pytest.param([shows("Succeeded")], Exempt("it has finished, and holds no room"), id="ran"),
+        pytest.param(
+            [shows("Succeeded")], Exempt("the pod has finished and holds no capacity"), id="ran"
+        ),
     ],
 )
 @pytest.mark.parametrize(

@@ -358,7 +358,7 @@ def test_identities_are_unlike_each_other() -> None:
 async def test_a_leader_that_outlives_its_lease_is_noticed(*, ago: float, well: bool) -> None:
     elector = Elector(MemoryClient(Store()), namespace="ns", name="l", identity="me")
     elector.valid_until = boot_clock() - ago
-    assert elector.reigns_rightly() is well
+    assert elector.healthy() is well
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from uuid import uuid4
 
 import pytest
 
-from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
+from enbloc.kube.binding import Binding, Bound, Refused, Unknown, bind, settle
 from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import load
+from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import Conflict, Forbidden
-from enbloc.kube.events import About, Notice, Recorder
+from enbloc.kube.events import Notice, ObjectReference, Recorder
 from enbloc.kube.eviction import PAUSE, Blocked, Evicted, Exempt, Outcome, Victim, evict
 from enbloc.kube.items import Added, Modified
 from enbloc.kube.lease import Elector
@@ -26,10 +26,11 @@ from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, POD
 from enbloc.kube.permissions import ROLES
 from enbloc.kube.reflector import Reflector
 from enbloc.model import names
+from enbloc.model.binding import Cause
 from tests.controlplane import ControlPlane
 from tests.kube.fake import Pod
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.controlplane
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"
 USER = "scheduler"
@@ -64,8 +65,12 @@ class World:
 
     def binding(self, pod: dict[str, Any], uid: str = "") -> Binding:
         metadata = pod["metadata"]
-        receipt = {names.PLAN_KEY: "receipt", names.RANK_KEY: "3", names.SIZE_KEY: "8"}
-        return Binding(self.namespace, metadata["name"], uid or metadata["uid"], "n1", receipt)
+        record = {
+            names.PLAN_KEY: "binding record",
+            names.RANK_KEY: "3",
+            names.SIZE_KEY: "8",
+        }
+        return Binding(self.namespace, metadata["name"], uid or metadata["uid"], "n1", record)
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +130,12 @@ async def test_the_answers_to_a_binding_are_what_we_take_them_for(world: World) 
         assert elsewhere.cause is Cause.MEMBER_CHANGED
     bound = await world.admin.get(PODS, "p", world.namespace)
     annotations = bound["metadata"]["annotations"]
-    assert annotations[names.PLAN_KEY] == "receipt"
+    assert annotations[names.PLAN_KEY] == "binding record"
     assert (annotations[names.RANK_KEY], annotations[names.SIZE_KEY]) == ("3", "8")
 
 
 async def test_a_member_that_changed_is_refused_and_blames_nobody(world: World) -> None:
-    """gangs.md §3.4: gated 409, deleting 409, no such pod 404."""
+    """Semantics §3.4: gated 409, deleting 409, no such pod 404."""
     gated = await world.pod("gated", spec={"schedulingGates": [{"name": "test/gate"}]})
     leaving = await world.pod("leaving", finalizers=["test.enbloc.dev/stay"])
     await world.admin.delete(PODS, "leaving", world.namespace)
@@ -147,7 +152,7 @@ async def test_a_member_that_changed_is_refused_and_blames_nobody(world: World) 
 async def test_a_node_that_does_not_exist_and_a_finished_pod_are_no_obstacles(
     world: World,
 ) -> None:
-    """gangs.md §3.4: the server says 201, so the last look must know better."""
+    """Semantics §3.4: the server says 201, so the last look must know better."""
     pod = await world.pod("astray")
     assert await bind(world.scheduler, replace(world.binding(pod), node="none")) == Bound()
     pod = await world.pod("finished")
@@ -159,7 +164,7 @@ async def test_a_node_that_does_not_exist_and_a_finished_pod_are_no_obstacles(
 
 
 async def test_a_terminating_namespace_is_told_from_a_missing_permission(world: World) -> None:
-    """gangs.md §3.4: 403 also for a pod already bound, which a GET tells."""
+    """Semantics §3.4: 403 also for a pod already bound, which a GET tells."""
     stays = ["test.enbloc.dev/stay"]
     pod, bound = [await world.pod(name, finalizers=stays) for name in ("p", "bound")]
     assert await bind(world.scheduler, world.binding(bound)) == Bound()
@@ -190,7 +195,7 @@ async def test_preconditions_protect_another_pod_of_that_name(world: World) -> N
         await world.admin.delete(PODS, "p", world.namespace, resource_version=stale)
 
 
-# ── evictions (gangs.md §4.5) ────────────────────────────────────────────────────────────────
+# ── evictions (semantics §4.5) ────────────────────────────────────────────────────────────────
 
 #: What owns pods here: nothing acts on it.
 OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -302,7 +307,7 @@ async def test_a_status_is_applied_with_the_permission_to_patch_it_alone(world: 
 async def test_repeated_events_are_one_series(world: World) -> None:
     pod = await world.pod("p")
     recorder = Recorder(world.scheduler, "scheduler-0")
-    about = About(PODS, world.namespace, "p", pod["metadata"]["uid"])
+    about = ObjectReference(PODS, world.namespace, "p", pod["metadata"]["uid"])
     for _ in range(3):
         recorder.emit(Notice("Warning", "FailedScheduling", "Scheduling", "no", "enbloc", about))
     await recorder.flush(10)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import Stream
-from enbloc.model.groups import OnIncomplete, Role
+from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase
 from tests.laws.objects import Part
-from tests.laws.process import FOREVER, LAGGING, Flight
+from tests.laws.process import FOREVER, Flight
 from tests.laws.waiting import (
     fits_and_waits,
     nobody_is_lost,
@@ -24,6 +24,7 @@ from tests.laws.waiting import (
     statuses_say_what_is,
 )
 from tests.laws.world import World
+from tests.world.server import SHOWN
 
 
 class Step(NamedTuple):
@@ -89,7 +90,7 @@ class Actions(World):
         self.add_node(name, cpu, pods, zone=zone)
 
     def node_is(self, name: str, what: str) -> None:
-        if name not in self.nodes:
+        if name not in self.hosts:
             return
         if what in ("cordoned", "uncordoned"):
             self.cordon(name, what == "cordoned")
@@ -100,14 +101,14 @@ class Actions(World):
         elif what == "drained":
             self.cordon(name, True)
             for pod in [p for p in self.pods.values() if p.node == name and p.live]:
-                self.delete_pod(pod.key.name)
+                self.end(pod.key.name)
         else:
             assert what == "lost"
             self.drop_node(name)
 
     def pods_of_lost_nodes_go(self) -> None:
-        for pod in [p for p in self.pods.values() if p.node and p.node not in self.nodes]:
-            self.drop_pod(pod.key.name)
+        for pod in [p for p in self.pods.values() if p.node and p.node not in self.hosts]:
+            self.delete(pod.key.name)
 
     # ── gangs ────────────────────────────────────────────────────────────────────────────────
 
@@ -130,7 +131,7 @@ class Actions(World):
             name,
             max(1, sum(part.count for part in parts) - gang.spare),
             owner=self.owners[name].uid,
-            roles=tuple(Role(part.role, part.count) for part in parts if part.role),
+            roles=[(part.role, part.count) for part in parts if part.role],
             on_incomplete=gang.policy,
             timeout=gang.timeout,
             min_resources=(("cpu", asked * 1000),) if gang.reserve else (),
@@ -185,7 +186,7 @@ class Actions(World):
 
     def pod_is_deleted(self, name: str) -> None:
         if name in self.pods and not self.pods[name].deleting:
-            self.delete_pod(name)
+            self.end(name)
 
     def pod_finishes(self, name: str, phase: Phase) -> None:
         if name in self.pods and self.pods[name].node and not self.pods[name].finished:
@@ -203,7 +204,7 @@ class Actions(World):
 
     def terminating_pods_go(self) -> None:
         for pod in [p for p in self.pods.values() if p.deleting]:
-            self.drop_pod(pod.key.name)
+            self.delete(pod.key.name)
 
     def pod_is_ungated(self, name: str) -> None:
         if name in self.pods and self.pods[name].gates:
@@ -289,11 +290,11 @@ class Actions(World):
         if self.leader is not None:
             self.kill()
 
-    def started(self, order: Sequence[Stream] = LAGGING) -> None:
+    def started(self, order: Sequence[Stream] = SHOWN) -> None:
         if self.leader is None:
             self.start(order)
 
-    def taken_over(self, order: Sequence[Stream] = LAGGING) -> None:
+    def taken_over(self, order: Sequence[Stream] = SHOWN) -> None:
         if self.leader is not None:
             self.take_over(order)
 

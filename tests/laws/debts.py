@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What admitted groups are surely owed (gangs.md §5.1), counted naively.
+"""What admitted groups are surely owed (semantics §5.1), counted naively.
 
 A promise counts here only while nobody can doubt it: the group was admitted by this process, or
 its members were bound when it began; it is the same life with the same minResources; and its
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
 from enbloc.model.pods import Pod, PodUID
-from tests.laws.naive import Life, View, cost
+from tests.laws.naive import Life, View, cost, floors, missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,12 @@ def _owner(group: Group) -> str:
 
 def _priority(life: Life) -> int:
     return min((pod.priority for pod in life.live), default=0)
+
+
+def _in_part_by_us(life: Life) -> bool:
+    held = (*life.bound, *life.succeeded.values())
+    lacks = life.group is not None and missing(life.held, floors(life.group))
+    return bool(lacks) and any(pod.binding_record for pod in held)
 
 
 class Debts:
@@ -106,6 +112,8 @@ class Debts:
     def _later(self, me: Life, other: GroupKey, debt: Debt) -> bool:
         theirs = self._view.lives[other]
         mine, other_priority = _priority(me), _priority(theirs)
+        if mine == other_priority and _in_part_by_us(me) and not _in_part_by_us(theirs):
+            return False  # it comes before its equals
         return mine < other_priority or (mine == other_priority and debt.latest < me.oldest)
 
     def has(self, owner: str) -> bool:

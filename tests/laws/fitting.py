@@ -60,9 +60,14 @@ def packs(pods: Sequence[Pod], rooms: Sequence[Room]) -> bool:
     return place(0, tuple(sorted(rooms)))
 
 
+def _expected(view: View) -> list[Pod]:
+    """Pods that will sit on a certain node, and count there already."""
+    return [p for p in view.pods.values() if pinned(p) in view.nodes and not p.node and p.live]
+
+
 def free_rooms(view: View, spec: PodSpec = NOTHING) -> list[Room]:
     """What is left on each node that may be used by such pods; DaemonSets' will sit there."""
-    expected = [p for p in view.pods.values() if pinned(p) and not p.node and p.live]
+    expected = _expected(view)
 
     def left(name: str, resource: str) -> int:
         coming = sum(cost(pod.spec, resource) for pod in expected if pinned(pod) == name)
@@ -85,6 +90,7 @@ def lacks_min_resources(view: View, wanted: Counter[str], held: Sequence[Pod]) -
     for index, resource in enumerate(RESOURCES):
         need = wanted[resource] - sum(cost(pod.spec, resource) for pod in held)
         everywhere = sum(view.room(n, resource) - view.used(n, resource) for n in view.nodes)
+        everywhere -= sum(cost(pod.spec, resource) for pod in _expected(view))
         if need > min(everywhere, sum(room[index] for room in rooms)):
             return True
     return False

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws: what must be true of every effect, judged by what the scheduler had been shown.
 
-Each law names the rule of gangs.md that it stands for. Where a law needs to know more than effects
-say (which member a plan puts where), `reservations` is the only place that looks into the engine.
+Each law names the rule of docs/reference/semantics.md that it stands for. Where a law needs to know
+more than effects say (which member a plan puts where), `reservations` is the only place that looks
+into the engine.
 """
 
 import math
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from enbloc.engine import Engine
+from enbloc.engine.binding.open_plan import Stage
 from enbloc.engine.effects import (
     Bind,
     Decided,
@@ -23,7 +25,6 @@ from enbloc.engine.effects import (
 )
 from enbloc.engine.events import (
     BindRefused,
-    Cause,
     Event,
     EvictRefused,
     NodeGone,
@@ -32,13 +33,13 @@ from enbloc.engine.events import (
     PodSeen,
     SlotsFree,
 )
-from enbloc.engine.members import solo_key
-from enbloc.engine.open_plan import Stage
 from enbloc.engine.plan import Assignment
-from enbloc.engine.quarantine import FIRST_BAR
+from enbloc.engine.state.members import solo_key
+from enbloc.model.binding import Cause
 from enbloc.model.groups import Group, GroupKey, OnIncomplete
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS, Condition, Reason
 from enbloc.model.pods import Pod, PodUID
+from enbloc.plugins.node_avoidance.quarantine import NodeQuarantine
 from tests.laws.debts import Debts
 from tests.laws.naive import (
     OURS,
@@ -155,15 +156,15 @@ class Judge:
             self._left(pod.uid)
         old = self.view.pods.get(pod.uid)
         if self.view.settled and pod.group and old and pod.rejected and not old.rejected:
-            self.blamed[pod.group, pod.node] = self.server.now  # §3.6: its kubelet refused it
+            self.blamed[pod.group, pod.node] = self.server.now  # its kubelet rejected it
 
     def _left(self, uid: PodUID) -> None:
-        """A member is evicted no more; after the last one everybody is tried again (§4.4)."""
+        """A member is evicted no more; after the last one all are tried again (semantics §4.4)."""
         if self.evicting.pop(uid, None) is not None and not self.evicting:
             self.tried.clear()
 
     def _blame_node(self, name: str) -> None:
-        """§3.6: a node that goes, or is not ready any more, let down whoever sat there."""
+        """Semantics §3.6: a node that goes, or is not ready any more, is blamed by its gangs."""
         node = self.view.nodes.get(name)
         if not self.view.settled or node is None or not node.ready:
             return
@@ -192,7 +193,7 @@ class Judge:
                     self._pod_condition(effect)
                 case _:
                     pass
-        assert len({each.group for each in evicts}) <= 1, "two deadlines fired in one step (§4.4)"
+        assert len({each.group for each in evicts}) <= 1, "two deadlines at once (semantics §4.4)"
         self._rooms_add_up()
 
     def _decided(self, decided: Decided) -> None:
@@ -205,11 +206,11 @@ class Judge:
         sure = floor if floor == life.least_floor else None
         self.made[decided.plan] = Made(decided.group, sure)
         for pod in planned:
-            assert pod.uid not in self.sent, f"{pod.key} is planned while its Bind is out (§3.4)"
+            assert pod.uid not in self.sent, f"{pod.key} is planned while Unknown (semantics §3.4)"
             assert pending(self.view.pods[pod.uid]), f"{pod.key} is planned and cannot be bound"
         have = life.held + count(planned)
         short = missing(have, life.least_floor)
-        assert not short, f"plan {decided.plan} leaves {decided.group} short of {short} (§1, §2.3)"
+        assert not short, f"{decided.plan} leaves {decided.group} short of {short} (semantics §2.1)"
         self._only_the_deficit(life, len(planned), decided.plan)
         self._nominated_are_respected(decided.group, planned)
         self._blamed_are_avoided(decided.group, decided.plan)
@@ -217,7 +218,7 @@ class Judge:
         self.debts.admitted(decided.group, self.server.now)
 
     def _only_the_deficit(self, life: Life, planned: int, plan: str) -> None:
-        """§3.3: no addition is planned while a gang in part is mended."""
+        """Semantics §3.3: no addition is planned while a gang in part is mended."""
         if self.made[plan].floor is None or life.doubtful or not life.bound:
             return
         deficit = missing(life.held, self.made[plan].floor or {})
@@ -227,13 +228,14 @@ class Judge:
             assert planned == least, f"{plan} mends {deficit} with {planned} members"
 
     def _blamed_are_avoided(self, key: GroupKey, plan: str) -> None:
-        """§3.6: for a minute at least a gang keeps off a node that let it down."""
+        """Semantics §3.6: for a minute at least a gang keeps off a node that let it down."""
         for each in assignments(self.engine, plan):
             since = self.blamed.get((key, each.node), -math.inf)
-            assert self.server.now >= since + FIRST_BAR, f"{key} is planned on {each.node} again"
+            until = since + NodeQuarantine.first_seconds
+            assert self.server.now >= until, f"{key} is planned on {each.node} again"
 
     def _promises_are_kept(self, key: GroupKey, life: Life, planned: Sequence[Pod]) -> None:
-        """§5.1: what we request, and what was promised to others before, is there."""
+        """Semantics §5.1: what we request, and what was promised to others before, is there."""
         group = life.group
         assert group is not None
         if self.debts.has(group.owner or str(key)) or (group.min_resources and life.held[""]):
@@ -248,14 +250,14 @@ class Judge:
             asked = sum(self._used(node, resource, held) for node in self.view.nodes)
             room = sum(self.view.room(node, resource) for node in self.view.nodes)
             if owed:
-                assert asked + owed <= room, f"{key} took {resource} that was promised to others"
+                assert asked + owed <= room, f"{key} took {resource} that was reserved for others"
             own = dict(group.min_resources).get(resource, 0)
             before = asked - sum(cost(self.view.pods[uid].spec, resource) for uid in mine)
             if own and not life.held[""]:
                 assert before + own <= room, f"{key} is promised {resource} that is not there"
 
     def _nominated_are_respected(self, key: GroupKey, planned: Sequence[Pod]) -> None:
-        """§6.1: pods of others that are promised to a node count there, for their equals."""
+        """Semantics §6.1: pods of others that are expected on a node count there."""
         priority = min((pod.priority for pod in self.view.lives[key].live), default=0)
         held = reservations(self.engine)
         expected = [
@@ -283,11 +285,11 @@ class Judge:
     def _bind(self, bind: Bind) -> None:
         target = bind.target
         self.free -= 1
-        assert self.free >= 0, f"{target.pod} is sent although no slot is free (§3.2)"
+        assert self.free >= 0, f"{target.pod} is sent although no slot is free (semantics §3.2)"
         pod = self.view.pods.get(target.uid)
         assert pod is not None, f"{target.pod} is bound although it is gone"
         assert pending(pod), f"{target.pod} is bound although it cannot be"
-        assert target.uid not in self.sent, f"{target.pod} is sent twice (§3.4)"
+        assert target.uid not in self.sent, f"{target.pod} is sent twice (semantics §3.4)"
         made = self.made.get(target.plan)
         if made is not None:
             life = self.view.life(made.group)
@@ -299,7 +301,7 @@ class Judge:
         self._fits(pod, target.node)
 
     def _first_bind(self, plan: str, life: Life) -> None:
-        """§1, §3.1, §3.5: the floor is held or planned, now, by members that can be bound."""
+        """Semantics §3.1, §3.5: the floor is held or planned, now, by members that can be bound."""
         assert life.group is not None, f"plan {plan} begins without a PodGroup"
         members = assignments(self.engine, plan)
         known = self.view.pods
@@ -311,7 +313,7 @@ class Judge:
                 self._fits(each.pod, each.node)
 
     def _surplus_waits(self, uid: PodUID, made: Made, life: Life) -> None:
-        """§3.3: who is not needed waits until the watch shows the floor bound."""
+        """Semantics §3.3: who is not needed waits until the watch shows the floor bound."""
         if made.floor is None or life.doubtful:
             return
         sure = life.done + count(life.bound)
@@ -324,7 +326,7 @@ class Judge:
         return pod.group if pod else None
 
     def _fits(self, pod: Pod, node: str) -> None:
-        """§3.1, §5.1: no effect of ours raises what is requested above what there is."""
+        """Semantics §3.1, §5.1: no effect of ours raises what is requested above what there is."""
         found = self.view.nodes.get(node)
         assert usable(found, pod.spec), f"{pod.key} is bound to {node}, which takes it not"
         held = {
@@ -336,53 +338,53 @@ class Judge:
             assert used <= room, f"{resource} on {node}: {used} requested of {room}"
 
     def _rooms_add_up(self) -> None:
-        """Room counted = what sits there + what open plans reserve + shadows; §3.4 for the sent."""
+        """Room counted = what sits there, is reserved or claimed; semantics §3.4 for the sent."""
         engine, held = self.engine, reservations(self.engine)
         for uid, bind in self.sent.items():
             kept = held.get(uid)
-            assert kept is not None, f"the room of {bind.target.pod} was given away (§3.4)"
+            assert kept is not None, f"{bind.target.pod} lost its assumption (semantics §3.4)"
             assert kept.node == bind.target.node, f"{bind.target.pod} is planned elsewhere"
         state = engine._state
-        shadows = list(state.shadows)
+        claims = state.claims.open_to_some()
         for resource in RESOURCES:
             counted = state.nodes.requested(resource)
             for row, node in enumerate(state.nodes.names):
                 used = self._used(node, resource, held)
-                used += sum(cost(s.pod.spec, resource) for s in shadows if s.node == node)
+                used += sum(cost(c.pod.spec, resource) for c in claims if c.pod and c.node == node)
                 assert counted[row] == used, f"{resource} on {node}: {counted[row]} for {used}"
 
-    # ── evictions (§4) ───────────────────────────────────────────────────────────────────────
+    # ── evictions (semantics §4) ──────────────────────────────────────────────────────────────────
 
     def _evict(self, evict: Evict) -> None:
         pod = self.view.pods.get(evict.uid)
         assert pod is not None, f"{evict.pod} is evicted although it is gone"
-        assert pod.owner is not None, f"bare pod {pod.key} is evicted (§4.5)"
+        assert pod.owner is not None, f"bare pod {pod.key} is evicted (semantics §4.5)"
         assert pod.bound, f"{pod.key} is evicted although it holds no room"
         assert pod.group == evict.group
         life = self.view.life(evict.group)
         group = life.group
         assert group is not None, f"{pod.key} is evicted without a PodGroup"
         policy = group.on_incomplete
-        assert policy is not OnIncomplete.KEEP, f"{group.key} is Keep and is evicted (§4.3)"
+        assert policy is not OnIncomplete.KEEP, f"{group.key} is evicted with Keep (semantics §4.3)"
         if policy is OnIncomplete.REPAIR:
-            assert not life.started, f"{group.key} has started and is evicted (§4.3)"
-        assert all(each.owner for each in life.bound), "a bare member makes the group Keep (§4.5)"
+            assert not life.started, f"{group.key} has started and is evicted (semantics §4.3)"
+        assert all(each.owner for each in life.bound), "a bare member is Keep (semantics §4.5)"
         assert missing(life.held, floors(group)), f"{group.key} is whole and is evicted"
         out = [uid for uid in self.sent if self._group(uid) == group.key]
-        assert not out, f"{group.key} is evicted while Binds are out (§3.2)"
+        assert not out, f"{group.key} is evicted while Binds are out (semantics §3.2)"
         timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
         until = self.evicting.get(evict.uid, -math.inf)
         assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
         if self.yielded is None or self.yielded[:2] != (group.key, self.server.now):
             quorum = not missing(life.held + count(life.pending), floors(group))
-            assert not quorum or group.key in self.tried, f"{group.key} yields untried (§4.2)"
+            assert not quorum or group.key in self.tried, f"{group.key}: untried (semantics §4.2)"
         self._not_too_early(group, life, timeout)
         self._one_at_a_time(group.key)
         self.evicting[evict.uid] = self.server.now + timeout
         self.yielded = (group.key, self.server.now, timeout)
 
     def _not_too_early(self, group: Group, life: Life, timeout: int) -> None:
-        """§4.2; only of two that need each other's room one yields at once (§4.4)."""
+        """Semantics §4.2, §4.4: at the deadline, or at once for a repair that it completes."""
         if life.started:
             since = min((pod.created for pod in life.pending), default=0.0)
         else:
@@ -399,7 +401,7 @@ class Judge:
         assert late or others, f"{group.key} yields {since + timeout - self.server.now} s early"
 
     def _one_at_a_time(self, key: GroupKey) -> None:
-        """§4.4: nobody else yields before those who did are gone."""
+        """Semantics §4.4: nobody else yields before those who did are gone."""
         if self.yielded is None or self.yielded[0] == key:
             return
         before, when, timeout = self.yielded
@@ -407,7 +409,7 @@ class Judge:
         bounded = when + timeout <= self.server.now
         assert bounded or not still, f"{key} yields before {before} has gone"
 
-    # ── words (§7) ───────────────────────────────────────────────────────────────────────────
+    # ── words (semantics §7) ──────────────────────────────────────────────────────────────────────
 
     def _status(self, status: SetGroupStatus) -> None:
         life = self.view.life(status.group)
@@ -431,21 +433,21 @@ class Judge:
                 assert stands(status, Condition.INITIALLY_SCHEDULED), where
         if stands(status, Condition.SCHEDULED):
             short = missing(life.held, life.least_floor)
-            assert not short, f"{where} says Scheduled and {short} are not bound (§3.7)"
+            assert not short, f"{where} says Scheduled and {short} are not bound (semantics §3.7)"
         if last is not None and last.started is None and status.started == self.server.now:
             life.captured = floors(life.group)
         self._as_it_started(status, life, life.group)
         self.told[status.group] = status
 
     def _as_it_started(self, status: SetGroupStatus, life: Life, group: Group) -> None:
-        """§2.5: of a group that has started, no minimum rises; lowering it works at once."""
+        """Semantics §2.5: the floor of a started group never rises; lowering it works at once."""
         if life.captured is not None and not life.doubtful:
             needed = {role: life.captured.get(role, 0) for role in floors(group)}
             whole = not missing(life.held, needed)
             assert stands(status, Condition.SCHEDULED) == whole, f"{status} of {needed}"
 
     def _pod_condition(self, effect: SetPodCondition) -> None:
-        """§6.2: an autoscaler hears Unschedulable only of a gang that lacks nothing but room."""
+        """Semantics §6.2: a gang says Unschedulable only where it lacks nothing but capacity."""
         pod = self.view.pods.get(effect.uid)
         if effect.reason is not Reason.UNSCHEDULABLE or pod is None or pod.group is None:
             return

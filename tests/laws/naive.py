@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The naive model: what gangs.md §1 and §2 say of a group, counted anew whenever it is asked.
+"""The naive model: what semantics §1 and §2 say of a group, counted anew whenever it is asked.
 
 `View` holds objects as somebody was shown them: one as the API server has them, and one as the
 scheduler of the moment knows them. Where a stream lags, or a process died before it wrote down what
@@ -20,10 +20,10 @@ from enbloc.engine.events import (
     PodGone,
     PodSeen,
 )
+from enbloc.model.binding_record import read_binding_record
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodSpec, PodUID
-from enbloc.model.receipts import read_receipt
 from enbloc.model.taints import Effect
 
 OURS = "enbloc"
@@ -125,7 +125,9 @@ class Life:
             self.oldest = min(self.oldest, pod.created)
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self.past:
             self.succeeded[pod.uid] = pod
-            known = read_receipt(pod.receipt)  # an orphan is of its owner's life, and its own
+            known = read_binding_record(
+                pod.binding_record
+            )  # an orphan is of its owner's life, and its own
             if self.settled and known and known.incarnation not in self.identities:
                 self.doubtful = True
 
@@ -166,20 +168,24 @@ class Life:
         self.started = self.started or memory.started is not None
 
     def settle(self) -> None:
-        """The first lists are complete (gangs.md §2.2)."""
+        """The first lists are complete (semantics §2.2)."""
         self.settled = True
         memory = self.group.memory if self.group else None
-        receipts = [r for pod in self.live if (r := read_receipt(pod.receipt))]
+        records = [r for pod in self.live if (r := read_binding_record(pod.binding_record))]
         self.identities = {identity(pod) for pod in self.live}
-        times = [*(pod.created for pod in self.live), *(r.queue_time for r in receipts)]
+        times = [*(pod.created for pod in self.live), *(r.queue_time for r in records)]
         self.oldest = min(times, default=math.inf)
-        known = self.identities | {r.incarnation for r in receipts}
+        known = self.identities | {r.incarnation for r in records}
         if memory and memory.incarnation and (not self.live or memory.incarnation in known):
             self.identities.add(memory.incarnation)
             self._recall()
-        known = {r.incarnation for p in self.succeeded.values() if (r := read_receipt(p.receipt))}
+        known = {
+            r.incarnation
+            for p in self.succeeded.values()
+            if (r := read_binding_record(p.binding_record))
+        }
         self.doubtful = not known <= self.identities
-        for found in receipts:
+        for found in records:
             least = dict.fromkeys(self.was[-1], 0) if self.was else {}
             self.was.append({**least, "": found.floor})
         if not (memory and memory.incarnation) and any(p.running for p in self.bound):

@@ -5,25 +5,18 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from enbloc.engine.events import (
-    Event,
-    GroupGone,
-    GroupSeen,
-    NodeGone,
-    NodeSeen,
-    PodGone,
-    PodSeen,
-)
-from enbloc.model.groups import Group, GroupKey
+from enbloc.engine.events import Event
+from enbloc.model.groups import GroupKey
 from enbloc.model.names import TAINT_NOT_READY
-from enbloc.model.node import Node
-from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect as TaintEffect
 from enbloc.model.taints import Taint
-from tests.engine.cluster import spec
 from tests.laws.naive import View
+from tests.world.builders import spec
+from tests.world.server import Server
 
 ZONE = ("zone", "a")
 NOT_READY = Taint(TAINT_NOT_READY, "", TaintEffect.NO_EXECUTE)
@@ -57,22 +50,17 @@ class Job:
     zone: bool = False
 
 
-class Objects:
-    """What the API server holds. Whoever watches takes `changed`."""
+class Objects(Server):
+    """A server with owners, and the naive model of what is true."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
-        self.nodes: dict[str, Node] = {}
-        self.pods: dict[str, Pod] = {}
-        self.groups: dict[str, Group] = {}
+        super().__init__()
         self.owners: dict[str, Job] = {}
         self.truth = View(settled=True)
         self.serials: Counter[str] = Counter()
-        self.version = 0
         self.reached: Counter[str] = Counter()
 
     def changed(self, event: Event) -> None:
-        """Something changed; at once known to the naive model of what is true."""
         self.truth.apply(event)
         self.truth.look()
 
@@ -80,78 +68,41 @@ class Objects:
         self.serials[kind] += 1
         return f"{kind}{self.serials[kind]}"
 
-    def put_node(self, node: Node) -> None:
-        self.version += 1
-        node = replace(node, resource_version=self.version)
-        self.nodes[node.name] = node
-        self.changed(NodeSeen(node))
-
-    def drop_node(self, name: str) -> None:
-        del self.nodes[name]
-        self.changed(NodeGone(name))
-
-    def put_group(self, group: Group) -> None:
-        self.version += 1
-        group = replace(group, resource_version=self.version)
-        self.groups[group.key.name] = group
-        self.changed(GroupSeen(group))
-
-    def drop_group(self, name: str) -> None:
-        group = self.groups.pop(name)
-        self.changed(GroupGone(group.key, group.uid))
-
     def put_pod(self, pod: Pod) -> None:
-        self.version += 1
-        pod = replace(pod, resource_version=self.version)
         owner = self.owners.get(pod.group.name) if pod.group else None
         before = self.pods.get(pod.key.name)
         if owner and pod.owner and pod.owner.uid == owner.uid and pod.phase is Phase.SUCCEEDED:
             owner.done[pod.role] += before is None or before.phase is not Phase.SUCCEEDED
-        self.pods[pod.key.name] = pod
-        self.changed(PodSeen(pod))
+        super().put_pod(pod)
 
-    def change(self, name: str, **more: object) -> None:
-        self.put_pod(replace(self.pods[name], **more))  # type: ignore[arg-type]
-
-    def drop_pod(self, name: str) -> None:
-        pod = self.pods.pop(name)
-        self.changed(PodGone(pod.key, pod.uid))
-
-    def delete_pod(self, name: str) -> None:
-        """DELETE: what never ran is gone at once, the rest terminates first."""
+    def end(self, name: str) -> None:
+        """Ask for a pod's end: what never ran is gone at once, the rest terminates first."""
         if self.pods[name].node:
             self.change(name, deleting=True)
         else:
-            self.drop_pod(name)
+            self.delete(name)
 
     # ── others ───────────────────────────────────────────────────────────────────────────────
 
     def add_node(self, name: str, cpu: int, pods: int = 20, *, zone: bool = True) -> None:
-        room = (("cpu", cpu * 1000), ("memory", 2**36), ("pods", pods))
-        labels = (ZONE,) if zone else ()
-        self.put_node(Node(name=name, uid=name, allocatable=room, labels=labels))
+        self.node(name, cpu=cpu, pods=pods, labels=(ZONE,) if zone else ())
 
     def label(self, name: str, zone: bool) -> None:
-        self.put_node(replace(self.nodes[name], labels=(ZONE,) if zone else ()))
+        self.put_node(replace(self.hosts[name], labels=(ZONE,) if zone else ()))
 
     def ready(self, name: str, ready: bool) -> None:
         taints = () if ready else (NOT_READY,)
-        self.put_node(replace(self.nodes[name], ready=ready, taints=taints))
+        self.put_node(replace(self.hosts[name], ready=ready, taints=taints))
 
     def cordon(self, name: str, cordoned: bool) -> None:
-        self.put_node(replace(self.nodes[name], unschedulable=cordoned))
+        self.put_node(replace(self.hosts[name], unschedulable=cordoned))
 
-    def add_group(self, name: str, minimum: int, **more: object) -> None:
-        fields = {
-            "uid": self.name(f"pg-{name}."),
-            "min_member": minimum,
-            "generation": 1,
-            "created": self.now,
-        }
-        self.put_group(Group(GroupKey("ns", name), **{**fields, **more}))  # type: ignore[arg-type]
+    def add_group(self, name: str, minimum: int, **of: Any) -> None:
+        """A PodGroup with a UID of its own each time."""
+        self.group(name, minimum, uid=self.name(f"pg-{name}."), created=self.now, **of)
 
-    def add_owner(self, name: str, parts: Iterable[Part], **more: object) -> None:
-        self.owners[name] = Job(tuple(parts), self.name(f"job-{name}."), **more)  # type: ignore[arg-type]
+    def add_owner(self, name: str, parts: Iterable[Part], **more: Any) -> None:
+        self.owners[name] = Job(tuple(parts), self.name(f"job-{name}."), **more)
 
     def add_pod(
         self,
@@ -161,19 +112,12 @@ class Objects:
         group: str | None,
         role: str = "",
         zone: bool = False,
-        **more: object,
+        **of: Any,
     ) -> Pod:
-        fields: dict[str, object] = {
-            "key": PodKey("ns", name),
-            "uid": PodUID(self.name(name + ".")),
-            "spec": spec(cpu=cpu, node_selector=(ZONE,) if zone else ()),
-            "scheduler": "enbloc",
-            "group": GroupKey("ns", group) if group else None,
-            "role": role,
-            "created": self.now,
-        }
-        self.put_pod(Pod(**{**fields, **more}))  # type: ignore[arg-type]
-        return self.pods[name]
+        """A pod with a UID of its own each time."""
+        asked = spec(cpu=cpu, node_selector=(ZONE,) if zone else ())
+        uid = PodUID(self.name(name + "."))
+        return self.pod(name, group, uid=uid, spec=asked, role=role, **of)
 
     def add_daemon(self, name: str, cpu: int, node: str) -> None:
         """What the DaemonSet controller creates for one node, for another scheduler."""
@@ -225,7 +169,7 @@ class Objects:
         """Every member is deleted; those of another life come (JobSet Recreate)."""
         for pod in self.members(name):
             if not pod.deleting:
-                self.delete_pod(pod.key.name)
+                self.end(pod.key.name)
         owner = self.owners[name]
         owner.uid, owner.done = self.name(f"job-{name}."), Counter()
         self.reconcile(name)

@@ -33,13 +33,14 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.model.groups import Memory
-from enbloc.model.names import Condition, Reason
+from enbloc.model.names import Reason
 from tests.laws.judge import Judge
 from tests.laws.objects import Objects
 from tests.laws.reached import notice
+from tests.world.builders import remembered
+from tests.world.cluster import Recorded, told_again
+from tests.world.server import SHOWN
 
-LAGGING = (Stream.PODS, Stream.NODES, Stream.GROUPS)
 STREAMS: dict[type[Event], Stream] = {
     PodSeen: Stream.PODS,
     PodGone: Stream.PODS,
@@ -49,8 +50,9 @@ STREAMS: dict[type[Event], Stream] = {
     GroupGone: Stream.GROUPS,
 }
 FOREVER = 1e9
-#: Every decision is remembered, and nobody is tried just because much time has passed.
-SETTINGS = Settings(validate=True, log=10_000_000, longest_wait=FOREVER)
+#: Nobody is tried just because much time has passed; little is kept for a dump, so that much is
+#: applied to its checkpoint.
+SETTINGS = Settings(validate=True, log=10, longest_wait=FOREVER)
 PROFILES = default_profiles()
 
 
@@ -69,10 +71,10 @@ class Process:
         self.server = server
         self.life = life
         self.slots = slots
-        self.engine = Engine(PROFILES, replace(SETTINGS, identity=str(life)))
+        self.engine = Recorded(PROFILES, replace(SETTINGS, identity=str(life)))
         self.judge = Judge(server, self.engine)
         self.lagging: set[Stream] = set()
-        self.undelivered: dict[Stream, deque[Event]] = {stream: deque() for stream in LAGGING}
+        self.undelivered: dict[Stream, deque[Event]] = {stream: deque() for stream in SHOWN}
         self.answers: deque[Event] = deque()
         self.writes: deque[Effect] = deque()
         self.stalled = False  # writes of statuses and conditions do not go out
@@ -83,7 +85,7 @@ class Process:
 
     def _begin(self, order: Sequence[Stream]) -> None:
         for stream in order:
-            for event in self._listed(stream):
+            for event in self.server.listed(stream):
                 self.deliver(event)
             assert not self.engine.step(self.server.now), "it decides before it has seen everything"
             self.deliver(Synced(stream))
@@ -109,7 +111,7 @@ class Process:
 
     def sees_everything(self) -> None:
         self.lagging.clear()
-        for stream in LAGGING:
+        for stream in SHOWN:
             self.catch_up(stream)
 
     def deliver(self, event: Event) -> None:
@@ -122,26 +124,17 @@ class Process:
         if self.undelivered[stream]:
             self.server.reached["a list instead of what happened"] += 1
         self.undelivered[stream].clear()
-        for event in (*self._gone(stream), *self._listed(stream)):
+        for event in (*self._gone(stream), *self.server.listed(stream)):
             self.deliver(event)
 
-    def _listed(self, stream: Stream) -> list[Event]:
-        """The objects that are there."""
-        server = self.server
-        if stream is Stream.PODS:
-            return [PodSeen(pod) for pod in server.pods.values()]
-        if stream is Stream.NODES:
-            return [NodeSeen(node) for node in server.nodes.values()]
-        return [GroupSeen(group) for group in server.groups.values()]
-
     def _gone(self, stream: Stream) -> list[Event]:
-        """What was known and is not there any more, keyed by UID (gangs.md §6.3)."""
+        """What was known and is not there any more, keyed by UID (semantics §6.3)."""
         server, view = self.server, self.judge.view
         if stream is Stream.PODS:
             there = {pod.uid for pod in server.pods.values()}
             return [PodGone(p.key, p.uid) for p in view.pods.values() if p.uid not in there]
         if stream is Stream.NODES:
-            return [NodeGone(name) for name in view.nodes if name not in server.nodes]
+            return [NodeGone(name) for name in view.nodes if name not in server.hosts]
         uids = {group.uid for group in server.groups.values()}
         known = [life.group for life in view.lives.values() if life.group is not None]
         return [GroupGone(each.key, each.uid) for each in known if each.uid not in uids]
@@ -176,7 +169,7 @@ class Process:
                 case SetGroupStatus(group=key):
                     group = server.groups.get(key.name)
                     if group is not None and group.uid == effect.uid:
-                        server.put_group(replace(group, memory=_memory(effect)))
+                        server.put_group(replace(group, memory=remembered(effect)))
                 case SetPodCondition(pod=key, uid=uid, reason=reason):
                     pod = server.pods.get(key.name)
                     if pod is not None and pod.uid == uid and not pod.node:
@@ -211,23 +204,4 @@ class Process:
 
     def replay_gives_the_same_effects(self) -> None:
         again = Engine(PROFILES, self.engine.settings)
-        effects: list[Effect] = []
-        for entry in self.engine.log:
-            if isinstance(entry, float | int):
-                effects += again.step(entry)
-            else:
-                again.apply(entry)
-        assert effects == self.effects, "a replay decides otherwise"
-
-
-def _memory(status: SetGroupStatus) -> Memory:
-    """What the codec reads back from a status."""
-    kinds = {c.type for c in status.conditions if c.status}
-    return Memory(
-        incarnation=status.incarnation,
-        started=status.started,
-        succeeded=status.succeeded,
-        roles=tuple((role.name, role.succeeded) for role in status.roles),
-        attempts=status.attempts,
-        initially_scheduled=Condition.INITIALLY_SCHEDULED in kinds,
-    )
+        assert told_again(self.engine.told, again) == self.effects, "a replay decides otherwise"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from enbloc.engine.effects import Bind, Decided, Effect, Emit, Evict
+from enbloc.engine.state.claims import HELD
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import EventReason
 from tests.laws.naive import floors, missing
@@ -34,9 +35,9 @@ STATES = (
     "an eviction at the deadline",
     "an eviction for another's sake",
     "infeasible",
-    "refused: member changed",
-    "refused: namespace terminating",
-    "refused: scheduler error",
+    "refused: MemberChanged",
+    "refused: NamespaceTerminating",
+    "refused: SchedulerError",
     "restart while requests are under way",
     "room is held for a lost member",
     "surplus is sent",
@@ -56,7 +57,7 @@ def notice(judge: "Judge", effects: Sequence[Effect], reached: Counter[str]) -> 
                     life = judge.view.life(made.group)
                     whole = life.group is not None and not missing(life.held, floors(life.group))
                     reached["surplus is sent"] += whole
-            case Emit(reason=EventReason.PROMISE_EXPIRED):
+            case Emit(reason=EventReason.RESERVATION_EXPIRED):
                 reached["a promise expires"] += 1
             case Emit(reason=EventReason.GANG_REPAIRED):
                 reached["a gang in part is whole again"] += 1
@@ -75,7 +76,7 @@ def _decided(judge: "Judge", effect: Decided, reached: Counter[str]) -> None:
             reached["a gang in part is planned"] += 1
     else:
         reached[effect.result] += 1
-        reached["a promise keeps somebody out"] += "promised to" in effect.message
+        reached["a promise keeps somebody out"] += "reserved for" in effect.message
 
 
 def _evicted(judge: "Judge", effect: Evict, reached: Counter[str]) -> None:
@@ -95,8 +96,8 @@ def _seen(judge: "Judge", reached: Counter[str]) -> None:
             reached["a gang is bound in part"] += bool(missing(life.held, floors(life.group)))
         reached["a gang starts"] += life.started
         reached["a gang lives again"] += life.ended > 0
-    for shadow in judge.engine._state.shadows:
-        held = shadow.group is not None
+    for claim in judge.engine._state.claims.open_to_some():
+        held = claim.purpose == HELD
         reached["room is held for a lost member" if held else "a foreign pod is expected"] += 1
     for plan, made in judge.made.items():
         reached["a plan is withdrawn before it begins"] += (

@@ -4,10 +4,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.engine.effects import Bind, Decided, Effect
+from enbloc.model.binding_record import binding_record
+from tests.effort import examples
 from tests.laws.actions import Actions
 from tests.laws.fitting import cheapest, free_rooms, packs
 from tests.laws.naive import floors, missing
@@ -16,6 +18,9 @@ from tests.laws.objects import Part
 PARTS = st.lists(
     st.builds(Part, st.just(""), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=2
 ).map(tuple)
+
+#: On a member that a Binding of ours placed.
+OURS = binding_record("p-1", "", 2, 1000.0)
 
 
 def decided(effects: list[Effect]) -> list[str]:
@@ -53,7 +58,7 @@ def nodes_come(world: Actions, sizes: Sequence[int], cordoned: Sequence[bool]) -
     steps=st.lists(st.integers(0, 4), min_size=8, max_size=8),
     extra=st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_a_gang_that_fits_alone_is_placed_in_the_step_in_which_the_last_piece_is_there(
     sizes: list[int],
     cordoned: list[bool],
@@ -97,11 +102,11 @@ def test_a_gang_that_fits_alone_is_placed_in_the_step_in_which_the_last_piece_is
     members=st.integers(1, 3),
     room=st.integers(1, 4),
 )
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_alike_groups_are_decided_in_their_order(
     ranks: list[tuple[int, float]], order: list[int], members: int, room: int
 ) -> None:
-    """§2.7: priority, then queue time, then name; whoever was seen first."""
+    """Semantics §2.7: priority, then queue time, then name; whoever was seen first."""
     world = Actions(slots=32)
     world.add_node("n", members * room)
     chosen = [index for index in order if index < len(ranks)]
@@ -121,16 +126,22 @@ def test_alike_groups_are_decided_in_their_order(
 
 
 @given(order=st.permutations(["young", "part", "old"]))
-@settings(max_examples=6, deadline=None)
+@examples(6)
 def test_of_equals_who_is_held_in_part_goes_first(order: list[str]) -> None:
-    """§2.7: an older gang waits for one that is bound in part."""
+    """Semantics §2.7: an older gang waits for one that is bound in part."""
     world = Actions(slots=32)
     world.add_node("n", 3)
     for name in order:
         world.now = {"old": 1000.0, "part": 1001.0, "young": 1002.0}[name]
         world.add_group(name, 2)
         bound = name == "part"
-        world.add_pod(f"{name}-0", cpu=1, group=name, node="n" if bound else "")
+        world.add_pod(
+            f"{name}-0",
+            cpu=1,
+            group=name,
+            node="n" if bound else "",
+            binding_record=OURS if bound else "",
+        )
         world.add_pod(f"{name}-1", cpu=1, group=name)
     seen: list[Effect] = []
     for _ in range(6):

@@ -8,25 +8,21 @@ keep nothing.
 """
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from enbloc.config import default_profiles
-from enbloc.engine import Engine, Settings
-from enbloc.engine.effects import Effect
+from enbloc.engine import Engine
 from enbloc.engine.events import (
     NamespaceGone,
     NamespaceSeen,
-    NodeSeen,
     WorkloadGone,
     WorkloadSeen,
 )
 from enbloc.framework.decide import Proposal
 from enbloc.framework.profile import Profile
-from enbloc.model.node import Node
 from enbloc.model.pods import HostPort, NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import (
@@ -39,13 +35,14 @@ from enbloc.model.selectors import (
 from enbloc.model.taints import Effect as TaintEffect
 from enbloc.model.taints import Taint, Toleration, TolerationOperator
 from enbloc.model.workloads import WorkloadKey, equals
-from tests.engine.cluster import Cluster, spec
+from tests.effort import examples
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, told_again
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 IMAGE = "example.com/app:1"
 TAINT = Taint("maintenance", "yes", TaintEffect.NO_SCHEDULE)
 GPU_TAINT = Taint("gpu", "", TaintEffect.PREFER_NO_SCHEDULE)
-SETTINGS = Settings(validate=True, log=1_000_000)
 
 
 def _app(*values: str) -> Selector:
@@ -58,22 +55,28 @@ def _near(key: str, selector: Selector, spaces: Selector | None = None) -> PodAf
 
 PROD = Selector((Requirement("env", Operator.IN, ("prod",)),))
 SSD = NodeSelectorTerm((Requirement("disk", Operator.IN, ("ssd",)),))
+
+
+def _asking(**of: Any) -> PodSpec:
+    return spec(**{"cpu": 1, **of})
+
+
 CLASSES: tuple[PodSpec, ...] = (
-    spec(),
-    spec(cpu=2),
-    spec(spread=(SpreadConstraint(ZONE, selector=_app("a")),)),
-    spec(spread=(SpreadConstraint(HOST, selector=_app("a", "b"), hard=False),)),
-    spec(spread=(SpreadConstraint(HOST, selector=_app("a"), match_label_keys=("tier",)),)),
-    spec(pod_anti_affinity=PodAffinity((_near(HOST, _app("a")),))),
-    spec(pod_affinity=PodAffinity((_near(ZONE, _app("a")),))),
-    spec(pod_affinity=PodAffinity((), ((50, _near(ZONE, _app("b"), PROD)),))),
-    spec(pod_anti_affinity=PodAffinity((), ((9, _near(HOST, _app("b"))),))),
-    spec(host_ports=(HostPort("0.0.0.0", "TCP", 80),)),
-    spec(images=(IMAGE,)),
-    spec(node_selector=(("disk", "ssd"),)),
-    spec(preferred_node_affinity=((5, SSD),)),
-    spec(tolerations=(Toleration("maintenance", TolerationOperator.EXISTS),)),
-    spec(features=("FeatureA",)),
+    _asking(),
+    _asking(cpu=2),
+    _asking(spread=(SpreadConstraint(ZONE, selector=_app("a")),)),
+    _asking(spread=(SpreadConstraint(HOST, selector=_app("a", "b"), hard=False),)),
+    _asking(spread=(SpreadConstraint(HOST, selector=_app("a"), match_label_keys=("tier",)),)),
+    _asking(pod_anti_affinity=PodAffinity((_near(HOST, _app("a")),))),
+    _asking(pod_affinity=PodAffinity((_near(ZONE, _app("a")),))),
+    _asking(pod_affinity=PodAffinity((), ((50, _near(ZONE, _app("b"), PROD)),))),
+    _asking(pod_anti_affinity=PodAffinity((), ((9, _near(HOST, _app("b"))),))),
+    _asking(host_ports=(HostPort("0.0.0.0", "TCP", 80),)),
+    _asking(images=(IMAGE,)),
+    _asking(node_selector=(("disk", "ssd"),)),
+    _asking(preferred_node_affinity=((5, SSD),)),
+    _asking(tolerations=(Toleration("maintenance", TolerationOperator.EXISTS),)),
+    _asking(features=("FeatureA",)),
 )
 LABELS: tuple[Labels, ...] = (
     (),
@@ -103,8 +106,7 @@ class StreamMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cluster = Cluster(settings=SETTINGS)
-        self.nodes: dict[str, Node] = {}
+        self.cluster = Cluster(log=1_000_000)
         self.counter = 0
 
     @initialize(count=st.integers(2, 5))
@@ -118,37 +120,25 @@ class StreamMachine(RuleBasedStateMachine):
 
     def _add_node(self, zone: str) -> None:
         name = self._name("n")
-        self._show(
-            Node(
-                name=name,
-                uid=name,
-                labels=((HOST, name), (ZONE, zone)),
-                allocatable=(("cpu", 6000), ("memory", 2**36), ("pods", 20)),
-            )
-        )
-
-    def _show(self, node: Node) -> None:
-        self.nodes[node.name] = node
-        self.cluster.tell(NodeSeen(node))
+        self.cluster.node(name, cpu=6, pods=20, labels=((HOST, name), (ZONE, zone)))
 
     # ── nodes, namespaces, workloads ─────────────────────────────────────────────────────────
 
-    @precondition(lambda self: len(self.nodes) < 6)
+    @precondition(lambda self: len(self.cluster.hosts) < 6)
     @rule(zone=st.sampled_from(["a", "b"]))
     def a_node_is_added(self, zone: str) -> None:
         self._add_node(zone)
 
-    @precondition(lambda self: self.nodes)
+    @precondition(lambda self: self.cluster.hosts)
     @rule(data=st.data(), with_pods=st.booleans())
     def a_node_is_lost(self, data: st.DataObject, with_pods: bool) -> None:
-        name = data.draw(st.sampled_from(sorted(self.nodes)))
-        del self.nodes[name]
+        name = data.draw(st.sampled_from(sorted(self.cluster.hosts)))
         self.cluster.drop_node(name)
         if with_pods:
             for pod in [p for p in self.cluster.pods.values() if p.node == name]:
                 self.cluster.delete(pod.key.name)
 
-    @precondition(lambda self: self.nodes)
+    @precondition(lambda self: self.cluster.hosts)
     @rule(
         data=st.data(),
         change=st.sampled_from(
@@ -169,8 +159,8 @@ class StreamMachine(RuleBasedStateMachine):
         ),
     )
     def a_node_changes(self, data: st.DataObject, change: dict[str, object]) -> None:
-        name = data.draw(st.sampled_from(sorted(self.nodes)))
-        self._show(replace(self.nodes[name], **change))  # type: ignore[arg-type]
+        name = data.draw(st.sampled_from(sorted(self.cluster.hosts)))
+        self.cluster.put_node(replace(self.cluster.hosts[name], **change))  # type: ignore[arg-type]
 
     @rule(name=st.sampled_from(SPACES), prod=st.sampled_from([True, False, None]))
     def a_namespace_changes(self, name: str, prod: bool | None) -> None:
@@ -217,12 +207,12 @@ class StreamMachine(RuleBasedStateMachine):
             member = self._name(name + "-")
             self.cluster.pod(member, spec=kind, labels=labels, group=name)
 
-    @precondition(lambda self: self.nodes)
+    @precondition(lambda self: self.cluster.hosts)
     @rule(data=st.data(), kind=classes, labels=labels)
     def a_pod_of_somebody_else_runs(
         self, data: st.DataObject, kind: PodSpec, labels: Labels
     ) -> None:
-        node = data.draw(st.sampled_from(sorted(self.nodes)))
+        node = data.draw(st.sampled_from(sorted(self.cluster.hosts)))
         name = self._name("f")
         self.cluster.pod(name, node=node, spec=kind, labels=labels, scheduler="other")
 
@@ -247,7 +237,7 @@ class StreamMachine(RuleBasedStateMachine):
         elif how == "relabel":
             self.cluster.change(name, labels=labels)
         elif how == "shrink":
-            self.cluster.change(name, spec=spec())
+            self.cluster.change(name, spec=_asking())
         self.it_steps(steps, 2.0)
 
     @rule(times=st.integers(1, 6), seconds=st.sampled_from([0.0, 2.0]))
@@ -264,24 +254,14 @@ class StreamMachine(RuleBasedStateMachine):
         keeps_nothing = Profile(
             default.name, (*default.plugins, KeepsNothing()), default.weights, default.points
         )
-        unwatched = replace(SETTINGS, validate=False)
-        assert self._replayed(Engine({"enbloc": default}, unwatched)) == self.cluster.effects
-        assert self._replayed(Engine({"enbloc": keeps_nothing}, unwatched)) == self.cluster.effects
-
-    def _replayed(self, engine: Engine) -> list[Effect]:
-        effects: list[Effect] = []
-        for entry in self.cluster.engine.log:
-            if isinstance(entry, float | int):
-                effects += engine.step(entry)
-            else:
-                engine.apply(entry)
-        return effects
+        unwatched = replace(self.cluster.settings, validate=False)
+        for profile in (default, keeps_nothing):
+            engine = Engine({"enbloc": profile}, unwatched)
+            assert told_again(self.cluster.engine.told, engine) == self.cluster.effects
 
 
-StreamMachine.TestCase.settings = settings(
-    max_examples=60,
+StreamMachine.TestCase.settings = examples(
+    60,
     stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestStreams = StreamMachine.TestCase

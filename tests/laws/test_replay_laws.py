@@ -4,20 +4,19 @@
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from enbloc.config import default_profiles
-from enbloc.engine import Settings
-from enbloc.engine.dump_file import DumpFile, decoded, encoded
 from enbloc.engine.plan import Plan
-from enbloc.engine.replay import replayed
+from enbloc.engine.replay.file import DumpFile, decoded, encoded
+from enbloc.engine.replay.replay import replayed
 from enbloc.framework.status import NO_DIAGNOSIS
 from enbloc.model.pods import Phase, PodSpec
 from enbloc.model.selectors import Labels
-from tests.engine.cluster import Cluster
+from tests.effort import examples
 from tests.laws.test_kept_rankings_laws import StreamMachine, classes, labels
+from tests.world.cluster import Cluster
 
 PROFILES = default_profiles()
 
@@ -27,7 +26,7 @@ class ReplayMachine(StreamMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cluster = Cluster(settings=Settings(log=50))
+        self.cluster = Cluster(validate=False, log=50)
 
     @rule(
         kinds=st.lists(classes, min_size=1, max_size=3),
@@ -44,12 +43,12 @@ class ReplayMachine(StreamMachine):
         for kind in kinds:
             self.cluster.pod(self._name(name + "-"), spec=kind, group=name, priority=priority)
 
-    @precondition(lambda self: self.nodes)
+    @precondition(lambda self: self.cluster.hosts)
     @rule(data=st.data(), kind=classes, labels=labels, priority=st.integers(0, 2))
     def a_pod_of_somebody_else_is_nominated(
         self, data: st.DataObject, kind: PodSpec, labels: Labels, priority: int
     ) -> None:
-        node = data.draw(st.sampled_from(sorted(self.nodes)))
+        node = data.draw(st.sampled_from(sorted(self.cluster.hosts)))
         name = self._name("f")
         pod = self.cluster.pod(name, scheduler="other", spec=kind, labels=labels, priority=priority)
         self.cluster.change(pod.key.name, nominated=node)
@@ -73,10 +72,11 @@ class ReplayMachine(StreamMachine):
     def teardown(self) -> None:
         taken = self.cluster.engine.dump()
         dump = decoded(encoded(DumpFile("", "", [], taken))).dump
-        assert list(dump.tables.seats) == list(taken.tables.seats)
+        assert dump.present() == taken.present()
+        assert list(dump.present().seats) == list(self.cluster.engine._state._seats)
         answers = [_answer(decision.plan) for decision in taken.decisions()]
         assert [_answer(decision.plan) for decision in dump.decisions()] == answers
-        for decision, tables in dump.backwards():
+        for decision, tables in dump.forwards():
             found = replayed(decision, tables, PROFILES, dump.search_steps)
             assert not found.differences
             assert _answer(found.plan) == _answer(decision.plan)
@@ -87,10 +87,8 @@ def _answer(plan: Plan) -> Plan:
     return replace(plan, diagnosis=NO_DIAGNOSIS, rejectors=frozenset(), pending=frozenset())
 
 
-ReplayMachine.TestCase.settings = settings(
-    max_examples=100,
+ReplayMachine.TestCase.settings = examples(
+    100,
     stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestReplays = ReplayMachine.TestCase

@@ -5,7 +5,8 @@
 from collections import Counter
 
 from enbloc.engine import Engine
-from enbloc.engine.queue import Item, Place
+from enbloc.engine.queue.scheduling_queue import Item, Place
+from enbloc.engine.state.claims import HELD
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition
 from tests.laws.fitting import cheapest, free_rooms, lacks_min_resources, packs
@@ -18,14 +19,14 @@ def nobody_is_lost(judge: Judge) -> None:
     engine = judge.engine
     for members in engine._groups:
         key = members.key
-        if key in engine._intake.dirty or members.empty:
+        if key in engine._next.changed or members.empty:
             continue
         item = engine._queue.get(key)
         assert item is not None, f"{key} is lost"
         places = _places(engine, item)
         assert len(places) <= 1, f"{key} is in {places}"
         facts = engine._groups.facts(members)
-        kept_out = bool(engine._intake.repairs.giving_back(key)) or key in judge.terminating
+        kept_out = bool(engine._victims.staying(key)) or key in judge.terminating
         kept_out = kept_out or not facts.quorum or bool(facts.problem)
         if engine._plans.of(key) is None and facts.pending and not kept_out:
             assert places, f"{key} may be tried, and nothing finds it ({item.place})"
@@ -78,7 +79,7 @@ def only_room_is_lacking(judge: Judge) -> bool:
         life.group is not None and life.group.min_resources and (life.bound or life.succeeded)
         for life in lives
     )
-    held = any(True for _ in engine._state.shadows) or engine._intake.repairs.evicting
+    held = engine._state.claims.open_to_some() or engine._victims
     return not (judge.paused or judge.blamed or promised or held)
 
 
@@ -96,7 +97,7 @@ def nothing_is_kept(judge: Judge, slots: int) -> None:
     """Conservation: when all is settled, no room, slot or request is held for anybody."""
     engine = judge.engine
     assert not reservations(engine), "a plan holds room for ever"
-    assert not engine._state.assumed, "room is reserved without a plan"
+    assert not engine._state.claims.plans, "room is reserved without a plan"
     assert not judge.sent, "a Bind was never settled"
     assert engine._plans.slots == judge.free == slots, f"{slots} slots became {judge.free}"
-    assert not any(s.group for s in engine._state.shadows), "lost room is held for ever"
+    assert not engine._state.claims.with_purpose(HELD), "lost room is held for ever"

@@ -8,22 +8,21 @@ for a while, on what it knew, before it finds out.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from enbloc.engine.effects import Bind, Effect, Evict
 from enbloc.engine.events import (
     BindRefused,
     BindUnknown,
     Bound,
-    Cause,
     Event,
     Evicted,
     EvictRefused,
     Stream,
 )
-from enbloc.model.names import PLAN_KEY
+from enbloc.model.binding import Cause
 from tests.laws.objects import Objects
-from tests.laws.process import LAGGING, Flight, Process
+from tests.laws.process import Flight, Process
+from tests.world.server import SHOWN
 
 
 class World(Objects):
@@ -57,7 +56,7 @@ class World(Objects):
 
     # ── who schedules ────────────────────────────────────────────────────────────────────────
 
-    def start(self, order: Sequence[Stream] = LAGGING) -> None:
+    def start(self, order: Sequence[Stream] = SHOWN) -> None:
         self.leader = Process(self, self.lives, self.slots, order)
         self.lives += 1
 
@@ -66,14 +65,14 @@ class World(Objects):
         self._leave("restart")
         self.leader = None
 
-    def take_over(self, order: Sequence[Stream] = LAGGING) -> None:
+    def take_over(self, order: Sequence[Stream] = SHOWN) -> None:
         """Another process leads; the former does not know yet, and sees nothing any more."""
         self.former_ends()
         self._leave("takeover")
         self.former = self.leader
         self.leader = None
         if self.former is not None:
-            self.former.lagging = set(LAGGING)
+            self.former.lagging = set(SHOWN)
             self.former.stalled = True  # its writes meet newer objects, and are refused
         self.start(order)
 
@@ -100,7 +99,7 @@ class World(Objects):
         if self.former is None:
             return
         if sees:
-            for stream in LAGGING:
+            for stream in SHOWN:
                 self.former.catch_up(stream)
             self.former.hear_answers()
         self._step(self.former)
@@ -147,11 +146,8 @@ class World(Objects):
         """The API server takes a Binding; None if the pod is not there to be bound."""
         assert isinstance(flight.effect, Bind)
         target = flight.effect.target
-        pod = self.pods.get(target.pod.name)
-        if pod is None or pod.uid != target.uid or pod.node or pod.deleting or pod.gates:
+        if not self.bind(target):
             return None
-        receipt = dict(target.annotations).get(PLAN_KEY, "")
-        self.put_pod(replace(pod, node=target.node, receipt=receipt, scheduled_at=self.now))
         sender = self.sender(flight)
         if sender is None:
             self.reached["a dead process' Bind lands"] += 1
@@ -213,7 +209,7 @@ class World(Objects):
             self.everything_lands()
             busy = False
             for pod in [p for p in self.pods.values() if p.deleting]:
-                self.drop_pod(pod.key.name)
+                self.delete(pod.key.name)
                 busy = True
             for name in list(self.owners):
                 busy = self.reconcile(name) or busy

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.events import BindRefused, Bound, Cause, Event, PreBindFailed, PreBound
+from enbloc.engine.events import BindRefused, Bound, Event, PreBindFailed, PreBound
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status, refuse
@@ -15,7 +15,8 @@ from enbloc.kube import binding as kube
 from enbloc.kube.errors import Fenced, Unreachable
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
-from enbloc.live.extending import Extenders
+from enbloc.live.extenders import Extenders
+from enbloc.model.binding import Cause
 from enbloc.model.pods import PodKey, PodUID
 from tests.kube.memory import MemoryClient, Store
 
@@ -79,7 +80,7 @@ class Answering(MemberApi):
         return SUCCESS if isinstance(self._settled, kube.Bound) else refuse(self._settled.message)
 
 
-REFUSED = kube.Refused(kube.Cause.NAMESPACE_TERMINATING, "it ends")
+REFUSED = kube.Refused(Cause.NAMESPACE_TERMINATING, "it ends")
 
 
 async def test_every_pre_bind_that_succeeds_or_skips_lets_the_member_go_on() -> None:
@@ -114,18 +115,11 @@ async def test_the_default_binder_sends_the_binding() -> None:
     assert event == Bound("plan-1", PodUID("u1"))
 
 
-@pytest.mark.parametrize(
-    ("cause", "blame"),
-    [
-        (kube.Cause.MEMBER_CHANGED, Cause.MEMBER_CHANGED),
-        (kube.Cause.NAMESPACE_TERMINATING, Cause.NAMESPACE_TERMINATING),
-        (kube.Cause.SCHEDULER_ERROR, Cause.SCHEDULER_ERROR),
-    ],
-)
-async def test_a_refusal_keeps_its_cause(cause: kube.Cause, blame: Cause) -> None:
+@pytest.mark.parametrize("cause", Cause)
+async def test_a_refusal_keeps_its_cause(cause: Cause) -> None:
     answering = Answering(kube.Refused(cause, "why"))
     event = await bind(profile(default_binder=True), TARGET, answering)
-    assert event == BindRefused("plan-1", PodUID("u1"), blame, "why")
+    assert event == BindRefused("plan-1", PodUID("u1"), cause, "why")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.options import Options
 from enbloc.live import checks
 from enbloc.live.checks import step_ends
-from enbloc.live.inbox import Inbox
+from enbloc.live.event_queue import EventQueue
 from enbloc.live.loop import Loop
 from enbloc.live.scheduler import Scheduler
 
@@ -32,7 +32,7 @@ class Idle:
 
 
 def test_a_step_that_never_ends_is_noticed() -> None:
-    loop = Loop(Idle(), Inbox(), lambda *_: None, lambda: 0.0, lambda: True)
+    loop = Loop(Idle(), EventQueue(), lambda *_: None, lambda: 0.0, lambda: True)
     assert step_ends(loop)
     loop.busy_since = time.monotonic() - checks.LONGEST_STEP
     assert not step_ends(loop)

@@ -13,17 +13,17 @@ import pytest
 from enbloc.cli import main
 from enbloc.config import Source, configure, default_configuration, effective
 from enbloc.engine import Settings
-from enbloc.engine.dump_file import decoded
+from enbloc.engine.replay.file import decoded
+from enbloc.engine.state.claims import PLAN, Against, Claim
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.kube.options import Options
 from enbloc.live.dump import Dumper, without_secrets
 from enbloc.live.scheduler import Scheduler
-from enbloc.model.pods import PodUID
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
-from tests.engine.cluster import Cluster as Memory
 from tests.live.world import NAMESPACE, Running, World
+from tests.world.cluster import Cluster as Memory
 
 
 async def written(directory: Path) -> Path:
@@ -39,7 +39,7 @@ async def written(directory: Path) -> Path:
             await asyncio.sleep(0.02)
 
 
-async def test_a_plan_is_found_by_the_receipt_of_a_pod_and_decided_the_same(
+async def test_a_plan_is_found_by_the_binding_record_of_a_pod_and_decided_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stop, dump, health = asyncio.Event(), asyncio.Event(), Health()
@@ -70,11 +70,13 @@ async def test_a_scheduler_that_breaks_leaves_a_dump_behind(tmp_path: Path) -> N
         await world.nodes("n1", cpu=2)
         async with Client(world.cluster, component="scheduler") as client:
             scheduler = Scheduler(client, options, settings=Settings(validate=True))
-            scheduler._engine._state.assumed[PodUID("nobody")] = "no plan"
+            scheduler._engine._state.claims.plans["nobody"] = Claim(
+                "nobody", PLAN, Against.EVERYONE
+            )
             assert await asyncio.wait_for(scheduler.run(), 20) == 1
     [path] = tmp_path.iterdir()
     dump = decoded(gzip.decompress(path.read_bytes())).dump
-    assert [node.name for node in dump.tables.nodes] == ["n1"]
+    assert [node.name for node in dump.present().nodes] == ["n1"]
 
 
 async def test_a_directory_that_cannot_be_written_to_is_said_and_breaks_nothing(

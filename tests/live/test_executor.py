@@ -15,15 +15,15 @@ from enbloc.framework.act import Api, Target
 from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Status
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.executor import SLOTS, Executor
-from enbloc.live.extending import Extenders
-from enbloc.live.inbox import Inbox
-from enbloc.live.notes import Notes
+from enbloc.live.extenders import Extenders
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
-from enbloc.telemetry import Troubles
+from enbloc.telemetry import Problems
 from tests.kube.memory import MemoryClient, Store
 
 
@@ -55,22 +55,22 @@ class Gate:
 class World:
     def __init__(self) -> None:
         self.gate = Gate()
-        self.inbox = Inbox()
+        self.queue = EventQueue()
         self.client = MemoryClient(Store())
-        troubles = Troubles()
+        problems = Problems()
         [given] = default_profiles().values()
         nobody = Extender("http://127.0.0.1:9", filter_verb="filter")
         profile = Profile("enbloc", (self.gate, *given.plugins), extenders=(nobody,))
-        self.notes = Notes(self.client)
+        self.recorder = EventRecorder(self.client)
         profiles = {"enbloc": profile}
         self.extenders = Extenders(self.client, profiles)
         self.executor = Executor(
             self.client,
             profiles,
-            self.inbox,
-            GroupStatuses(self.client, lambda: 0.0, troubles),
-            PodConditions(self.client, lambda: 0.0, troubles),
-            self.notes,
+            self.queue,
+            GroupStatuses(self.client, lambda: 0.0, problems),
+            PodConditions(self.client, lambda: 0.0, problems),
+            self.recorder,
             self.extenders,
             lambda: 0.0,
         )
@@ -78,7 +78,7 @@ class World:
     async def events(self) -> list[Event]:
         for _ in range(10):
             await asyncio.sleep(0)
-        return list(self.inbox.take())
+        return list(self.queue.take())
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_a_stop_waits_for_binds_and_gives_up_those_that_do_not_end(
     world.executor.start([Bind("enbloc", target("a"))], 0.0)
     await world.events()
     await world.executor.finish(0.01)
-    assert "Gave up 1 Bindings" in caplog.text
+    assert "Stopping with 1 Bindings" in caplog.text
     world.executor.start([Bind("enbloc", target("b"))], 0.0)
     asyncio.get_running_loop().call_later(0.01, world.gate.open.set)
     await world.executor.finish(5.0)
@@ -183,7 +183,7 @@ async def test_an_event_goes_to_its_pod_its_group_or_its_node(world: World) -> N
         emit(group=GroupKey("ns", "g")),
         emit(node="n1"),
     ]
-    async with world.notes:
+    async with world.recorder:
         world.executor.start(effects, 0.0)
     bodies = [body for _, _, body in world.client.sent]
     regarding = [body["regarding"] for body in bodies]

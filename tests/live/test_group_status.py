@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+import msgspec
 import pytest
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
 from enbloc.live.group_status import NOTHING, Shown, wanted
+from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import GroupConditionObject, RoleStatusObject
@@ -87,3 +89,8 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
     assert (
         wanted(effect(scheduled(True), roles=(RoleSucceeded("ps", 1),)), shown, T1) == shown.own()
     )
+
+
+def test_what_the_scheduler_shows_is_what_it_owns() -> None:
+    names = {field.encode_name for field in msgspec.structs.fields(Shown)}
+    assert names == {*SCHEDULER_FIELDS.fields, "roles", "conditions"}

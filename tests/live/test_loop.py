@@ -7,8 +7,7 @@ import pytest
 
 from enbloc.engine.effects import CancelPlan, Effect
 from enbloc.engine.events import Event, NodeGone
-from enbloc.live.clock import ServerClock
-from enbloc.live.inbox import BATCH, Inbox
+from enbloc.live.event_queue import BATCH, EventQueue
 from enbloc.live.loop import Loop
 
 
@@ -40,10 +39,10 @@ class Echo:
 class World:
     def __init__(self) -> None:
         self.engine = Echo()
-        self.inbox = Inbox()
+        self.queue = EventQueue()
         self.effects: list[str] = []
         self.allowed = True
-        self.loop = Loop(self.engine, self.inbox, self.start, self.now, lambda: self.allowed)
+        self.loop = Loop(self.engine, self.queue, self.start, self.now, lambda: self.allowed)
 
     def now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -68,7 +67,7 @@ async def test_what_is_put_is_applied_in_order_and_stepped_until_the_engine_rest
 ) -> None:
     running = asyncio.create_task(world.loop.run())
     for name in ("a", "b", "c"):
-        world.inbox.put(NodeGone(name))
+        world.queue.put(NodeGone(name))
     await world.rest()
     assert world.engine.told == world.effects == ["a", "b", "c"]
     assert not running.done()
@@ -91,13 +90,13 @@ async def test_while_stepping_is_forbidden_events_are_applied_and_nothing_spins(
 ) -> None:
     world.allowed = False
     running = asyncio.create_task(world.loop.run())
-    world.inbox.put(NodeGone("a"))
-    await world.inbox.caught_up()
+    world.queue.put(NodeGone("a"))
+    await world.queue.caught_up()
     await world.rest()
     assert world.engine.told == ["a"]
     assert world.engine.steps == 0
     world.allowed = True
-    world.inbox.wake()
+    world.queue.wake()
     await world.rest()
     assert world.effects == ["a"]
     world.loop.stop()
@@ -105,7 +104,7 @@ async def test_while_stepping_is_forbidden_events_are_applied_and_nothing_spins(
 
 
 async def test_a_stop_takes_effect_before_the_next_step(world: World) -> None:
-    world.inbox.put(NodeGone("a"))
+    world.queue.put(NodeGone("a"))
     world.loop.stop()
     await world.loop.run()
     assert world.engine.steps == 0
@@ -113,7 +112,7 @@ async def test_a_stop_takes_effect_before_the_next_step(world: World) -> None:
 
 async def test_a_flood_of_events_does_not_keep_others_from_their_turn(world: World) -> None:
     for index in range(3 * BATCH):
-        world.inbox.put(NodeGone(str(index)))
+        world.queue.put(NodeGone(str(index)))
     running = asyncio.create_task(world.loop.run())
     turns = 0
     while len(world.engine.told) < 3 * BATCH:
@@ -122,15 +121,3 @@ async def test_a_flood_of_events_does_not_keep_others_from_their_turn(world: Wor
     assert turns >= 3
     world.loop.stop()
     await running
-
-
-def test_the_clock_takes_the_offset_once_and_then_follows_the_monotonic_clock() -> None:
-    offset: list[float | None] = [None]
-    local = [5.0]
-    clock = ServerClock(lambda: offset[0], lambda: local[0])
-    with pytest.raises(AssertionError, match="not told its time"):
-        clock.now()
-    offset[0] = 1000.0
-    assert clock.now() == 1005.0
-    offset[0], local[0] = 2000.0, 6.0
-    assert clock.now() == 1006.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-from enbloc.kube.events import About
+from enbloc.kube.events import ObjectReference
 from enbloc.kube.items import Meta
 from enbloc.kube.paths import NODES
 from enbloc.live.malformed import MalformedObjects
@@ -15,8 +15,8 @@ class Said:
         self.notes: list[str] = []
         self.objects = MalformedObjects(self)
 
-    def __call__(self, about: About, note: str) -> None:
-        assert about == About(NODES, "", "n", META.uid)
+    def __call__(self, about: ObjectReference, note: str) -> None:
+        assert about == ObjectReference(NODES, "", "n", META.uid)
         self.notes.append(note)
 
 
@@ -25,7 +25,7 @@ def test_a_problem_is_said_once_and_again_when_it_changes_or_returns() -> None:
     said.objects.tell()
     for problem in ("a", "a", "b", "", "b"):
         said.objects.seen(NODES, META, problem)
-    in_full = "Cannot be read in full: "
+    in_full = "Malformed fields are ignored: "
     assert said.notes == [in_full + "a", in_full + "b", in_full + "b"]
 
 
@@ -34,7 +34,7 @@ def test_who_does_not_lead_keeps_what_it_will_say() -> None:
     said.objects.ignored(NODES, META, "odd")
     assert said.notes == []
     said.objects.tell()
-    assert said.notes == ["Ignored, because it cannot be read: odd"]
+    assert said.notes == ["Ignored because it is malformed: odd"]
 
 
 def test_nothing_is_said_of_an_object_that_is_gone() -> None:

@@ -312,7 +312,7 @@ async def test_a_standby_is_ready_decides_nothing_and_takes_over(
 async def test_a_new_leader_decides_nothing_until_each_stream_passed_a_read_made_since(
     world: World, sandbox: Sandbox
 ) -> None:
-    """gangs.md §6.3: it has the Lease and knows all there was, and still waits."""
+    """Semantics §6.3: it has the Lease and knows all there was, and still waits."""
     await world.nodes("n1", cpu=8)
     async with world.scheduler(leader_elect=True, ends_with=None) as first:
 
@@ -407,7 +407,7 @@ async def _owned(world: World, names: str, group: str) -> None:
 
 
 async def test_a_gang_that_cannot_be_repaired_in_time_gives_its_room_back(world: World) -> None:
-    """gangs.md §4.3: before it has started, at the deadline; then it queues again."""
+    """Semantics §4.3: before it has started, at the deadline; then it queues again."""
     await world.nodes("n1", cpu=4)
     body = {
         "apiVersion": POD_GROUPS.api_version,
@@ -449,7 +449,7 @@ async def test_a_gang_that_cannot_be_repaired_in_time_gives_its_room_back(world:
 async def test_the_gate_of_a_gang_opens_when_it_runs_whole_and_closes_when_it_does_not(
     world: World,
 ) -> None:
-    """gangs.md §8: a headless Service shows only whole gangs."""
+    """Semantics §8: a headless Service shows only whole gangs."""
     await world.nodes("n1", cpu=4)
     await world.group("g", 2)
     for name in ("g-0", "g-1"):

@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 
 from enbloc.engine import Place
 from enbloc.engine.effects import Decided, Emit, EventType
-from enbloc.engine.plan import Verdict
+from enbloc.engine.plan import PlanResult
 from enbloc.live.report import DecisionLog, GroupCounts, count_end
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
@@ -77,7 +77,7 @@ def test_who_does_not_lead_counts_its_queue_and_nothing_twice() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "outcome"),
-    [(EventReason.GANG_REPAIRED, "repaired"), (EventReason.GANG_TIMED_OUT, "returned")],
+    [(EventReason.GANG_REPAIRED, "repaired"), (EventReason.GANG_TIMED_OUT, "evicted")],
 )
 def test_the_end_of_a_gang_bound_in_part_is_counted(reason: EventReason, outcome: str) -> None:
     def ended() -> float:
@@ -104,8 +104,8 @@ def test_what_a_search_cost_is_counted_and_said_if_there_was_one(
     assert (searched["search"], searched["steps"]) == ("another order", 40)
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_each_verdict_has_its_line(verdict: Verdict, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("verdict", PlanResult)
+def test_each_verdict_has_its_line(verdict: PlanResult, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     DecisionLog().decided(replace(DECIDED, result=verdict.value), 0.01)
     [record] = caplog.records

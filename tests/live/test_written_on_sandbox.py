@@ -15,7 +15,7 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.paths import EVENTS, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES
 from enbloc.live.binding import binding_of
-from enbloc.live.notes import Notes
+from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import (
@@ -30,7 +30,7 @@ from enbloc.model.names import (
 )
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.sandbox import Sandbox
-from enbloc.telemetry import Troubles
+from enbloc.telemetry import Problems
 from tests.live.world import NAMESPACE, World
 
 GROUP = GroupKey(NAMESPACE, "g")
@@ -52,18 +52,18 @@ async def client(world: World) -> AsyncIterator[Client]:
         yield opened
 
 
-async def test_rank_and_size_arrive_on_the_pod_beside_the_receipt(
+async def test_rank_and_size_arrive_on_the_pod_beside_the_binding_record(
     world: World, client: Client
 ) -> None:
     await world.nodes("n1")
     await world.pod("p", "g")
     made = await world.client.get(PODS, "p", NAMESPACE)
-    receipts = ((PLAN_KEY, "{}"), (RANK_KEY, "3"), (SIZE_KEY, "8"))
+    records = ((PLAN_KEY, "{}"), (RANK_KEY, "3"), (SIZE_KEY, "8"))
     uid = PodUID(made["metadata"]["uid"])
-    target = Target("plan-1", PodKey(NAMESPACE, "p"), uid, "n1", receipts)
+    target = Target("plan-1", PodKey(NAMESPACE, "p"), uid, "n1", records)
     assert await bind(client, binding_of(target)) == Bound()
     bound = await world.client.get(PODS, "p", NAMESPACE)
-    assert bound["metadata"]["annotations"].items() >= dict(receipts).items()
+    assert bound["metadata"]["annotations"].items() >= dict(records).items()
 
 
 async def test_conditions_come_as_they_are_listed_and_go_when_they_are_not(
@@ -86,7 +86,7 @@ async def test_conditions_come_as_they_are_listed_and_go_when_they_are_not(
         subresource="status",
         query={"fieldManager": "enbloc-controller", "force": "true"},
     )
-    statuses = GroupStatuses(client, lambda: 1_800_000_000.0, Troubles())
+    statuses = GroupStatuses(client, lambda: 1_800_000_000.0, Problems())
 
     async def shown(*conditions: ConditionValue, started: float | None) -> dict[str, Any]:
         effect = SetGroupStatus(
@@ -126,7 +126,7 @@ async def test_the_gang_gate_opens_beside_the_kubelets_conditions(
         PODS, "p", ready, NAMESPACE, kind=PatchType.STRATEGIC, subresource="status"
     )
     key, uid = PodKey(NAMESPACE, "p"), PodUID(made["metadata"]["uid"])
-    conditions = PodConditions(client, lambda: 1_800_000_000.0, Troubles())
+    conditions = PodConditions(client, lambda: 1_800_000_000.0, Problems())
     conditions.seen(Pod(key, uid, PodSpec(), node="n1", gang_gate=True))
     conditions.put(SetGangRunning(key, uid, running=True, message="8 of 8 run"))
     await conditions.writer.settled()
@@ -138,13 +138,13 @@ async def test_the_gang_gate_opens_beside_the_kubelets_conditions(
 async def test_an_event_on_a_node_is_found_where_kubectl_looks(
     world: World, client: Client
 ) -> None:
-    async with Notes(client) as notes:
-        notes.emit(
+    async with EventRecorder(client) as recorder:
+        recorder.emit(
             Emit(
                 EventType.WARNING,
                 EventReason.NODE_QUARANTINED,
                 "Binding",
-                "refused 3 members of default/g",
+                "rejected 3 members of default/g",
                 SCHEDULER_REPORTER,
                 uid="n1",
                 node="n1",

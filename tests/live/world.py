@@ -27,7 +27,7 @@ from enbloc.telemetry import Health
 
 NAMESPACE = "default"
 CRD_FILES = Path(__file__).parent.parent.parent / "crds"
-PATIENCE = 20.0
+PATIENCE = 60.0
 #: Recovery as in production, only sooner.
 FAST = Timing(watch=(30.0, 40.0), retry=(0.05, 0.2), refused=(0.1, 0.3))
 
@@ -135,10 +135,10 @@ class World:
         return {name: node for name, node in nodes.items() if node}
 
     async def plans(self, prefix: str = "") -> set[str]:
-        """The plans that placed these pods, by their receipts."""
+        """The plans that placed these pods, by their binding_records."""
         pods = await self.pods(prefix)
-        receipts = [pod["metadata"]["annotations"].get(PLAN_KEY) for pod in pods.values()]
-        return {json.loads(receipt)["plan"] for receipt in receipts if receipt}
+        records = [pod["metadata"]["annotations"].get(PLAN_KEY) for pod in pods.values()]
+        return {json.loads(record)["plan"] for record in records if record}
 
     async def condition(self, group: str, kind: str = "Scheduled") -> tuple[str, str]:
         """Status and reason of a PodGroup's condition; ("", "") while there is none."""

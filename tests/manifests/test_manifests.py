@@ -16,7 +16,7 @@ from enbloc.cli.flags import config_flag, server_flags
 from enbloc.config import Source, configure, default_configuration
 from enbloc.kube.permissions import ROLES
 from enbloc.model import names
-from enbloc.sandbox.shapes import GPU, default_shapes
+from enbloc.sandbox.nodes import GPU, default_shapes
 from hack import sync
 
 DOCUMENTS: list[dict[str, Any]] = list(

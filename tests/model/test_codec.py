@@ -51,7 +51,7 @@ def test_a_pod_says_who_and_where_it_is() -> None:
     assert made.created == 1767225610.0
     assert made.owner == Owner("Job", "train", "2")
     assert made.incarnation == "2"
-    assert made.receipt == '{"plan":"p1"}'
+    assert made.binding_record == '{"plan":"p1"}'
     assert made.annotations_size == len('enbloc.dev/plan{"plan":"p1"}note') + 6
     assert made.bound
     assert made.running

@@ -185,7 +185,7 @@ def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
         ({"roles": [{"name": "a", "minMember": -1}]}, "spec.roles[0].minMember: -1 is negative"),
         (
             {"minMember": 2, "roles": [{"name": "a", "minMember": 3}]},
-            "spec.roles: their minimums add up to 3; raise spec.minMember from 2",
+            "spec.roles: their minimums sum to 3; raise spec.minMember from 2",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes a nodeSelector and node affinity terms allow (framework.md §9.4, §19.12)."""
+"""Which nodes a nodeSelector and node affinity terms allow."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from enbloc.model.node import Node
 from enbloc.model.node_selection import names_of, selected, terms_match
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
 from enbloc.model.requirements import Operator, Requirement
-from tests.worlds import nodes
+from tests.world.tables import nodes
 
 TABLE = nodes(
     Node("a", labels=(("disk", "ssd"), ("size", "10"), ("zone", "1"))),

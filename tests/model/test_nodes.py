@@ -12,15 +12,16 @@ from enbloc.model.nodes import Nodes, Rows
 from enbloc.model.pods import PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from tests.model.columns import COLUMNS, GPU
-from tests.strategies import NAMES, RESOURCES, World, requirements, worlds
-from tests.worlds import node, nodes, spec
+from tests.strategies import NAMES, RESOURCES, Layout, layouts, requirements
+from tests.world.builders import node, spec
+from tests.world.tables import nodes
 
 
-@given(worlds(), st.data(), requirements)
+@given(layouts(), st.data(), requirements)
 def test_a_cut_says_what_the_whole_says_of_its_rows(
-    world: World, data: st.DataObject, requirement: Requirement
+    layout: Layout, data: st.DataObject, requirement: Requirement
 ) -> None:
-    table = world.table()
+    table = layout.table()
     size = len(table)
     index = st.lists(st.integers(0, size - 1), unique=True) if size else st.just([])
     chosen = np.array(data.draw(index), np.int64)
@@ -62,11 +63,11 @@ def assert_same(part: Nodes, whole: Nodes, chosen: Rows, requirement: Requiremen
     assert part.domain_count("zone") > max(part.domains("zone"), default=0)
 
 
-@given(worlds(), requirements)
-def test_a_requirement_is_answered_for_all_nodes(world: World, requirement: Requirement) -> None:
-    labels = [dict(node.labels) for node in world.nodes]
+@given(layouts(), requirements)
+def test_a_requirement_is_answered_for_all_nodes(layout: Layout, requirement: Requirement) -> None:
+    labels = [dict(node.labels) for node in layout.nodes]
 
-    mask = world.table().matches(requirement)
+    mask = layout.table().matches(requirement)
 
     assert mask.tolist() == [requirement.matches(some.get(requirement.key)) for some in labels]
 
@@ -270,9 +271,9 @@ def test_more_classes_than_are_remembered_are_still_counted_right() -> None:
     assert table.requested("cpu").tolist() == [8200]
 
 
-@given(worlds())
-def test_several_resources_at_once_are_read_as_one_by_one(world: World) -> None:
-    table = world.table()
+@given(layouts())
+def test_several_resources_at_once_are_read_as_one_by_one(layout: Layout) -> None:
+    table = layout.table()
     names = ("memory", "nobody/has-this", "cpu", GPU)
     for asked in (names, ("cpu", "memory"), (GPU,)):
         for part in (table, table.take(np.arange(len(table))[::-1].copy())):

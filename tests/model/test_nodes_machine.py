@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,6 +22,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import PodSpec
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Effect, Taint
+from tests.effort import examples
 from tests.model.columns import COLUMNS, FEATURES, IMAGES
 from tests.strategies import NAMES, RESOURCES, demands, nodes_named
 
@@ -291,4 +291,4 @@ class TableMachine(RuleBasedStateMachine):
 
 
 TestTable = TableMachine.TestCase
-TestTable.settings = settings(max_examples=50, stateful_step_count=40)
+TestTable.settings = examples(50, stateful_step_count=40)

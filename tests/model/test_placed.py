@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,8 +22,9 @@ from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Labels, PodAffinity, PodAffinityTerm, Selector
+from tests.effort import examples
 from tests.strategies import requirements
-from tests.worlds import pod, spec
+from tests.world.builders import pod, spec
 
 NEAR = PodAffinity(preferred=((1, PodAffinityTerm("zone")),))
 SPECS = (
@@ -198,7 +198,7 @@ class PlacedMachine(RuleBasedStateMachine):
 
 
 TestPlaced = PlacedMachine.TestCase
-TestPlaced.settings = settings(max_examples=60, stateful_step_count=30)
+TestPlaced.settings = examples(60, stateful_step_count=30)
 
 
 def test_a_snapshot_refuses_every_write() -> None:

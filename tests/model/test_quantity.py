@@ -5,11 +5,12 @@
 from decimal import ROUND_CEILING, Decimal, localcontext
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils import parse_quantity
 
 from enbloc.model.quantity import MAXIMUM, amount, milli, render, whole
+from tests.effort import examples
 from tests.strategies import quantity_texts
 
 
@@ -17,7 +18,7 @@ def ceiling(value: Decimal) -> int:
     return min(max(int(value.to_integral_value(ROUND_CEILING)), -MAXIMUM), MAXIMUM)
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(quantity_texts)
 def test_the_official_client_reads_the_same_number(text: str) -> None:
     with localcontext() as exact:

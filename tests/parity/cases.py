@@ -22,8 +22,8 @@ from tests.parity.chance import (
 )
 from tests.parity.chance_nodes import random_node, random_settings, random_workloads
 from tests.parity.chance_pods import random_pod
+from tests.parity.hosts import Host, Hosts
 from tests.parity.settings import Settings
-from tests.parity.world import Host, World
 
 INCOMING: Final = 4
 
@@ -36,7 +36,7 @@ _SEATED_COUNTS: Final = (3, 0, 1, 2, *range(4, 13))
 class Case:
     """A world, plugin settings, and pods that ask for a place in it, each on its own."""
 
-    world: World
+    world: Hosts
     settings: Settings
     incoming: tuple[Pod, ...]
 
@@ -63,7 +63,7 @@ def case(seed: str, nodes: int, seated: int, aspects: Aspects) -> Case:
         row = dice.randrange(64) % len(made)
         seats[row].append(random_pod(dice, f"seated-{number}", aspects, node=made[row].name))
     dice = Random(f"{seed} rest")
-    world = World(
+    world = Hosts(
         tuple(Host(node, tuple(pods)) for node, pods in zip(made, seats, strict=True)),
         NAMESPACES,
         random_workloads(dice) if Aspect.WORKLOADS in aspects else (),

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What kube-scheduler answers for one pod in one world: plain, slow, straight from the text.
+"""What kube-scheduler answers for one pod in one world: plain and slow, node by node.
 
-The text is framework.md, which describes kube-scheduler. Nothing here uses the tables, the masks,
-or any method of the model that a plugin uses: only fields, loops and Python's numbers.
+It follows kube-scheduler's sources, which each module names. Nothing here uses the tables, the
+masks, or any method of the model that a plugin uses: only fields, loops and Python's numbers.
 """
 
 from collections import Counter
@@ -12,8 +12,8 @@ from typing import Final
 
 from enbloc.model.pods import Pod
 from tests.parity import reference_affinity, reference_nodes, reference_resources, reference_spread
+from tests.parity.hosts import Hosts
 from tests.parity.settings import Settings
-from tests.parity.world import World
 
 #: Why a plugin refuses each row of a world; nothing = it lets the pod pass.
 Refusals = list[list[str]]
@@ -24,12 +24,13 @@ def _one(reasons: Sequence[str]) -> Refusals:
     return [[reason] if reason else [] for reason in reasons]
 
 
-def _nodes(ask: Callable[..., str]) -> Callable[[Pod, World, Settings], Refusals]:
+def _nodes(ask: Callable[..., str]) -> Callable[[Pod, Hosts, Settings], Refusals]:
     return lambda pod, world, _: _one([ask(pod.spec, host.node) for host in world.hosts])
 
 
-#: The filters in the order in which kube-scheduler asks them (§7).
-FILTERS: Final[dict[str, Callable[[Pod, World, Settings], Refusals]]] = {
+#: The filters in the order in which kube-scheduler asks them. Source: kube-scheduler v1.36
+#: pkg/scheduler/apis/config/v1/default_plugins.go getDefaultPlugins.
+FILTERS: Final[dict[str, Callable[[Pod, Hosts, Settings], Refusals]]] = {
     "NodeUnschedulable": _nodes(reference_nodes.unschedulable),
     "NodeName": _nodes(reference_nodes.node_name),
     "TaintToleration": _nodes(reference_nodes.taints),
@@ -49,7 +50,8 @@ FILTERS: Final[dict[str, Callable[[Pod, World, Settings], Refusals]]] = {
     "NodeDeclaredFeatures": _nodes(reference_nodes.features),
 }
 
-#: The weight of each score plugin (§7).
+#: The weight of each score plugin. Source: kube-scheduler v1.36
+#: pkg/scheduler/apis/config/v1/default_plugins.go getDefaultPlugins.
 WEIGHTS: Final = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
@@ -61,7 +63,7 @@ WEIGHTS: Final = {
 }
 
 
-def refusals(pod: Pod, world: World, settings: Settings) -> Refusals:
+def refusals(pod: Pod, world: Hosts, settings: Settings) -> Refusals:
     """What refuses each row: the first plugin that does, or the node set of PreFilter."""
     first: Refusals = [[] for _ in world.hosts]
     names = reference_nodes.affinity_names(pod.spec)
@@ -80,15 +82,18 @@ def conflict(pod: Pod) -> bool:
     return reference_nodes.affinity_names(pod.spec) == frozenset()
 
 
-def feasible(pod: Pod, world: World, settings: Settings) -> list[int]:
+def feasible(pod: Pod, world: Hosts, settings: Settings) -> list[int]:
     """The rows on which the pod may go."""
     if conflict(pod):
         return []
     return [row for row, reasons in enumerate(refusals(pod, world, settings)) if not reasons]
 
 
-def fit_error(pod: Pod, world: World, settings: Settings) -> str:
-    """The sentence for a pod that fits nowhere (§2, §12.1)."""
+def fit_error(pod: Pod, world: Hosts, settings: Settings) -> str:
+    """The sentence for a pod that fits nowhere.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/types.go FitError.Error.
+    """
     if not world.hosts:
         return "no nodes available to schedule pods"
     head = f"0/{len(world.hosts)} nodes are available:"
@@ -100,7 +105,7 @@ def fit_error(pod: Pod, world: World, settings: Settings) -> str:
 
 
 def raw_scores(
-    name: str, pod: Pod, world: World, settings: Settings, rows: Sequence[int]
+    name: str, pod: Pod, world: Hosts, settings: Settings, rows: Sequence[int]
 ) -> Scores | None:
     """A score plugin's answer for these feasible rows before it is normalised; None = skipped."""
     spec, hosts, nodes = pod.spec, world.hosts, [host.node for host in world.hosts]
@@ -130,7 +135,7 @@ def raw_scores(
 
 
 def final_scores(
-    name: str, pod: Pod, world: World, settings: Settings, rows: Sequence[int]
+    name: str, pod: Pod, world: Hosts, settings: Settings, rows: Sequence[int]
 ) -> Scores:
     """A score plugin's share of the total before its weight, from 0 to 100."""
     raw = raw_scores(name, pod, world, settings, rows)
@@ -151,7 +156,7 @@ def final_scores(
             return raw
 
 
-def totals(pod: Pod, world: World, settings: Settings) -> Scores:
+def totals(pod: Pod, world: Hosts, settings: Settings) -> Scores:
     """The weighted total of every feasible row."""
     rows = feasible(pod, world, settings)
     total = dict.fromkeys(rows, 0)

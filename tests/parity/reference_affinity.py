@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """InterPodAffinity: which pods draw this one near or push it away, pod by pod.
 
-Source: framework.md §9.12, §10.6.
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go;
+pkg/scheduler/framework/plugins/interpodaffinity/scoring.go.
 """
 
 from collections import Counter
@@ -10,14 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import PodAffinityTerm
+from tests.parity.hosts import Host, Hosts
 from tests.parity.reference_matching import term_selects
 from tests.parity.settings import Settings
-from tests.parity.world import Host, World
 
 Pair = tuple[str, str]
 
 
-def _everyone(world: World) -> Iterator[tuple[Host, Pod]]:
+def _everyone(world: Hosts) -> Iterator[tuple[Host, Pod]]:
     for host in world.hosts:
         for pod in host.pods:
             yield host, pod
@@ -29,7 +30,7 @@ def _pair(term: PodAffinityTerm, host: Host) -> Pair | None:
     return None if value is None else (term.topology_key, value)
 
 
-def refusals(pod: Pod, world: World) -> list[str]:
+def refusals(pod: Pod, world: Hosts) -> list[str]:
     """Why InterPodAffinity refuses each node; "" = it lets the pod pass."""
     near: set[Pair] = set()
     far: set[Pair] = set()
@@ -64,7 +65,7 @@ def _refusal(
 
 
 def scores(
-    pod: Pod, world: World, settings: Settings, feasible: Sequence[int]
+    pod: Pod, world: Hosts, settings: Settings, feasible: Sequence[int]
 ) -> dict[int, int] | None:
     """The raw score of each feasible row; None = skipped, or nothing contributed."""
     own = pod.spec.pod_affinity.preferred or pod.spec.pod_anti_affinity.preferred

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who matches whom, label by label: selectors, node selector terms, tolerations.
 
-Source: framework.md §9.3, §9.4, §9.11, §9.12.
+Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go
+TolerationsTolerateTaint;
+staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go;
+staging/src/k8s.io/apimachinery/pkg/labels/selector.go.
 """
 
 import re

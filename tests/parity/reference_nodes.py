@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugins that look at one node and no further: taints, affinity, ports, features, images.
 
-Source: framework.md §9.1 to §9.5, §9.14, §10.3, §10.4, §10.7.
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodeunschedulable;
+pkg/scheduler/framework/plugins/nodename; pkg/scheduler/framework/plugins/tainttoleration;
+pkg/scheduler/framework/plugins/nodeaffinity; pkg/scheduler/framework/plugins/nodeports;
+pkg/scheduler/framework/plugins/nodedeclaredfeatures; pkg/scheduler/framework/plugins/imagelocality.
 """
 
 from collections.abc import Sequence
@@ -10,6 +13,7 @@ from collections.abc import Sequence
 from enbloc.model.node import Node
 from enbloc.model.pods import HostPort, PodSpec
 from enbloc.model.taints import Effect, Taint
+from tests.parity.hosts import Host
 from tests.parity.reference_matching import (
     any_term_matches,
     kept_off,
@@ -18,7 +22,6 @@ from tests.parity.reference_matching import (
     wants_node,
 )
 from tests.parity.settings import Settings
-from tests.parity.world import Host
 
 MIB = 1024 * 1024
 

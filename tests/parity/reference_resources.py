@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeResourcesFit and NodeResourcesBalancedAllocation, one node at a time.
 
-Source: framework.md §9.6, §10.0, §10.1, §10.2.
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/noderesources/fit.go;
+pkg/scheduler/framework/plugins/noderesources/resource_allocation.go;
+pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go;
+pkg/scheduler/framework/plugins/helper/shape_score.go.
 """
 
 import math
@@ -10,8 +13,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from enbloc.model.pods import PodSpec
+from tests.parity.hosts import Host
 from tests.parity.settings import Settings
-from tests.parity.world import Host
 
 
 def lacking(spec: PodSpec, host: Host, settings: Settings) -> list[str]:

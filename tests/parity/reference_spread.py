@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodTopologySpread: skew of each domain for the filter, counts of each domain for the score.
 
-Source: framework.md §9.11, §10.5.
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go;
+pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
 """
 
 import math
@@ -12,9 +13,9 @@ from dataclasses import replace
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector, SpreadConstraint
+from tests.parity.hosts import Host, Hosts
 from tests.parity.reference_matching import kept_off, selects, wants_node
 from tests.parity.settings import Settings
-from tests.parity.world import Host, World
 
 HOSTNAME = "kubernetes.io/hostname"
 SYSTEM_DEFAULTS = (
@@ -24,7 +25,7 @@ SYSTEM_DEFAULTS = (
 
 
 def constraints(
-    pod: Pod, world: World, settings: Settings, *, hard: bool
+    pod: Pod, world: Hosts, settings: Settings, *, hard: bool
 ) -> list[SpreadConstraint]:
     """The constraints of one action, each with the selector that counts."""
     labels = dict(pod.labels)
@@ -50,7 +51,7 @@ def _merged(constraint: SpreadConstraint, labels: dict[str, str]) -> SpreadConst
     return replace(constraint, selector=Selector((*constraint.selector.requirements, *own)))
 
 
-def default_selector(pod: Pod, world: World) -> Selector | None:
+def default_selector(pod: Pod, world: Hosts) -> Selector | None:
     """What the Services and the controller of a pod select, joined; None = nothing does."""
     wanted: list[Requirement] = []
     for (kind, namespace, name), selector in world.workloads:
@@ -86,7 +87,7 @@ def _has_keys(host: Host, wanted: Sequence[SpreadConstraint]) -> bool:
     return all(each.topology_key in host.labels for each in wanted)
 
 
-def refusals(pod: Pod, world: World, settings: Settings) -> list[str]:
+def refusals(pod: Pod, world: Hosts, settings: Settings) -> list[str]:
     """Why PodTopologySpread refuses each node; "" = it lets the pod pass."""
     wanted = constraints(pod, world, settings, hard=True)
     domains: list[dict[str, int]] = []
@@ -116,7 +117,7 @@ def _refusal(
 
 
 def scores(
-    pod: Pod, world: World, settings: Settings, feasible: Sequence[int]
+    pod: Pod, world: Hosts, settings: Settings, feasible: Sequence[int]
 ) -> dict[int, int] | None:
     """The raw score of each feasible row, -1 for an ignored one; None = skipped."""
     wanted = constraints(pod, world, settings, hard=False)
@@ -146,7 +147,7 @@ def scores(
 def _counts(
     constraint: SpreadConstraint,
     pod: Pod,
-    world: World,
+    world: Hosts,
     scored: Sequence[int],
     needed: Sequence[SpreadConstraint],
 ) -> dict[str, int]:

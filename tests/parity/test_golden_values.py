@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scores worked out by hand from the formulas of framework.md §10, of our plugins.
+"""Scores worked out by hand from kube-scheduler's formulas, of our plugins.
 
 They stand apart from the reference, so that a misreading which both share shows here.
 """
@@ -17,8 +17,8 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.taints import Effect, Taint
 from tests.parity import asking
+from tests.parity.hosts import Host, Hosts
 from tests.parity.settings import Settings
-from tests.parity.world import Host, World
 
 GI = 2**30
 MI = 2**20
@@ -39,7 +39,7 @@ def scores(
 ) -> tuple[list[int], list[int]]:
     """Raw and normalised, every node being feasible."""
     settings = settings or Settings()
-    snapshot = World(hosts, {"default": ()}).snapshot()
+    snapshot = Hosts(hosts, {"default": ()}).snapshot()
     plugin, every = asking.plugin_of(name, settings), np.ones(len(hosts), np.bool_)
     found = asking.scores_of(plugin, who, snapshot, every)
     if found is None:  # skipped: the plugin adds nothing to any node

@@ -5,15 +5,19 @@
 from collections import Counter
 from functools import partial
 
+import pytest
 from hypothesis import given, settings
 
-from enbloc.engine.assign import Tentative
+from enbloc.engine.trial import Trial
+from tests.effort import factor
 from tests.parity import asking, reference
 from tests.parity.cases import INCOMING, Case, cases
 from tests.parity.settings import Settings
 
-WORLDS = 1500
-checked = settings(max_examples=WORLDS, deadline=None, derandomize=True, database=None)
+#: Hypothesis runs inside of these tests, which it does not know.
+pytestmark = pytest.mark.hypothesis
+WORLDS = 500 * factor()
+checked = settings(max_examples=WORLDS, derandomize=True, database=None)
 
 
 def test_the_profile_finds_the_reference_s_nodes_totals_and_sentences() -> None:
@@ -29,8 +33,8 @@ def test_the_profile_finds_the_reference_s_nodes_totals_and_sentences() -> None:
         for pod in case.incoming:
             tell = partial(case.world.about, pod, case.settings)
             totals = reference.totals(pod, case.world, case.settings)
-            tentative = Tentative(profile, snapshot)
-            ranking = tentative.ranking(pod)
+            trial = Trial(profile, snapshot)
+            ranking = trial.ranking(pod)
             seen["cases"] += 1
             seen["placed"] += bool(totals)
             seen["chosen among several"] += len(set(totals.values())) > 1
@@ -46,7 +50,7 @@ def test_the_profile_finds_the_reference_s_nodes_totals_and_sentences() -> None:
             seen["several reasons"] += "," in sentence
             seen["node sets"] += "didn't satisfy plugin(s)" in sentence
             assert ranking.best() is None, tell()
-            assert tentative.diagnosis(pod).text() == sentence, tell()
+            assert trial.diagnosis(pod).text() == sentence, tell()
 
     holds()
     assert seen["cases"] == WORLDS * INCOMING

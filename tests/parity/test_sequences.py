@@ -12,22 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enbloc.engine.assign import Tentative
-from enbloc.engine.rankings import Rankings
+from enbloc.engine.trial import Trial
+from enbloc.engine.trial.ranking_cache import Rankings
 from enbloc.framework import decide
 from enbloc.framework.status import Status
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodKey, PodUID
+from tests.effort import factor
 from tests.parity import asking, reference
 from tests.parity.cases import Case, cases
 from tests.parity.chance import Aspect
+from tests.parity.hosts import Hosts
 from tests.parity.settings import Settings
-from tests.parity.world import World
 
-WORLDS = 200
+#: Hypothesis runs inside of these tests, which it does not know.
+pytestmark = pytest.mark.hypothesis
+WORLDS = 200 * factor()
 #: Pods placed one after the other in one world.
 STEPS = 8
-checked = settings(max_examples=WORLDS, deadline=None, derandomize=True, database=None)
+checked = settings(max_examples=WORLDS, derandomize=True, database=None)
 
 
 def _copies(pods: tuple[Pod, ...], numbers: list[int]) -> list[Pod]:
@@ -67,19 +70,19 @@ def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(
     def holds(case: Case, order: list[int]) -> None:
         usual = case.settings == Settings()
         profile = standard if usual else asking.profile_of(case.settings)
-        tentative = Tentative(profile, case.world.snapshot(), _rankings(case))
+        trial = Trial(profile, case.world.snapshot(), _rankings(case))
         world, dice = case.world, Random(str(order))
         for pod in _copies(_classes(case), order):
             if dice.random() < leaving:
-                world = _one_leaves(tentative, world, dice)
+                world = _one_leaves(trial, world, dice)
             totals = reference.totals(pod, world, case.settings)
             seen["steps"] += 1
             tell = partial(world.about, pod, case.settings)
-            row = tentative.place(pod)
+            row = trial.place(pod)
             if row is None:
                 assert not totals, tell()
                 sentence = reference.fit_error(pod, world, case.settings)
-                assert tentative.diagnosis(pod).text() == sentence, tell()
+                assert trial.diagnosis(pod).text() == sentence, tell()
                 continue
             seen["placed"] += 1
             assert totals.get(row, -1) == max(totals.values(), default=0), tell()
@@ -90,12 +93,12 @@ def test_pods_placed_one_after_the_other_go_where_the_reference_sends_each(
     assert 0.3 * seen["steps"] < seen["placed"] < 0.9 * seen["steps"]
 
 
-def _one_leaves(tentative: Tentative, world: World, dice: Random) -> World:
+def _one_leaves(trial: Trial, world: Hosts, dice: Random) -> Hosts:
     seats = [(pod, row) for row, host in enumerate(world.hosts) for pod in host.pods]
     if not seats:
         return world
     pod, row = dice.choice(seats)
-    tentative.take_off(pod, row)
+    trial.take_off(pod, row)
     return world.removed(pod, row)
 
 
@@ -133,7 +136,7 @@ class _Walk:
 
     def __init__(self, name: str, case: Case, pod: Pod) -> None:
         self.name, self.pod, self.settings = name, pod, case.settings
-        self.world: World = case.world
+        self.world: Hosts = case.world
         snapshot = case.world.snapshot()
         self.nodes: Nodes = snapshot.nodes.fork()
         self.plugin = asking.plugin_of(name, case.settings)

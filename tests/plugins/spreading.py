@@ -14,7 +14,8 @@ from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.workloads import equals
 from enbloc.plugins.pod_topology_spread import PodTopologySpread
-from tests.worlds import labelled, nodes, pod
+from tests.world.builders import labelled, pod
+from tests.world.tables import nodes
 
 WEB = equals({"app": "web"})
 EVERY_POD = Selector()

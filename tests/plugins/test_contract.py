@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.framework import decide
@@ -24,8 +24,9 @@ from enbloc.plugins import IN_TREE
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
-from tests.strategies import World, specs, worlds
-from tests.worlds import pod
+from tests.effort import examples, factor
+from tests.strategies import Layout, layouts, specs
+from tests.world.builders import pod
 
 GPU = "nvidia.com/gpu"
 TERM = NodeSelectorTerm((Requirement("zone", Operator.IN, ("a",)),))
@@ -33,13 +34,10 @@ PLUGINS: list[Plugin] = [factory() for factory in IN_TREE.values()]
 every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 
 
-@pytest.mark.parametrize(
-    "plugin",
-    [plugin for plugin in PLUGINS if points_of(plugin) & {Point.FILTER, Point.SCORE}],
-    ids=lambda plugin: plugin.name,
-)
+@pytest.mark.hypothesis
+@every_plugin
 def test_a_plugin_keeps_what_plugins_promise(plugin: Plugin) -> None:
-    check_plugin(plugin, examples=60)
+    check_plugin(plugin, examples=40 * factor())
 
 
 @every_plugin
@@ -66,12 +64,12 @@ def _evaluators(plugin: Plugin, member: Pod, whole: Nodes) -> Iterator[object]:
 
 
 @every_plugin
-@settings(max_examples=50)
-@given(world=worlds(), spec=specs, data=st.data())
+@examples(50)
+@given(layout=layouts(), spec=specs, data=st.data())
 def test_a_mask_and_a_score_of_some_rows_are_those_rows_of_the_whole(
-    plugin: Plugin, world: World, spec: PodSpec, data: st.DataObject
+    plugin: Plugin, layout: Layout, spec: PodSpec, data: st.DataObject
 ) -> None:
-    whole, member = world.table().snapshot(), pod(spec)
+    whole, member = layout.table().snapshot(), pod(spec)
     start, stop = sorted(data.draw(st.tuples(st.integers(0, 5), st.integers(0, 5))))
     filters, scores = _evaluators(plugin, member, whole)
     for rows in (slice(start, stop), np.arange(len(whole))[::-1]):
@@ -84,7 +82,10 @@ def test_a_mask_and_a_score_of_some_rows_are_those_rows_of_the_whole(
 
 
 def test_each_plugin_is_asked_at_the_extension_points_of_its_namesake() -> None:
-    """The table of framework.md §7, for what enbloc does already."""
+    """Upstream's table of default plugins, for what enbloc does already.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/apis/config/v1/default_plugins.go getDefaultPlugins.
+    """
     at: dict[Point, set[str]] = {point: set() for point in Point}
     for plugin in PLUGINS:
         for point in points_of(plugin):

@@ -25,7 +25,8 @@ from enbloc.plugins.node_resources_fit import NodeResourcesFit
 from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.taint_toleration import TaintToleration
 from enbloc.plugins.volume_binding import VolumeBinding
-from tests.worlds import node, nodes, pod, seated, snapshot, spec
+from tests.world.builders import node, pod, spec
+from tests.world.tables import nodes, seated, snapshot
 
 GiB = 2**30
 

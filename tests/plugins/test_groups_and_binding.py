@@ -28,18 +28,19 @@ def facts(name: str, *, minimum: int = 2, pending: int = 2, bound: int = 0) -> G
 
 def test_groups_go_by_priority_then_held_in_part_then_age_then_name() -> None:
     urgent = replace(facts("z"), priority=10, queue_time=900.0)
-    in_part = replace(facts("y", bound=1), queue_time=800.0)
+    in_part = replace(facts("y", bound=1), queue_time=800.0, bound_by_us=True)
+    by_others = replace(facts("v", bound=1), queue_time=850.0)
     old = facts("x")
     twin = facts("w")
     young = replace(facts("a"), queue_time=200.0)
     sort = PrioritySort()
 
     ordered = sorted(
-        (young, old, twin, in_part, urgent),
+        (young, old, twin, in_part, urgent, by_others),
         key=lambda of: sort.sort_key(of.group or Group(of.key), of),
     )
 
-    assert [of.key.name for of in ordered] == ["z", "y", "w", "x", "a"]
+    assert [of.key.name for of in ordered] == ["z", "y", "w", "x", "a", "v"]
 
 
 def test_a_group_with_its_quorum_may_be_tried() -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which events wake a group that a plugin refused (framework.md §4.6)."""
+"""Which events wake a group that a plugin refused."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.priority_sort import PrioritySort
 from enbloc.plugins.scheduling_gates import SchedulingGates
 from enbloc.plugins.taint_toleration import TaintToleration
-from tests.worlds import node, pod, spec, waiting
+from tests.world.builders import node, pod, spec, waiting
 
 A = node("a", cpu=4)
 OTHER = pod(spec(cpu=1), name="other")

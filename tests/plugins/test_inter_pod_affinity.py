@@ -19,7 +19,8 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.workloads import equals
 from enbloc.plugins.inter_pod_affinity import InterPodAffinity
-from tests.worlds import labelled, nodes, pod, seated, waiting
+from tests.world.builders import labelled, pod, waiting
+from tests.world.tables import nodes, seated
 
 WEB, DB = equals({"app": "web"}), equals({"app": "db"})
 EVERYTHING = Selector()

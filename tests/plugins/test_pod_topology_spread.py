@@ -37,7 +37,8 @@ from tests.plugins.spreading import (
     web,
     zones,
 )
-from tests.worlds import labelled, nodes, seated
+from tests.world.builders import labelled
+from tests.world.tables import nodes, seated
 
 # ── DoNotSchedule ────────────────────────────────────────────────────────────────────────────
 

@@ -16,7 +16,7 @@ from tests.plugins.spreading import (
     SPREAD,
     web,
 )
-from tests.worlds import labelled, waiting
+from tests.world.builders import labelled, waiting
 
 
 def woken(member: Pod, event: Happening, plugin: PodTopologySpread | None = None) -> bool:

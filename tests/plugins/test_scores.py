@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Golden scores, one table per formula (framework.md §10 and §19.16)."""
+"""Golden scores, one table per formula."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,8 @@ from enbloc.plugins.image_locality import ImageLocality
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
-from tests.worlds import node, nodes, pod, snapshot, spec
+from tests.world.builders import node, pod, spec
+from tests.world.tables import nodes, snapshot
 
 GPU = "nvidia.com/gpu"
 MiB = 2**20

@@ -1,41 +1,43 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §8: receipts, ranks, trust, GangRunning: what the design makes cheap."""
+"""Semantics §8: binding records, ranks, trust, GangRunning: what the design makes cheap."""
 
 import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.effects import SetGangRunning
-from enbloc.engine.replay import replay
+from enbloc.engine.replay import replay_plan
+from enbloc.model.binding_record import read_binding_record
 from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.pods import Owner, Phase
-from enbloc.model.receipts import read_receipt
-from tests.engine.cluster import spec
 from tests.rules.world import JOB, NEXT_JOB, World
+from tests.world.builders import spec
 
 
 def _ranks(world: World) -> dict[str, int | None]:
     return {name: pod.rank for name, pod in sorted(world.pods.items())}
 
 
-# ── 8.1 receipts ─────────────────────────────────────────────────────────────────────────────
+# ── binding records (semantics §8.1) ─────────────────────────────────────────────────────────────
 
 
-def test_8_1_each_binding_carries_plan_incarnation_floor_and_queue_time() -> None:
+def test_each_binding_carries_plan_incarnation_floor_and_queue_time() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 3, minimum=2)
     world.settle()
     assert len(world.sent) == 3
     for bind in world.sent:
-        receipt = read_receipt(dict(bind.target.annotations)[PLAN_KEY])
-        assert receipt is not None
-        assert receipt.plan == bind.target.plan
-        assert (receipt.incarnation, receipt.floor) == ("job-1", 2)
-        assert receipt.queue_time == 1000.0
+        record = read_binding_record(dict(bind.target.annotations)[PLAN_KEY])
+        assert record is not None
+        assert record.plan == bind.target.plan
+        assert (record.incarnation, record.floor) == ("job-1", 2)
+        assert record.queue_time == 1000.0
 
 
-def test_8_1_a_receipt_that_would_be_too_long_is_left_out_and_nothing_else_is() -> None:
+def test_a_binding_record_that_would_be_too_long_is_left_out_and_nothing_else_is() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job("g", 1, owner=Owner("Job", "j", "u" * 2000))
@@ -47,9 +49,10 @@ def test_8_1_a_receipt_that_would_be_too_long_is_left_out_and_nothing_else_is() 
 
 
 @pytest.mark.parametrize(("size", "written"), [(262_144, False), (1000, True)])
-def test_8_1_annotations_are_left_out_where_the_pod_s_would_pass_the_limit(
+def test_annotations_are_left_out_where_the_pod_s_would_pass_the_limit(
     size: int, written: bool
 ) -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 1)
@@ -62,10 +65,11 @@ def test_8_1_annotations_are_left_out_where_the_pod_s_would_pass_the_limit(
     assert again.condition("g")[:2] == (True, "Scheduled")
 
 
-# ── 8.1 rank and size ────────────────────────────────────────────────────────────────────────
+# ── rank and size (semantics §8.1) ───────────────────────────────────────────────────────────────
 
 
-def test_8_1_ranks_are_the_numbers_from_zero_and_the_size_is_the_floor() -> None:
+def test_ranks_are_the_numbers_from_zero_and_the_size_is_the_floor() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 3)
@@ -74,7 +78,8 @@ def test_8_1_ranks_are_the_numbers_from_zero_and_the_size_is_the_floor() -> None
     assert {dict(bind.target.annotations)[SIZE_KEY] for bind in world.sent} == {"3"}
 
 
-def test_8_1_whoever_replaces_a_lost_member_takes_its_rank_also_after_a_restart() -> None:
+def test_whoever_replaces_a_lost_member_takes_its_rank_also_after_a_restart() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -85,7 +90,8 @@ def test_8_1_whoever_replaces_a_lost_member_takes_its_rank_also_after_a_restart(
     assert _ranks(again) == {"g-0": 0, "g-2": 2, "g-9": 1}
 
 
-def test_8_1_a_succeeded_member_keeps_its_rank_within_its_incarnation() -> None:
+def test_a_succeeded_member_keeps_its_rank_within_its_incarnation() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -98,7 +104,8 @@ def test_8_1_a_succeeded_member_keeps_its_rank_within_its_incarnation() -> None:
     assert _ranks(world) == {"g-2": 2, "g-9": 1}
 
 
-def test_8_1_a_restarted_job_begins_at_zero_again() -> None:
+def test_a_restarted_job_begins_at_zero_again() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -110,7 +117,8 @@ def test_8_1_a_restarted_job_begins_at_zero_again() -> None:
     assert _ranks(world) == {"g-0": 0, "g-1": 1, "h-0": 0, "h-1": 1}
 
 
-def test_8_1_additions_continue_the_numbers() -> None:
+def test_additions_continue_the_numbers() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 2)
@@ -120,7 +128,8 @@ def test_8_1_additions_continue_the_numbers() -> None:
     assert _ranks(world) == {"g-0": 0, "g-1": 1, "g-2": 2}
 
 
-def test_8_1_no_two_live_members_ever_have_the_same_rank() -> None:
+def test_no_two_live_members_ever_have_the_same_rank() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3 n4 n5", cpu=4)
     world.running_job("g", 4)
@@ -141,7 +150,8 @@ def test_8_1_no_two_live_members_ever_have_the_same_rank() -> None:
     assert most == 4, "it never has more than five members at a time"
 
 
-def test_8_1_a_pod_without_a_group_has_neither() -> None:
+def test_a_pod_without_a_group_has_neither_record_nor_rank() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("solo")
@@ -149,10 +159,11 @@ def test_8_1_a_pod_without_a_group_has_neither() -> None:
     assert set(dict(world.sent[0].target.annotations)) == {PLAN_KEY}
 
 
-# ── 8.1 replay ───────────────────────────────────────────────────────────────────────────────
+# ── replay (semantics §8.1) ──────────────────────────────────────────────────────────────────────
 
 
-def test_8_1_the_plan_that_a_receipt_names_is_made_again_from_a_dump() -> None:
+def test_the_plan_that_a_binding_record_names_is_made_again_from_a_dump() -> None:
+    """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 2)
@@ -160,21 +171,22 @@ def test_8_1_the_plan_that_a_receipt_names_is_made_again_from_a_dump() -> None:
     world.job("other", 1)
     world.settle()
     world.lose_node("n1")
-    named = read_receipt(next(iter(world.pods.values())).receipt)
+    named = read_binding_record(next(iter(world.pods.values())).binding_record)
     assert named is not None
-    again = replay(world.engine.dump(), named.plan, default_profiles())
+    again = replay_plan(world.engine.dump(), named.plan, default_profiles())
     assert again is not None
     assert len(again.plan.assignments) > 0
     assert again.differences == []
 
 
-# ── 8.2 what if this node goes ───────────────────────────────────────────────────────────────
+# ── what if this node goes (semantics §8.2) ──────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("spare", [False, True])
-def test_8_2_what_becomes_of_a_gang_whose_node_goes_is_told_and_nothing_changes(
+def test_what_becomes_of_a_gang_whose_node_goes_is_told_and_nothing_changes(
     spare: bool,
 ) -> None:
+    """Semantics §8.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -193,10 +205,11 @@ def test_8_2_what_becomes_of_a_gang_whose_node_goes_is_told_and_nothing_changes(
     assert world.where("g-9") == dict.fromkeys(["g-9"] * spare, "n3"), "and so it comes"
 
 
-# ── 8.3, 8.4 trust ───────────────────────────────────────────────────────────────────────────
+# ── trust (semantics §8.3, §8.4) ─────────────────────────────────────────────────────────────────
 
 
-def test_8_3_a_node_that_refused_members_scores_lower_for_other_gangs() -> None:
+def test_a_node_that_refused_members_scores_lower_for_other_gangs() -> None:
+    """Semantics §8.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 1)
@@ -208,7 +221,8 @@ def test_8_3_a_node_that_refused_members_scores_lower_for_other_gangs() -> None:
     assert world.where("other")["other-0"] != bad
 
 
-def test_8_4_a_node_where_another_scheduler_bound_lately_scores_lower_for_gangs() -> None:
+def test_a_node_where_another_scheduler_bound_lately_scores_lower_for_gangs() -> None:
+    """Semantics §8.4."""
     world = World()
     world.nodes("n1 n2", cpu=8)
     world.settle()
@@ -220,14 +234,15 @@ def test_8_4_a_node_where_another_scheduler_bound_lately_scores_lower_for_gangs(
     assert world.where("g") == {"g-0": "n2"}
 
 
-# ── 8.5, 8.6 GangRunning and Satisfied ───────────────────────────────────────────────────────
+# ── GangRunning and Satisfied (semantics §8.5, §8.6) ─────────────────────────────────────────────
 
 
 def _gates(world: World) -> list[tuple[str, bool]]:
     return [(e.pod.name, e.running) for e in world.effects if isinstance(e, SetGangRunning)]
 
 
-def test_8_5_members_with_the_gate_are_shown_only_while_the_gang_is_whole() -> None:
+def test_members_with_the_gate_are_shown_only_while_the_gang_is_whole() -> None:
+    """Semantics §8.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
@@ -245,7 +260,8 @@ def test_8_5_members_with_the_gate_are_shown_only_while_the_gang_is_whole() -> N
     assert _gates(world)[-1] == ("g-0", False)
 
 
-def test_8_5_a_new_process_writes_the_gate_only_where_it_stands_otherwise() -> None:
+def test_a_new_process_writes_the_gate_only_where_it_stands_otherwise() -> None:
+    """Semantics §8.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
@@ -260,14 +276,16 @@ def test_8_5_a_new_process_writes_the_gate_only_where_it_stands_otherwise() -> N
     assert _gates(again) == [("g-1", True)]
 
 
-def test_8_5_members_without_the_gate_are_left_alone() -> None:
+def test_members_without_the_gate_are_left_alone() -> None:
+    """Semantics §8.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
     assert _gates(world) == []
 
 
-def test_8_6_gangs_below_their_minimum_are_counted() -> None:
+def test_gangs_below_their_minimum_are_counted() -> None:
+    """Semantics §8.6."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 2)
@@ -280,7 +298,8 @@ def test_8_6_gangs_below_their_minimum_are_counted() -> None:
     assert JOB.uid == world.status["g"].incarnation
 
 
-def test_8_6_a_gang_whose_podgroup_was_deleted_has_no_minimum_any_more() -> None:
+def test_a_gang_whose_podgroup_was_deleted_has_no_minimum_any_more() -> None:
+    """Semantics §8.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -292,10 +311,11 @@ def test_8_6_a_gang_whose_podgroup_was_deleted_has_no_minimum_any_more() -> None
     assert world.engine.below_minimum() == 0
 
 
-# ── 8.7 exact shortages ──────────────────────────────────────────────────────────────────────
+# ── exact shortages (semantics §8.7) ─────────────────────────────────────────────────────────────
 
 
-def test_8_7_what_lacks_is_said_with_number_and_shape() -> None:
+def test_what_lacks_is_said_with_number_and_shape() -> None:
+    """Semantics §8.7."""
     world = World()
     world.nodes("n1 n2", cpu=4, gpu=8)
     world.group("g", 3)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §4.4–4.5: who gives its room back, and how."""
+"""Semantics §4.4 to §4.5: who gives its room back, and how."""
 
 import math
 
@@ -8,16 +8,17 @@ from enbloc.engine.effects import Evict
 from enbloc.engine.events import EvictRefused
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase
-from tests.engine.cluster import spec
 from tests.rules.world import NEXT_JOB, ONE_A_NODE, World
+from tests.world.builders import spec
 
 KEEP, REPAIR, RESTART = OnIncomplete.KEEP, OnIncomplete.REPAIR, OnIncomplete.RESTART
 
 
-# ── 4.4 two repairs ──────────────────────────────────────────────────────────────────────────
+# ── two repairs (semantics §4.4) ─────────────────────────────────────────────────────────────────
 
 
-def test_4_4_of_two_that_need_each_other_s_room_the_later_by_order_yields_at_once() -> None:
+def test_of_two_that_need_each_other_s_room_the_later_by_order_yields_at_once() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("b-early", "n1", of=2)
@@ -28,7 +29,8 @@ def test_4_4_of_two_that_need_each_other_s_room_the_later_by_order_yields_at_onc
     assert len(world.where("b-early")) == 2
 
 
-def test_4_4_priority_decides_before_age() -> None:
+def test_priority_decides_before_age() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("old", "n1", of=2)
@@ -41,7 +43,8 @@ def test_4_4_priority_decides_before_age() -> None:
     assert len(world.where("urgent")) == 2
 
 
-def test_4_4_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> None:
+def test_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("early", "n1", of=2)
@@ -52,7 +55,8 @@ def test_4_4_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> 
     assert len(world.where("late")) == 2
 
 
-def test_4_4_a_started_gang_of_repair_does_not_yield_to_anyone() -> None:
+def test_a_started_gang_of_repair_does_not_yield_to_anyone() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("old", 2)
@@ -67,7 +71,8 @@ def test_4_4_a_started_gang_of_repair_does_not_yield_to_anyone() -> None:
     assert len(world.where("old")) == 2
 
 
-def test_4_4_two_that_do_not_help_each_other_wait_for_their_deadlines() -> None:
+def test_two_that_do_not_help_each_other_wait_for_their_deadlines() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("a", "n1", of=3)
@@ -77,7 +82,8 @@ def test_4_4_two_that_do_not_help_each_other_wait_for_their_deadlines() -> None:
     assert world.evictions == []
 
 
-def test_4_4_the_others_are_planned_again_before_the_next_one_fires() -> None:
+def test_the_others_are_planned_again_before_the_next_one_fires() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job_in_part("a", "n1", of=2)
@@ -88,7 +94,22 @@ def test_4_4_the_others_are_planned_again_before_the_next_one_fires() -> None:
     assert len(world.where("a")) == 2
 
 
-def test_4_4_where_neither_may_both_wait_and_say_so() -> None:
+def test_the_next_one_fires_once_the_room_of_the_first_is_there_and_did_not_help() -> None:
+    """Semantics §4.4."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=3)
+    world.job_in_part("late", "n2", of=3)
+    world.evict_answer = lambda _: "slow"
+    world.settle(seconds=70)
+    assert world.evictions == ["late-0"]
+    world.delete("late-0")
+    world.settle(seconds=1)
+    assert world.evictions == ["late-0", "early-0"]
+
+
+def test_where_neither_may_both_wait_and_say_so() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("a", "n1", of=2, on_incomplete=KEEP)
@@ -96,10 +117,12 @@ def test_4_4_where_neither_may_both_wait_and_say_so() -> None:
     world.settle(seconds=86400)
     assert world.evictions == []
     for name, other in (("a", "b"), ("b", "a")):
-        assert f"ns/{other} holds room it needs" in world.condition(name)[2]
+        expected = f"ns/{other} holds capacity it needs, and neither may be evicted"
+        assert expected in world.condition(name)[2]
 
 
-def test_4_4_two_deadlines_never_fire_in_one_step() -> None:
+def test_two_deadlines_never_fire_in_one_step() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     for index, name in enumerate(("a", "b", "c")):
@@ -118,7 +141,8 @@ def test_4_4_two_deadlines_never_fire_in_one_step() -> None:
     assert fired == [{"c"}, {"b"}, {"a"}], "the last by order first, each by itself"
 
 
-def test_4_4_after_a_restart_too_the_earlier_gang_has_the_room_of_the_later_one() -> None:
+def test_after_a_restart_too_the_earlier_gang_has_the_room_of_the_later_one() -> None:
+    """Semantics §4.4."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("a", "n1", of=2)
@@ -130,7 +154,8 @@ def test_4_4_after_a_restart_too_the_earlier_gang_has_the_room_of_the_later_one(
     assert len(world.where("a")) == 2
 
 
-def test_4_4_nobody_yields_to_one_that_holds_no_room_itself() -> None:
+def test_nobody_yields_to_one_that_holds_no_room_itself() -> None:
+    """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("early", 2, timeout=600)
@@ -144,23 +169,25 @@ def test_4_4_nobody_yields_to_one_that_holds_no_room_itself() -> None:
     assert world.engine.in_part() == 1
 
 
-# ── 4.5 evicting is not unbinding ────────────────────────────────────────────────────────────
+# ── evicting is not unbinding (semantics §4.5) ───────────────────────────────────────────────────
 
 
-def test_4_5_one_bare_bound_member_makes_the_group_keep_and_its_condition_says_so() -> None:
+def test_one_bare_bound_member_makes_the_group_keep_and_its_condition_says_so() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1", of=3)
     world.member("g-bare", "g", owner=None, node="n2", scheduled_at=world.now)
     world.settle(seconds=86400)
     assert world.evictions == []
-    assert "nobody would create a bare pod again" in world.condition("g")[2]
+    assert "nothing would recreate the one without a controller" in world.condition("g")[2]
     world.delete("g-bare")
     world.settle(seconds=61)
     assert world.evictions == ["g-0"]
 
 
-def test_4_5_a_bare_member_that_is_not_bound_does_not() -> None:
+def test_a_bare_member_that_is_not_bound_does_not_make_the_group_keep() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -169,7 +196,8 @@ def test_4_5_a_bare_member_that_is_not_bound_does_not() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_5_a_disruption_budget_is_respected_and_asked_again_when_it_says_so() -> None:
+def test_a_disruption_budget_is_respected_and_asked_again_when_it_says_so() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -182,7 +210,8 @@ def test_4_5_a_disruption_budget_is_respected_and_asked_again_when_it_says_so() 
     assert len(world.evictions) == 2
 
 
-def test_4_5_while_a_budget_forbids_it_the_gang_is_completed_if_room_appears() -> None:
+def test_while_a_budget_forbids_it_the_gang_is_completed_if_room_appears() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -195,7 +224,8 @@ def test_4_5_while_a_budget_forbids_it_the_gang_is_completed_if_room_appears() -
     assert len(world.evictions) == 1
 
 
-def test_4_5_one_that_can_never_be_evicted_does_not_keep_the_scheduler_busy() -> None:
+def test_a_member_that_can_never_be_evicted_does_not_keep_the_scheduler_busy() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -206,7 +236,8 @@ def test_4_5_one_that_can_never_be_evicted_does_not_keep_the_scheduler_busy() ->
     assert len(world.evictions) == 1
 
 
-def test_4_5_nobody_is_planned_into_the_group_while_its_members_leave() -> None:
+def test_nobody_is_planned_into_the_group_while_its_members_leave() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -219,7 +250,8 @@ def test_4_5_nobody_is_planned_into_the_group_while_its_members_leave() -> None:
     assert set(world.where("g")) == {"g-0"}
 
 
-def test_4_5_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
+def test_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("a", "n1", of=3)
@@ -231,7 +263,8 @@ def test_4_5_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
     assert "a-0" in world.evictions, "its node may be gone"
 
 
-def test_4_5_succeeded_members_are_not_evicted_and_stay_counted() -> None:
+def test_succeeded_members_are_not_evicted_and_stay_counted() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job_in_part("g", "n1 n2", of=3)
@@ -243,7 +276,8 @@ def test_4_5_succeeded_members_are_not_evicted_and_stay_counted() -> None:
     assert world.status["g"].succeeded == 1
 
 
-def test_4_5_evicted_members_that_come_back_as_another_job_are_a_new_incarnation() -> None:
+def test_evicted_members_that_come_back_as_another_job_are_a_new_incarnation() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -257,7 +291,8 @@ def test_4_5_evicted_members_that_come_back_as_another_job_are_a_new_incarnation
     assert len(world.where("new")) == 2
 
 
-def test_4_5_the_eviction_names_whose_room_it_is_and_why() -> None:
+def test_the_eviction_names_whose_room_it_is_and_why() -> None:
+    """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""peers.md §4: failures that other gang schedulers had, each by name."""
+"""Failures that other gang schedulers had, each by the name of its issue."""
 
 import pytest
 
-from enbloc.engine.events import SlotsFree
+from enbloc.engine.events import GroupSeen, SlotsFree
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, PodKey
-from tests.engine.cluster import Cluster, spec
 from tests.rules.world import NEXT_JOB, ONE_A_NODE, World
+from tests.world.builders import group, spec
+from tests.world.cluster import Cluster
 
 # ── scheduler-plugins ────────────────────────────────────────────────────────────────────────
 
@@ -261,7 +262,7 @@ def test_same_named_groups_in_two_namespaces_are_two_groups() -> None:
     world.nodes("n1 n2 n3", cpu=4)
     other = GroupKey("elsewhere", "g")
     world.group("g", 2)
-    world.group("g-there", 2, key=other)
+    world.tell(GroupSeen(group("g", 2, key=other, uid="another")))
     world.member("here", "g")
     _elsewhere(world, "there-0", other)
     world.settle()

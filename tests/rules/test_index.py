@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every rule on gangs, and every failure of others, has a test that carries its name."""
+"""Every numbered rule on gangs, and every failure of others, has a test that says so."""
 
 import ast
 import re
@@ -9,43 +9,10 @@ from typing import Final
 
 import pytest
 
-#: The rules on gangs. Of §8, in the order of its sentences, what is built.
-RULES: Final = {
-    "2.1": "no stored flag: each plan places the deficit, whole",
-    "2.2": "success counts",
-    "2.3": "quorum",
-    "2.4": "a restarted job",
-    "2.5": "raising the minimum, and lowering it",
-    "2.6": "priority of a group",
-    "2.7": "order",
-    "3.1": "last look",
-    "3.2": "windows",
-    "3.3": "minimum first",
-    "3.4": "three outcomes",
-    "3.5": "losing the minimum",
-    "3.6": "blame",
-    "3.7": "Scheduled only when the watch shows it",
-    "4.1": "room of a lost member",
-    "4.2": "deadline",
-    "4.3": "onIncomplete",
-    "4.4": "two repairs that need each other's room",
-    "4.5": "evicting is not unbinding",
-    "5.1": "promises",
-    "5.2": "a minimum counts only pods that can exist together",
-    "6.1": "pending pods of other schedulers",
-    "6.2": "autoscalers",
-    "6.3": "consistent start",
-    "7.1": "a generation change is a change",
-    "7.2": "Finished",
-    "7.3": "times and counters",
-    "8.1": "receipts, ranks and replay",
-    "8.2": "what if this node goes",
-    "8.3": "a column of trust per node",
-    "8.4": "rows where others bound lately",
-    "8.5": "GangRunning",
-    "8.6": "Satisfied",
-    "8.7": "needs so many more of that shape",
-}
+HERE: Final = Path(__file__).resolve()
+ROOT: Final = next(folder for folder in HERE.parents if (folder / "docs").is_dir())
+PAGE: Final = (ROOT / "docs/reference/semantics.md").read_text(encoding="utf-8")
+RULES: Final = dict(re.findall(r"^### (\d+\.\d+) (.+)$", PAGE, re.MULTILINE))
 
 #: What other gang schedulers got wrong: how the names of its tests begin, after "test_".
 FAILURES: Final = (
@@ -64,56 +31,79 @@ FAILURES: Final = (
     "a_restart_while_a_group_is_being_bound_",
 )
 
-_NUMBERED: Final = re.compile(r"test_(\d+)_(\d+)_\w+")
+Test = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _tests() -> dict[str, ast.FunctionDef]:
-    """Every test beside this one, by its name."""
-    found: dict[str, ast.FunctionDef] = {}
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if path == Path(__file__):
-            continue
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                assert node.name not in found, f"{path.name}: {node.name} is there twice"
-                found[node.name] = node
-    return found
+def _tests(files: list[Path]) -> dict[str, Test]:
+    """Every test of these modules, by module and name."""
+    return {
+        f"{path.stem}::{node.name}": node
+        for path in files
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, Test) and node.name.startswith("test_")
+    }
 
 
-TESTS: Final = _tests()
+#: Those beside this one are about the rules and nothing else.
+BESIDE: Final = _tests([path for path in sorted(HERE.parent.glob("test_*.py")) if path != HERE])
+#: Those that every run of the tests runs: the end-to-end tests need programs of others.
+ALL: Final = _tests(
+    [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if path != HERE and "e2e" not in path.relative_to(ROOT).as_posix()
+    ]
+)
+
+
+def _cited(test: Test) -> set[str]:
+    """The rules that a test's docstring names."""
+    runs = re.findall(
+        r"[Ss]emantics\s+(§[\d.§,\s]*(?:and §[\d.]+)?)", ast.get_docstring(test) or ""
+    )
+    return {number for run in runs for number in re.findall(r"§(\d+\.\d+)", run)}
+
+
+def _attributes(test: Test) -> set[str]:
+    return {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+
+
+def _asserts(test: Test) -> bool:
+    """Whether it asserts something, whatever there is to loop over."""
+    certain = [node for node in test.body if not isinstance(node, ast.For | ast.While | ast.If)]
+    return any(isinstance(each, ast.Assert) for node in certain for each in ast.walk(node))
+
+
+def _skips(test: Test) -> bool:
+    return bool({"skip", "skipif", "importorskip", "xfail"} & _attributes(test))
+
+
+def test_the_rules_are_read_from_the_page() -> None:
+    assert {"2.1", "3.4", "4.5", "8.7"} <= set(RULES)
 
 
 @pytest.mark.parametrize("rule", [pytest.param(n, id=f"{n} {text}") for n, text in RULES.items()])
-def test_each_rule_has_a_test_of_its_number(rule: str) -> None:
-    prefix = f"test_{rule.replace('.', '_')}_"
-    assert [name for name in TESTS if name.startswith(prefix)]
+def test_each_rule_has_a_test_that_names_it_and_can_fail(rule: str) -> None:
+    about = [test for test in ALL.values() if rule in _cited(test)]
+    assert [test.name for test in about if _asserts(test) and not _skips(test)]
+
+
+def test_no_test_names_a_rule_that_does_not_exist() -> None:
+    assert {name: unknown for name, t in ALL.items() if (unknown := _cited(t) - set(RULES))} == {}
 
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_each_failure_of_others_has_a_test_of_its_name(failure: str) -> None:
-    assert [name for name in TESTS if name.startswith(f"test_{failure}")]
+    assert [test.name for test in ALL.values() if test.name.startswith(f"test_{failure}")]
 
 
-def test_no_test_has_the_number_of_a_rule_that_does_not_exist() -> None:
-    numbered = {name: _NUMBERED.fullmatch(name) for name in TESTS if name[5].isdigit()}
-    assert [name for name, match in numbered.items() if match is None] == []
-    numbers = {f"{match[1]}.{match[2]}" for match in numbered.values() if match}
-    assert numbers == set(RULES)
+def test_the_name_of_a_test_is_a_sentence_without_the_number_of_a_rule() -> None:
+    assert [name for name, t in ALL.items() if re.match(r"test_\d_\d+_", t.name)] == []
 
 
-def test_none_of_them_is_ever_skipped() -> None:
-    words = {"skip", "skipif", "importorskip", "xfail"}
-    assert [name for name, test in TESTS.items() if words & _attributes(test)] == []
+def test_none_of_those_beside_is_ever_skipped() -> None:
+    assert [name for name, test in BESIDE.items() if _skips(test)] == []
 
 
-def test_each_of_them_asserts_something_whatever_there_is_to_loop_over() -> None:
-    assert [name for name, test in TESTS.items() if not _asserts(test)] == []
-
-
-def _attributes(test: ast.FunctionDef) -> set[str]:
-    return {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
-
-
-def _asserts(test: ast.FunctionDef) -> bool:
-    certain = [node for node in test.body if not isinstance(node, ast.For | ast.While | ast.If)]
-    return any(isinstance(each, ast.Assert) for node in certain for each in ast.walk(node))
+def test_each_of_those_beside_asserts_something_whatever_there_is_to_loop_over() -> None:
+    assert [name for name, test in BESIDE.items() if not _asserts(test)] == []

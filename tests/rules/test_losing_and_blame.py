@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §3.5–3.7: what may go wrong until a gang is bound, and whose fault it is."""
+"""Semantics §3.5 to §3.7: what may go wrong until a gang is bound, and whose fault it is."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from enbloc.engine.events import (
     SlotsFree,
 )
 from enbloc.model.pods import Phase
-from tests.engine.cluster import spec
 from tests.rules.world import World
+from tests.world.builders import spec
 
 
 def _held(world: World) -> None:
@@ -17,7 +17,7 @@ def _held(world: World) -> None:
     world.answer = lambda _: "hold"
 
 
-# ── 3.5 losing the minimum ───────────────────────────────────────────────────────────────────
+# ── losing the minimum (semantics §3.5) ──────────────────────────────────────────────────────────
 
 
 def _member_gone(world: World) -> None:
@@ -56,7 +56,8 @@ def _group_replaced_by_a_larger_one(world: World) -> None:
         _group_replaced_by_a_larger_one,
     ],
 )
-def test_3_5_losing_the_minimum_before_the_first_send_forgets_the_plan(loss: object) -> None:
+def test_losing_the_minimum_before_the_first_send_forgets_the_plan(loss: object) -> None:
+    """Semantics §3.5."""
     world = World(slots=0)
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -69,7 +70,8 @@ def test_3_5_losing_the_minimum_before_the_first_send_forgets_the_plan(loss: obj
     assert len(world.where("rival")) == 2, "its room is free again"
 
 
-def test_3_5_after_the_first_send_the_captured_floor_stands_and_repair_takes_over() -> None:
+def test_after_the_first_send_the_captured_floor_stands_and_repair_takes_over() -> None:
+    """Semantics §3.5."""
     world = World(slots=1)
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -85,7 +87,8 @@ def test_3_5_after_the_first_send_the_captured_floor_stands_and_repair_takes_ove
     assert len(world.where("g")) == 3
 
 
-def test_3_5_a_minimum_raised_in_mid_burst_lets_the_burst_be_completed() -> None:
+def test_a_minimum_raised_in_mid_burst_lets_the_burst_be_completed() -> None:
+    """Semantics §3.5."""
     world = World(slots=1)
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -101,7 +104,8 @@ def test_3_5_a_minimum_raised_in_mid_burst_lets_the_burst_be_completed() -> None
     assert len(world.where("g")) == 3
 
 
-def test_3_5_a_podgroup_deleted_in_mid_burst_completes_it_and_an_event_says_so() -> None:
+def test_a_podgroup_deleted_in_mid_burst_completes_it_and_an_event_says_so() -> None:
+    """Semantics §3.5."""
     world = World(slots=1)
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -116,7 +120,8 @@ def test_3_5_a_podgroup_deleted_in_mid_burst_completes_it_and_an_event_says_so()
     assert len(world.events("PodGroupDeleted")) == 1
 
 
-def test_3_5_a_podgroup_recreated_under_another_uid_in_mid_burst_is_simply_the_group() -> None:
+def test_a_podgroup_recreated_under_another_uid_in_mid_burst_is_simply_the_group() -> None:
+    """Semantics §3.5."""
     world = World(slots=1)
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -132,7 +137,8 @@ def test_3_5_a_podgroup_recreated_under_another_uid_in_mid_burst_is_simply_the_g
     assert world.condition("g")[:2] == (True, "Scheduled")
 
 
-def test_3_5_a_role_that_loses_its_minimum_before_the_first_send_forgets_the_plan() -> None:
+def test_a_role_that_loses_its_minimum_before_the_first_send_forgets_the_plan() -> None:
+    """Semantics §3.5."""
     world = World(slots=0)
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2, roles=[("launcher", 1), ("worker", 1)])
@@ -145,7 +151,8 @@ def test_3_5_a_role_that_loses_its_minimum_before_the_first_send_forgets_the_pla
     assert world.where() == {}
 
 
-def test_3_5_a_group_that_becomes_invalid_before_the_first_send_forgets_the_plan() -> None:
+def test_a_group_that_becomes_invalid_before_the_first_send_forgets_the_plan() -> None:
+    """Semantics §3.5."""
     world = World(slots=0)
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -157,11 +164,12 @@ def test_3_5_a_group_that_becomes_invalid_before_the_first_send_forgets_the_plan
     assert world.condition("g")[1] == "InvalidSpec"
 
 
-# ── 3.6 blame ────────────────────────────────────────────────────────────────────────────────
+# ── blame (semantics §3.6) ───────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("reason", ["OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError"])
-def test_3_6_a_kubelet_s_refusal_keeps_the_group_off_that_node(reason: str) -> None:
+def test_a_kubelet_s_refusal_keeps_the_group_off_that_node(reason: str) -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 1)
@@ -173,7 +181,8 @@ def test_3_6_a_kubelet_s_refusal_keeps_the_group_off_that_node(reason: str) -> N
     assert world.where("g-1") == {"g-1": {"n1": "n2", "n2": "n1"}[node]}
 
 
-def test_3_6_a_node_that_is_not_ready_is_blamed() -> None:
+def test_a_node_that_is_not_ready_is_blamed() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1 n2", cpu=8)
     world.running_job("g", 1)
@@ -185,7 +194,8 @@ def test_3_6_a_node_that_is_not_ready_is_blamed() -> None:
 
 
 @pytest.mark.parametrize("cause", ["MEMBER_CHANGED", "SCHEDULER_ERROR"])
-def test_3_6_a_refusal_of_the_server_blames_no_node_and_no_other_is_tried(cause: str) -> None:
+def test_a_refusal_of_the_server_blames_no_node_and_no_other_is_tried(cause: str) -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.answer = lambda _: cause
@@ -198,7 +208,8 @@ def test_3_6_a_refusal_of_the_server_blames_no_node_and_no_other_is_tried(cause:
     assert world.events("NodeQuarantined") == []
 
 
-def test_3_6_a_member_that_fails_for_its_own_reasons_blames_no_node() -> None:
+def test_a_member_that_fails_for_its_own_reasons_blames_no_node() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1", cpu=4)
     world.running_job("g", 1)
@@ -208,7 +219,8 @@ def test_3_6_a_member_that_fails_for_its_own_reasons_blames_no_node() -> None:
     assert world.where("g-1") == {"g-1": "n1"}
 
 
-def test_3_6_a_terminating_namespace_drops_the_group_quietly() -> None:
+def test_a_terminating_namespace_drops_the_group_quietly() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.answer = lambda _: "NAMESPACE_TERMINATING"
@@ -219,7 +231,8 @@ def test_3_6_a_terminating_namespace_drops_the_group_quietly() -> None:
     assert world.pod_conditions("g-0") == []
 
 
-def test_3_6_another_403_a_422_or_a_webhook_is_a_scheduler_error_that_is_said() -> None:
+def test_another_403_a_422_or_a_webhook_is_a_scheduler_error_that_is_said() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.answer = lambda _: "SCHEDULER_ERROR"
@@ -229,7 +242,8 @@ def test_3_6_another_403_a_422_or_a_webhook_is_a_scheduler_error_that_is_said() 
     assert len(world.events("GangBindFailed")) == 1
 
 
-def test_3_6_a_quarantined_node_is_free_for_other_groups() -> None:
+def test_a_quarantined_node_is_free_for_other_groups() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job("g", 1)
@@ -240,7 +254,8 @@ def test_3_6_a_quarantined_node_is_free_for_other_groups() -> None:
     assert world.where("other") == {"other-0": "n1"}
 
 
-def test_3_6_blamed_by_two_groups_within_ten_minutes_it_is_quarantined_for_all() -> None:
+def test_a_node_blamed_by_two_groups_within_ten_minutes_is_quarantined_for_all() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1", cpu=4)
     for name in ("a", "b"):
@@ -257,7 +272,8 @@ def test_3_6_blamed_by_two_groups_within_ten_minutes_it_is_quarantined_for_all()
     assert world.where("solo") == {"solo": "n1"}, "pods without a group know no quarantine"
 
 
-def test_3_6_blamed_by_two_groups_further_apart_it_is_not() -> None:
+def test_a_node_blamed_by_two_groups_further_apart_is_not_quarantined_for_all() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1", cpu=4)
     for name in ("a", "b"):
@@ -271,7 +287,8 @@ def test_3_6_blamed_by_two_groups_further_apart_it_is_not() -> None:
     assert world.where("c") == {"c-0": "n1"}
 
 
-def test_3_6_a_quarantine_always_expires_with_an_event_and_wakes_who_waited() -> None:
+def test_a_quarantine_always_expires_with_an_event_and_wakes_who_waited() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1", cpu=4)
     for name in ("a", "b"):
@@ -287,7 +304,8 @@ def test_3_6_a_quarantine_always_expires_with_an_event_and_wakes_who_waited() ->
     assert world.where("c") == {"c-0": "n1"}
 
 
-def test_3_6_a_gang_all_of_whose_nodes_are_quarantined_is_not_infeasible_and_comes_back() -> None:
+def test_a_gang_all_of_whose_nodes_are_quarantined_is_not_infeasible_and_comes_back() -> None:
+    """Semantics §3.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -303,10 +321,11 @@ def test_3_6_a_gang_all_of_whose_nodes_are_quarantined_is_not_infeasible_and_com
     assert len(world.where("g-2")) == 1
 
 
-# ── 3.7 Scheduled ────────────────────────────────────────────────────────────────────────────
+# ── Scheduled (semantics §3.7) ───────────────────────────────────────────────────────────────────
 
 
-def test_3_7_scheduled_is_true_only_when_the_watch_shows_the_floor_bound() -> None:
+def test_scheduled_is_true_only_when_the_watch_shows_the_floor_bound() -> None:
+    """Semantics §3.7."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     _held(world)

@@ -1,21 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §2.6–2.7: which of two groups goes first."""
+"""Semantics §2.6 to §2.7: which of two groups goes first."""
 
 import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.events import PriorityClassSeen
+from enbloc.model.binding_record import binding_record, read_binding_record
 from enbloc.model.groups import Memory
 from enbloc.model.pods import Phase
-from enbloc.model.receipts import read_receipt, receipt
-from tests.engine.cluster import Cluster
 from tests.rules.world import JOB, World
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
 
-# ── 2.6 priority ─────────────────────────────────────────────────────────────────────────────
+# ── priority (semantics §2.6) ────────────────────────────────────────────────────────────────────
+
+#: On a member that a Binding of ours placed.
+OURS = binding_record("p-1", "job-1", 3, 1000.0)
 
 
-def test_2_6_the_priority_of_a_group_is_the_lowest_of_its_live_members() -> None:
+def test_the_priority_of_a_group_is_the_lowest_of_its_live_members() -> None:
+    """Semantics §2.6."""
     world = World()
     world.group("mixed", 2)
     world.member("mixed-0", "mixed", priority=100)
@@ -25,7 +30,8 @@ def test_2_6_the_priority_of_a_group_is_the_lowest_of_its_live_members() -> None
     assert world.winner() == "even"
 
 
-def test_2_6_a_member_that_is_not_live_does_not_lower_it() -> None:
+def test_a_member_that_is_not_live_does_not_lower_the_priority_of_its_group() -> None:
+    """Semantics §2.6."""
     world = World()
     world.group("mixed", 2)
     world.member("mixed-0", "mixed", priority=100)
@@ -34,6 +40,28 @@ def test_2_6_a_member_that_is_not_live_does_not_lower_it() -> None:
     world.job("even", 2, priority=5)
     world.nodes("n1 n2", cpu=4)
     assert world.winner() == "mixed"
+
+
+@pytest.mark.parametrize("happens", [("success", "loss"), ("loss", "success")])
+def test_while_no_member_is_live_those_that_succeeded_give_the_priority(
+    happens: tuple[str, str],
+) -> None:
+    """Semantics §2.6: the room of a lost member stays held against lower priorities."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2, priority=10)
+    for what in happens:
+        if what == "success":
+            world.finish("g-0")
+        else:
+            world.delete("g-1")
+        world.settle()
+    world.job("rival", 2, priority=5)
+    world.settle()
+    assert world.where("rival") == {}, "one of the two nodes is held for the replacement"
+    world.member("g-2", "g", priority=10)
+    world.settle()
+    assert "g-2" in world.where()
 
 
 @pytest.mark.parametrize(
@@ -45,9 +73,10 @@ def test_2_6_a_member_that_is_not_live_does_not_lower_it() -> None:
         pytest.param(1, True, "other", id="and then it lowers it as well"),
     ],
 )
-def test_2_6_a_priority_class_lowers_and_raises_only_where_allowed(
+def test_a_priority_class_lowers_and_raises_only_where_allowed(
     value: int, raises: bool, winner: str
 ) -> None:
+    """Semantics §2.6."""
     world = World(priority_class_raises=raises)
     world.tell(PriorityClassSeen("chosen", value))
     world.job("classed", 2, priority=5, priority_class="chosen")
@@ -58,7 +87,8 @@ def test_2_6_a_priority_class_lowers_and_raises_only_where_allowed(
     assert world.winner() == winner
 
 
-def test_2_6_members_of_two_profiles_of_ours_are_listed_and_none_is_scheduled() -> None:
+def test_members_of_two_profiles_of_ours_are_listed_and_none_is_scheduled() -> None:
+    """Semantics §2.6."""
     profile = next(iter(default_profiles().values()))
     cluster = Cluster(profiles={"enbloc": profile, "second": profile})
     cluster.nodes("n1 n2", cpu=4)
@@ -72,7 +102,8 @@ def test_2_6_members_of_two_profiles_of_ours_are_listed_and_none_is_scheduled() 
     assert "enbloc, second" in message
 
 
-def test_2_6_members_of_foreign_schedulers_are_counted_and_named() -> None:
+def test_members_of_foreign_schedulers_are_counted_and_named() -> None:
+    """Semantics §2.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 3)
@@ -87,10 +118,11 @@ def test_2_6_members_of_foreign_schedulers_are_counted_and_named() -> None:
     )
 
 
-# ── 2.7 order ────────────────────────────────────────────────────────────────────────────────
+# ── order (semantics §2.7) ───────────────────────────────────────────────────────────────────────
 
 
-def test_2_7_priority_goes_before_age() -> None:
+def test_priority_goes_before_age() -> None:
+    """Semantics §2.7."""
     world = World()
     world.job("old", 2)
     world.now += 10
@@ -99,13 +131,14 @@ def test_2_7_priority_goes_before_age() -> None:
     assert world.winner() == "urgent"
 
 
-def test_2_7_among_equals_a_group_held_in_part_goes_before_an_older_one() -> None:
+def test_among_equals_a_group_held_in_part_goes_before_an_older_one() -> None:
+    """Semantics §2.7."""
     world = World()
     world.job("old", 2)
     world.now += 10
     world.nodes("n1", cpu=4)
     world.group("part", 3)
-    world.member("part-0", "part", node="n1")
+    world.member("part-0", "part", node="n1", binding_record=OURS)
     for index in (1, 2):
         world.member(f"part-{index}", "part")
     world.settle()
@@ -115,9 +148,11 @@ def test_2_7_among_equals_a_group_held_in_part_goes_before_an_older_one() -> Non
     assert world.where("old") == {}
 
 
-def test_2_7_but_not_before_one_of_higher_priority() -> None:
+def test_a_member_that_somebody_else_bound_does_not_let_its_group_go_first() -> None:
+    """Semantics §2.7."""
     world = World()
-    world.job("urgent", 2, priority=1)
+    world.job("old", 2)
+    world.now += 10
     world.nodes("n1", cpu=4)
     world.group("part", 3)
     world.member("part-0", "part", node="n1")
@@ -126,10 +161,58 @@ def test_2_7_but_not_before_one_of_higher_priority() -> None:
     world.settle()
     world.nodes("n2 n3", cpu=4)
     world.settle()
+    assert len(world.where("old")) == 2
+
+
+def test_a_member_that_somebody_else_bound_does_not_take_reserved_capacity() -> None:
+    """Semantics §5.1: what minResources reserves is kept from those ordered later."""
+    world = World()
+    world.nodes("n1", cpu=6)
+    world.group("app", 1, min_resources=(("cpu", 6000),))
+    world.member("app-0", "app", spec=spec(cpu=1))
+    world.settle()
+    world.now += 10
+    world.group("late", 2)
+    world.member("late-0", "late", spec=spec(cpu=1), node="n1")
+    world.member("late-1", "late", spec=spec(cpu=1))
+    world.settle()
+    assert list(world.where("late")) == ["late-0"]
+
+
+def test_a_podgroup_that_wants_nothing_reserved_any_more_gives_it_up_at_once() -> None:
+    """Semantics §5.1: a reservation is what is left of minResources."""
+    world = World()
+    world.nodes("n1", cpu=6)
+    world.group("app", 1, min_resources=(("cpu", 6000),))
+    world.member("app-0", "app", spec=spec(cpu=1))
+    world.settle()
+    world.now += 10
+    world.group("late", 1)
+    world.member("late-0", "late", spec=spec(cpu=1))
+    world.settle()
+    assert world.where("late") == {}
+    world.alter("app", min_resources=())
+    world.settle()
+    assert list(world.where("late")) == ["late-0"]
+
+
+def test_a_group_held_in_part_does_not_go_before_one_of_higher_priority() -> None:
+    """Semantics §2.7."""
+    world = World()
+    world.job("urgent", 2, priority=1)
+    world.nodes("n1", cpu=4)
+    world.group("part", 3)
+    world.member("part-0", "part", node="n1", binding_record=OURS)
+    for index in (1, 2):
+        world.member(f"part-{index}", "part")
+    world.settle()
+    world.nodes("n2 n3", cpu=4)
+    world.settle()
     assert len(world.where("urgent")) == 2
 
 
-def test_2_7_then_the_older_group_then_the_name() -> None:
+def test_after_priority_the_older_group_goes_first_then_the_name() -> None:
+    """Semantics §2.7."""
     world = World()
     world.job("b", 2)
     world.job("a", 2)
@@ -143,7 +226,8 @@ def test_2_7_then_the_older_group_then_the_name() -> None:
     assert world.winner() == "b"
 
 
-def test_2_7_queue_time_is_that_of_the_member_that_completes_the_floor() -> None:
+def test_queue_time_is_that_of_the_member_that_completes_the_floor() -> None:
+    """Semantics §2.7."""
     world = World()
     world.group("late", 2)
     world.member("late-0", "late", created=10.0)
@@ -155,7 +239,8 @@ def test_2_7_queue_time_is_that_of_the_member_that_completes_the_floor() -> None
     assert world.winner() == "early"
 
 
-def test_2_7_of_a_group_with_successes_fewer_members_complete_it() -> None:
+def test_of_a_group_with_successes_fewer_members_complete_it() -> None:
+    """Semantics §2.7."""
     world = World()
     world.group("g", 3)
     for index in range(2):
@@ -167,7 +252,8 @@ def test_2_7_of_a_group_with_successes_fewer_members_complete_it() -> None:
     assert world.engine._groups.facts(members).queue_time == 50.0, "k = 3 - 2"
 
 
-def test_2_7_k_is_at_least_one() -> None:
+def test_queue_time_counts_one_member_at_least() -> None:
+    """Semantics §2.7."""
     world = World()
     world.group("g", 1)
     world.member("done", "g", phase=Phase.SUCCEEDED, created=1.0)
@@ -177,7 +263,8 @@ def test_2_7_k_is_at_least_one() -> None:
     assert world.engine._groups.facts(members).queue_time == 50.0
 
 
-def test_2_7_it_is_never_the_time_at_which_this_process_saw_it() -> None:
+def test_queue_time_is_never_the_time_at_which_this_process_saw_a_pod() -> None:
+    """Semantics §2.7."""
     world = World()
     world.now = 5000.0
     world.group("seen-first", 2)
@@ -191,7 +278,8 @@ def test_2_7_it_is_never_the_time_at_which_this_process_saw_it() -> None:
     assert world.winner() == "last"
 
 
-def test_2_7_once_known_it_is_kept_for_the_incarnation() -> None:
+def test_queue_time_once_known_is_kept_for_the_incarnation() -> None:
+    """Semantics §2.7."""
     world = World()
     world.job("a", 2)
     world.now += 10
@@ -211,13 +299,14 @@ def test_2_7_once_known_it_is_kept_for_the_incarnation() -> None:
     assert world.winner() == "b", "its new member is younger than c, its place is not"
 
 
-def test_2_7_a_restart_changes_nobody_s_place() -> None:
+def test_a_restart_changes_nobody_s_place() -> None:
+    """Semantics §2.7."""
     world = World()
     world.nodes("n1", cpu=4)
     world.node("n2", cpu=4)
     world.job("g", 2)
     world.settle()
-    known = {read_receipt(world.pods[f"g-{i}"].receipt) for i in range(2)}
+    known = {read_binding_record(world.pods[f"g-{i}"].binding_record) for i in range(2)}
     assert {each.queue_time for each in known if each} == {1000.0}
     world.now += 500
     world.lose_node("n2")
@@ -228,15 +317,16 @@ def test_2_7_a_restart_changes_nobody_s_place() -> None:
     again = world.restarted()
     again.step()
     times = {m.key.name: again.engine._groups.facts(m).queue_time for m in again.engine._groups}
-    assert times["g"] == 1000.0, "by the receipt of the member that is left"
+    assert times["g"] == 1000.0, "by the binding record of the member that is left"
 
 
 @pytest.mark.parametrize("text", ["", "no json", '{"plan": 3}', "[]", '{"plan": "p"', "x" * 5000])
-def test_2_7_a_receipt_that_is_missing_or_cannot_be_read_costs_nothing_else(text: str) -> None:
+def test_a_binding_record_that_is_missing_or_cannot_be_read_costs_nothing_else(text: str) -> None:
+    """Semantics §2.7."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2, memory=Memory("job-1"))
-    world.member("g-0", "g", node="n1", receipt=text, created=40.0)
+    world.member("g-0", "g", node="n1", binding_record=text, created=40.0)
     world.member("g-1", "g", created=60.0)
     world.sync()
     world.settle()
@@ -246,14 +336,15 @@ def test_2_7_a_receipt_that_is_missing_or_cannot_be_read_costs_nothing_else(text
     assert JOB.uid == world.status["g"].incarnation
 
 
-def test_2_7_a_receipt_is_trusted_on_a_bound_member_only() -> None:
+def test_a_binding_record_is_trusted_on_a_bound_member_only() -> None:
+    """Semantics §2.7."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
     world.group("honest", 2)
     world.group("cheat", 2)
-    forged = receipt("x", "y", 2, 0.0)
+    forged = binding_record("x", "y", 2, 0.0)
     for index in range(2):
         world.member(f"honest-{index}", "honest", created=50.0)
-        world.member(f"cheat-{index}", "cheat", created=90.0, receipt=forged)
+        world.member(f"cheat-{index}", "cheat", created=90.0, binding_record=forged)
     world.sync()
     assert world.winner() == "honest"

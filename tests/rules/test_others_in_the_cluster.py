@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §6: other schedulers, autoscalers, and what a start begins with."""
+"""Semantics §6: other schedulers, autoscalers, and what a start begins with."""
 
 from typing import ClassVar
 
@@ -14,8 +14,9 @@ from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import Status, refuse, wait
 from enbloc.model.pods import NodeSelectorTerm, Phase, PodSpec
 from enbloc.model.requirements import Operator, Requirement
-from tests.engine.cluster import Cluster, cluster_with, spec
 from tests.rules.world import ONE_A_NODE, World
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
 
 
 def _pinned(node: str, cpu: int = 4) -> PodSpec:
@@ -24,7 +25,7 @@ def _pinned(node: str, cpu: int = 4) -> PodSpec:
     return spec(cpu=cpu, node_affinity=(NodeSelectorTerm(fields=(field,)),))
 
 
-# ── 6.1 pending pods of other schedulers ─────────────────────────────────────────────────────
+# ── pending pods of other schedulers (semantics §6.1) ────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -35,9 +36,10 @@ def _pinned(node: str, cpu: int = 4) -> PodSpec:
         pytest.param(-1, False, id="of lower"),
     ],
 )
-def test_6_1_a_nominated_pod_counts_as_placed_unless_its_priority_is_below(
+def test_a_nominated_pod_counts_as_placed_unless_its_priority_is_below(
     priority: int, respected: bool
 ) -> None:
+    """Semantics §6.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("other", scheduler="x", nominated="n1", priority=priority, spec=ONE_A_NODE)
@@ -46,7 +48,8 @@ def test_6_1_a_nominated_pod_counts_as_placed_unless_its_priority_is_below(
     assert (world.where("g") == {}) is respected
 
 
-def test_6_1_a_pod_that_its_daemonset_pinned_to_a_node_counts_as_placed() -> None:
+def test_a_pod_that_its_daemonset_pinned_to_a_node_counts_as_placed() -> None:
+    """Semantics §6.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.pod("agent", scheduler="x", spec=_pinned("n1", cpu=1))
@@ -58,7 +61,8 @@ def test_6_1_a_pod_that_its_daemonset_pinned_to_a_node_counts_as_placed() -> Non
     assert len(world.where("g")) == 2
 
 
-def test_6_1_a_pending_pod_that_nobody_expects_anywhere_does_not() -> None:
+def test_a_pending_pod_that_nobody_expects_anywhere_does_not_count_as_placed() -> None:
+    """Semantics §6.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("other", scheduler="x", priority=9, spec=ONE_A_NODE)
@@ -67,7 +71,8 @@ def test_6_1_a_pending_pod_that_nobody_expects_anywhere_does_not() -> None:
     assert len(world.where("g")) == 1
 
 
-def test_6_1_a_nomination_for_a_node_that_does_not_exist_costs_nothing_until_it_does() -> None:
+def test_a_nomination_for_a_node_that_does_not_exist_costs_nothing_until_it_does() -> None:
+    """Semantics §6.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("other", scheduler="x", nominated="n2", spec=ONE_A_NODE)
@@ -118,7 +123,8 @@ def _nominated_for_over_five_minutes(world: World) -> None:
         _nominated_for_over_five_minutes,
     ],
 )
-def test_6_1_it_ends_and_then_whoever_waited_is_woken(ends: object) -> None:
+def test_a_nomination_that_ends_wakes_whoever_waited_for_its_room(ends: object) -> None:
+    """Semantics §6.1."""
     world = World()
     world.node("n1", cpu=4)
     world.node("n2", cpu=4, unschedulable=True)
@@ -131,7 +137,8 @@ def test_6_1_it_ends_and_then_whoever_waited_is_woken(ends: object) -> None:
     assert world.where("g") == {"g-0": "n1"}
 
 
-def test_6_1_a_pod_that_is_bound_where_it_was_nominated_counts_once() -> None:
+def test_a_pod_that_is_bound_where_it_was_nominated_counts_once() -> None:
+    """Semantics §6.1."""
     world = World()
     world.node("n1", cpu=8)
     world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
@@ -141,7 +148,8 @@ def test_6_1_a_pod_that_is_bound_where_it_was_nominated_counts_once() -> None:
     assert len(world.where("g")) == 1
 
 
-def test_6_1_a_pinned_pod_that_is_also_nominated_stays_expected() -> None:
+def test_a_pinned_pod_that_is_also_nominated_stays_expected() -> None:
+    """Semantics §6.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("agent", scheduler="x", nominated="n1", spec=_pinned("n1", cpu=1))
@@ -150,7 +158,8 @@ def test_6_1_a_pinned_pod_that_is_also_nominated_stays_expected() -> None:
     assert world.where("g") == {}
 
 
-def test_6_1_they_never_become_queue_entries() -> None:
+def test_pods_of_other_schedulers_never_become_queue_entries() -> None:
+    """Semantics §6.1."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
@@ -160,7 +169,8 @@ def test_6_1_they_never_become_queue_entries() -> None:
     assert sum(world.engine.queue_counts().values()) == 0
 
 
-def test_6_1_the_last_look_respects_a_nomination_that_came_meanwhile() -> None:
+def test_the_last_look_respects_a_nomination_that_came_meanwhile() -> None:
+    """Semantics §6.1."""
     world = World(slots=0)
     world.nodes("n1", cpu=4)
     world.job("g", 1)
@@ -171,14 +181,15 @@ def test_6_1_the_last_look_respects_a_nomination_that_came_meanwhile() -> None:
     assert world.where("g") == {}
 
 
-# ── 6.2 autoscalers ──────────────────────────────────────────────────────────────────────────
+# ── autoscalers (semantics §6.2) ─────────────────────────────────────────────────────────────────
 
 
 def _reasons(cluster: Cluster, name: str) -> list[str]:
     return [reason for reason, _ in cluster.pod_conditions(name)]
 
 
-def test_6_2_unschedulable_is_written_on_all_pending_members_when_room_is_lacking() -> None:
+def test_unschedulable_is_written_on_all_pending_members_when_room_is_lacking() -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.pod("x", node="n2", spec=ONE_A_NODE)
@@ -189,7 +200,8 @@ def test_6_2_unschedulable_is_written_on_all_pending_members_when_room_is_lackin
     assert world.condition("g")[1] == "Unschedulable"
 
 
-def test_6_2_not_before_the_quorum_is_there() -> None:
+def test_unschedulable_is_not_written_before_the_quorum_is_there() -> None:
+    """Semantics §6.2."""
     world = World()
     world.group("g", 2)
     world.member("g-0", "g")
@@ -198,7 +210,8 @@ def test_6_2_not_before_the_quorum_is_there() -> None:
     assert world.condition("g")[1] == "WaitingForMembers"
 
 
-def test_6_2_a_member_that_joins_while_room_is_lacking_gets_it_too() -> None:
+def test_a_member_that_joins_while_room_is_lacking_is_unschedulable_too() -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.pod("x", node="n2", spec=ONE_A_NODE)
@@ -209,7 +222,8 @@ def test_6_2_a_member_that_joins_while_room_is_lacking_gets_it_too() -> None:
     assert _reasons(world, "g-2") == ["Unschedulable"]
 
 
-def test_6_2_an_infeasible_group_s_pods_are_unschedulable_and_the_group_says_infeasible() -> None:
+def test_an_infeasible_group_s_pods_are_unschedulable_and_the_group_says_infeasible() -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job("g", 3)
@@ -220,7 +234,8 @@ def test_6_2_an_infeasible_group_s_pods_are_unschedulable_and_the_group_says_inf
         assert _reasons(world, f"g-{index}") == ["Unschedulable"]
 
 
-def test_6_2_so_says_one_whose_min_resources_exceed_all_nodes() -> None:
+def test_a_group_whose_min_resources_exceed_all_nodes_is_infeasible() -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job("g", 1, min_resources=(("cpu", 8000),))
@@ -229,7 +244,8 @@ def test_6_2_so_says_one_whose_min_resources_exceed_all_nodes() -> None:
     assert _reasons(world, "g-0") == ["Unschedulable"]
 
 
-def test_6_2_only_nodes_and_a_change_of_its_own_wake_an_infeasible_group() -> None:
+def test_only_nodes_and_a_change_of_its_own_wake_an_infeasible_group() -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("x", node="n1", spec=ONE_A_NODE)
@@ -247,7 +263,8 @@ def test_6_2_only_nodes_and_a_change_of_its_own_wake_an_infeasible_group() -> No
 
 
 @pytest.mark.parametrize("leaves", ["succeeds", "is deleted"])
-def test_6_2_so_does_a_member_beyond_its_floor_that_was_in_the_way(leaves: str) -> None:
+def test_a_surplus_member_that_was_in_the_way_wakes_an_infeasible_group(leaves: str) -> None:
+    """Semantics §6.2."""
     world = World()
     world.node("n1", cpu=8)
     world.group("g", 1, roles=[("launcher", 1)])
@@ -264,7 +281,8 @@ def test_6_2_so_does_a_member_beyond_its_floor_that_was_in_the_way(leaves: str) 
     assert world.where("l") == {"l": "n1"}
 
 
-def test_6_2_a_change_of_its_own_does() -> None:
+def test_a_change_of_its_own_wakes_an_infeasible_group() -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job("g", 2)
@@ -282,9 +300,10 @@ def test_6_2_a_change_of_its_own_does() -> None:
         pytest.param({"unschedulable": True}, id="found on the pod"),
     ],
 )
-def test_6_2_waiting_for_members_overwrites_a_stale_unschedulable(
+def test_waiting_for_members_overwrites_a_stale_unschedulable(
     stale: dict[str, object],
 ) -> None:
+    """Semantics §6.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.pod("x", node="n2", spec=ONE_A_NODE)
@@ -316,7 +335,8 @@ class Waits:
 
 
 @pytest.mark.parametrize("answer", [wait(30), refuse("not now")])
-def test_6_2_a_gang_that_permit_holds_up_is_not_unschedulable(answer: Status) -> None:
+def test_a_gang_that_permit_holds_up_is_not_unschedulable(answer: Status) -> None:
+    """Semantics §6.2."""
     cluster = cluster_with(Waits(answer))
     cluster.gang("g", 2)
     cluster.settle(seconds=40)
@@ -326,7 +346,8 @@ def test_6_2_a_gang_that_permit_holds_up_is_not_unschedulable(answer: Status) ->
             assert effect.reason != "Unschedulable"
 
 
-def test_6_2_and_overwrites_a_stale_unschedulable() -> None:
+def test_waiting_on_permit_overwrites_a_stale_unschedulable() -> None:
+    """Semantics §6.2."""
     cluster = cluster_with(Waits(refuse("not now")))
     cluster.gang("g", 2)
     cluster.change("g-0", unschedulable=True)
@@ -335,15 +356,16 @@ def test_6_2_and_overwrites_a_stale_unschedulable() -> None:
     assert _reasons(cluster, "g-1") == []
 
 
-# ── 6.3 consistent start (the rest: tests/kube, tests/live) ──────────────────────────────────
+# ── consistent start (the rest: tests/kube, tests/live) (semantics §6.3) ─────────────────────────
 
 
 @pytest.mark.parametrize("missing", list(Stream))
-def test_6_3_nothing_is_decided_until_every_stream_has_synced(missing: Stream) -> None:
+def test_nothing_is_decided_until_every_stream_has_synced(missing: Stream) -> None:
+    """Semantics §6.3."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
-    world.sync_but(missing)
+    world.sync(but=missing)
     world.settle(seconds=1000)
     assert world.effects == []
     world.tell(Synced(missing))

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §5.1: room that an admitted group may still claim."""
+"""Semantics §5.1: room that an admitted group may still claim."""
+
+import pytest
 
 from enbloc.model.pods import Owner
-from tests.engine.cluster import spec
 from tests.rules.world import JOB, ONE_A_NODE, World
+from tests.world.builders import spec
 
 APP = "spark-app"
 
@@ -15,7 +17,8 @@ def _application(world: World, name: str, **more: object) -> None:
     world.member(f"{name}-driver", name, owner=Owner("SparkApplication", name, name))
 
 
-def test_5_1_min_resources_are_held_and_not_just_checked() -> None:
+def test_min_resources_are_held_and_not_just_checked() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -24,10 +27,11 @@ def test_5_1_min_resources_are_held_and_not_just_checked() -> None:
     world.job("young", 1)
     world.settle()
     assert world.where("young") == {}
-    assert "promised to ns/app" in world.condition("young")[2]
+    assert "reserved for ns/app" in world.condition("young")[2]
 
 
-def test_5_1_nothing_starts_without_the_room_that_it_asks_for() -> None:
+def test_nothing_starts_without_the_room_that_it_asks_for() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.pod("x", node="n3", spec=ONE_A_NODE)
@@ -39,7 +43,8 @@ def test_5_1_nothing_starts_without_the_room_that_it_asks_for() -> None:
     assert len(world.where("app")) == 1
 
 
-def test_5_1_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> None:
+def test_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
     for index in range(5):
@@ -49,7 +54,8 @@ def test_5_1_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> 
     assert sorted(world.where()) == ["app0-driver", "app1-driver"]
 
 
-def test_5_1_what_the_group_s_own_members_take_is_taken_off_the_promise() -> None:
+def test_what_the_group_s_own_members_take_is_taken_off_the_promise() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -64,7 +70,8 @@ def test_5_1_what_the_group_s_own_members_take_is_taken_off_the_promise() -> Non
     assert len(world.where("young")) == 1, "it is filled, so the rest is anybody's"
 
 
-def test_5_1_a_succeeded_member_fills_it_for_good() -> None:
+def test_a_succeeded_member_fills_a_promise_for_good() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2, min_resources=(("cpu", 8_000),))
@@ -77,7 +84,8 @@ def test_5_1_a_succeeded_member_fills_it_for_good() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_5_1_a_group_that_has_finished_promises_nothing() -> None:
+def test_a_group_that_has_finished_promises_nothing() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -88,7 +96,8 @@ def test_5_1_a_group_that_has_finished_promises_nothing() -> None:
     assert len(world.where("young")) == 3
 
 
-def test_5_1_nor_does_one_whose_podgroup_was_deleted() -> None:
+def test_a_group_whose_podgroup_was_deleted_promises_nothing() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app", timeout=600)
@@ -101,7 +110,8 @@ def test_5_1_nor_does_one_whose_podgroup_was_deleted() -> None:
     assert len(world.where("young")) == 2
 
 
-def test_5_1_a_started_gang_is_completed_though_not_all_of_its_min_resources_are_there() -> None:
+def test_a_started_gang_is_completed_though_not_all_of_its_min_resources_are_there() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3, minimum=2, min_resources=(("cpu", 12_000),))
@@ -115,7 +125,8 @@ def test_5_1_a_started_gang_is_completed_though_not_all_of_its_min_resources_are
     assert world.where("g-9") == {"g-9": "n4"}, "it was admitted once; 8 of 12 are there now"
 
 
-def test_5_1_without_progress_it_expires_with_an_event_and_a_reason() -> None:
+def test_without_progress_a_promise_expires_with_an_event_and_a_reason() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -125,11 +136,12 @@ def test_5_1_without_progress_it_expires_with_an_event_and_a_reason() -> None:
     assert world.where("young") == {}
     world.settle(seconds=2)
     assert len(world.where("young")) == 2
-    assert len(world.events("PromiseExpired")) == 1
-    assert world.condition("app")[:2] == (True, "PromiseExpired")
+    assert len(world.events("ReservationExpired")) == 1
+    assert world.condition("app")[:2] == (True, "ReservationExpired")
 
 
-def test_5_1_progress_prolongs_it() -> None:
+def test_progress_prolongs_a_promise() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -143,7 +155,8 @@ def test_5_1_progress_prolongs_it() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_5_1_a_restart_neither_forgets_nor_prolongs_it() -> None:
+def test_a_restart_neither_forgets_nor_prolongs_a_promise() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -156,7 +169,8 @@ def test_5_1_a_restart_neither_forgets_nor_prolongs_it() -> None:
     assert len(again.where("young")) == 1
 
 
-def test_5_1_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revoked() -> None:
+def test_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revoked() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
     _application(world, "first")
@@ -166,7 +180,7 @@ def test_5_1_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revo
     world.job("urgent", 1, priority=5)
     world.settle()
     assert len(world.where("urgent")) == 1
-    [event] = world.events("PromiseExpired")
+    [event] = world.events("ReservationExpired")
     assert event.group is not None
     assert event.group.name == "second"
     world.job("young", 1)
@@ -174,7 +188,8 @@ def test_5_1_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revo
     assert world.where("young") == {}, "what is left stays promised"
 
 
-def test_5_1_groups_of_one_owner_fill_it_and_are_not_held_back_by_it() -> None:
+def test_groups_of_one_owner_fill_a_promise_and_are_not_held_back_by_it() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app", owner=APP)
@@ -189,7 +204,8 @@ def test_5_1_groups_of_one_owner_fill_it_and_are_not_held_back_by_it() -> None:
     assert world.where("stranger") == {}
 
 
-def test_5_1_the_groups_of_other_owners_are() -> None:
+def test_groups_of_other_owners_are_held_back_by_a_promise() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app", owner=APP)
@@ -201,7 +217,8 @@ def test_5_1_the_groups_of_other_owners_are() -> None:
     assert world.where("others") == {}
 
 
-def test_5_1_pods_without_a_group_are_ordered_later_too() -> None:
+def test_pods_without_a_group_are_held_back_by_a_promise_too() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app")
@@ -214,7 +231,8 @@ def test_5_1_pods_without_a_group_are_ordered_later_too() -> None:
     assert len(world.where("solo")) == 1
 
 
-def test_5_1_what_nobody_was_promised_is_anybody_s() -> None:
+def test_what_nobody_was_promised_is_anybody_s() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.node("n4", cpu=4, gpu=1)
@@ -227,7 +245,8 @@ def test_5_1_what_nobody_was_promised_is_anybody_s() -> None:
     assert len(world.where("gpu-only")) == 1
 
 
-def test_5_1_where_a_node_was_lost_nothing_ordered_later_is_admitted_until_it_holds_again() -> None:
+def test_where_a_node_was_lost_nothing_ordered_later_is_admitted_until_it_holds_again() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     _application(world, "app", timeout=6000)
@@ -243,7 +262,8 @@ def test_5_1_where_a_node_was_lost_nothing_ordered_later_is_admitted_until_it_ho
     assert len(world.where("young")) == 1
 
 
-def test_5_1_lowering_min_resources_gives_the_difference_back_at_once() -> None:
+def test_lowering_min_resources_gives_the_difference_back_at_once() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _application(world, "app", timeout=6000)
@@ -256,7 +276,8 @@ def test_5_1_lowering_min_resources_gives_the_difference_back_at_once() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_5_1_a_group_that_gives_its_room_back_gives_its_promise_back() -> None:
+def test_a_group_that_gives_its_room_back_gives_its_promise_back() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1", of=3, min_resources=(("cpu", 12_000),))
@@ -268,7 +289,8 @@ def test_5_1_a_group_that_gives_its_room_back_gives_its_promise_back() -> None:
     assert len(world.where("young")) == 2
 
 
-def test_5_1_a_replacement_claims_again_what_its_loss_left() -> None:
+def test_a_replacement_claims_again_what_its_loss_left() -> None:
+    """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2, min_resources=(("cpu", 8_000),))
@@ -279,3 +301,20 @@ def test_5_1_a_replacement_claims_again_what_its_loss_left() -> None:
     world.member("g-9", "g", owner=JOB)
     world.settle()
     assert len(world.where("g")) == 2
+
+
+@pytest.mark.parametrize("before", [{"unschedulable": True}, {"ready": False}])
+def test_a_node_that_takes_pods_again_lets_a_group_have_its_min_resources(
+    before: dict[str, bool],
+) -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.node("n1", cpu=8)
+    world.node("n2", cpu=8, **before)
+    world.group("g", 1, min_resources=(("cpu", 12_000),))
+    world.pod("g-0", "g")
+    world.settle()
+    assert world.where() == {}
+    world.node("n2", cpu=8)
+    world.settle()
+    assert list(world.where()) == ["g-0"]

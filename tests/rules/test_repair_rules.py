@@ -1,23 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §4.1–4.3: what becomes of a gang that is bound below its minimum."""
+"""Semantics §4.1 to §4.3: what becomes of a gang that is bound below its minimum."""
 
 import pytest
 
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import PriorityClassGone, PriorityClassSeen
 from enbloc.model.groups import OnIncomplete
-from tests.engine.cluster import spec
+from enbloc.model.pods import Phase
 from tests.rules.world import World
+from tests.world.builders import spec
 
 KEEP, REPAIR, RESTART = OnIncomplete.KEEP, OnIncomplete.REPAIR, OnIncomplete.RESTART
 
 
-# ── 4.1 room of a lost member ────────────────────────────────────────────────────────────────
+# ── room of a lost member (semantics §4.1) ───────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("running", [True, False])
-def test_4_1_room_of_a_lost_member_is_held_for_its_replacement(running: bool) -> None:
+def test_room_of_a_lost_member_is_held_for_its_replacement(running: bool) -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -35,7 +37,8 @@ def test_4_1_room_of_a_lost_member_is_held_for_its_replacement(running: bool) ->
     assert len(world.where("g")) == 2
 
 
-def test_4_1_until_the_deadline_and_then_younger_groups_are_woken() -> None:
+def test_at_the_deadline_the_room_of_a_lost_member_is_given_back_and_others_are_woken() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -48,7 +51,8 @@ def test_4_1_until_the_deadline_and_then_younger_groups_are_woken() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_4_1_the_room_is_given_back_as_soon_as_it_is_not_needed_any_more() -> None:
+def test_the_room_is_given_back_as_soon_as_it_is_not_needed_any_more() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -61,7 +65,8 @@ def test_4_1_the_room_is_given_back_as_soon_as_it_is_not_needed_any_more() -> No
     assert len(world.where("young")) == 1
 
 
-def test_4_1_and_so_is_as_much_of_it_as_is_not_needed_any_more() -> None:
+def test_as_much_of_the_held_capacity_is_given_back_as_is_not_needed_any_more() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.running_job("g", 4, timeout=600)
@@ -75,7 +80,8 @@ def test_4_1_and_so_is_as_much_of_it_as_is_not_needed_any_more() -> None:
     assert len(world.where("young")) == 1, "the other room is held on"
 
 
-def test_4_1_of_those_lost_together_the_room_of_the_role_that_lacks_members_is_held() -> None:
+def test_of_those_lost_together_the_room_of_the_role_that_lacks_members_is_held() -> None:
+    """Semantics §4.1."""
     world = World()
     world.node("small", cpu=4)
     world.node("large", cpu=8)
@@ -94,7 +100,8 @@ def test_4_1_of_those_lost_together_the_room_of_the_role_that_lacks_members_is_h
     assert set(world.where("young")) == {"young4-0"}
 
 
-def test_4_1_the_room_of_surplus_is_not_held() -> None:
+def test_the_room_of_surplus_is_not_held() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3, minimum=2)
@@ -104,7 +111,8 @@ def test_4_1_the_room_of_surplus_is_not_held() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_4_1_the_room_of_a_member_lost_in_mid_burst_is_held_as_well() -> None:
+def test_the_room_of_a_member_lost_in_mid_burst_is_held_as_well() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.answer = lambda bind: "hold" if bind.target.pod.name.startswith("g") else "ok"
@@ -125,7 +133,8 @@ def test_4_1_the_room_of_a_member_lost_in_mid_burst_is_held_as_well() -> None:
     assert len(world.where("g")) == 3
 
 
-def test_4_1_and_that_of_one_lost_while_an_addition_is_being_bound() -> None:
+def test_the_room_of_a_member_lost_while_an_addition_is_being_bound_is_held_as_well() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.answer = lambda bind: "hold" if bind.target.pod.name == "g-2" else "ok"
@@ -139,7 +148,8 @@ def test_4_1_and_that_of_one_lost_while_an_addition_is_being_bound() -> None:
     assert world.where("young") == {}
 
 
-def test_4_1_and_that_of_the_last_one_that_ran_while_others_have_succeeded() -> None:
+def test_the_room_of_the_last_member_that_ran_while_others_have_succeeded_is_held_as_well() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1", cpu=12)
     world.running_job("g", 3)
@@ -157,7 +167,8 @@ def test_4_1_and_that_of_the_last_one_that_ran_while_others_have_succeeded() -> 
     assert world.where("g-3") == {"g-3": "n1"}
 
 
-def test_4_1_a_group_ordered_earlier_need_not_respect_it() -> None:
+def test_a_group_ordered_earlier_need_not_respect_what_is_held_for_a_lost_member() -> None:
+    """Semantics §4.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -167,10 +178,23 @@ def test_4_1_a_group_ordered_earlier_need_not_respect_it() -> None:
     assert len(world.where("urgent")) == 1
 
 
-# ── 4.2 the deadline ─────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("phase", [Phase.FAILED, Phase.SUCCEEDED])
+def test_a_member_that_fails_is_lost_and_one_that_succeeds_is_not(phase: Phase) -> None:
+    """Semantics §4.1."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.finish("g-1", phase)
+    world.job("young", 1)
+    world.settle()
+    assert bool(world.where("young")) == (phase is Phase.SUCCEEDED)
 
 
-def test_4_2_before_the_start_it_counts_from_the_last_member_that_was_scheduled() -> None:
+# ── the deadline (semantics §4.2) ────────────────────────────────────────────────────────────────
+
+
+def test_before_the_start_the_deadline_counts_from_the_last_member_that_was_scheduled() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1 n2", of=3)
@@ -181,7 +205,8 @@ def test_4_2_before_the_start_it_counts_from_the_last_member_that_was_scheduled(
     assert world.evictions == ["g-0", "g-1"]
 
 
-def test_4_2_without_such_a_condition_it_counts_from_the_creation() -> None:
+def test_without_a_podscheduled_condition_the_deadline_counts_from_the_creation() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -192,7 +217,10 @@ def test_4_2_without_such_a_condition_it_counts_from_the_creation() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_2_after_the_start_it_counts_from_the_oldest_member_that_the_deficit_needs() -> None:
+def test_after_the_start_the_deadline_counts_from_the_oldest_member_that_the_deficit_needs() -> (
+    None
+):
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2, on_incomplete=RESTART)
@@ -205,7 +233,8 @@ def test_4_2_after_the_start_it_counts_from_the_oldest_member_that_the_deficit_n
     assert world.evictions == ["g-0"]
 
 
-def test_4_2_with_none_of_them_there_the_room_is_held_from_when_the_loss_was_seen() -> None:
+def test_with_no_pending_member_the_deadline_counts_from_when_the_loss_was_seen() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -218,7 +247,8 @@ def test_4_2_with_none_of_them_there_the_room_is_held_from_when_the_loss_was_see
     assert len(world.where("young")) == 1
 
 
-def test_4_2_the_group_s_own_timeout_counts() -> None:
+def test_the_group_s_own_timeout_counts() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2, timeout=7)
@@ -228,7 +258,8 @@ def test_4_2_the_group_s_own_timeout_counts() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_2_the_configured_default_where_the_group_does_not_say() -> None:
+def test_the_configured_timeout_counts_where_the_group_has_none() -> None:
+    """Semantics §4.2."""
     world = World(schedule_timeout=13.0)
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2, timeout=0)
@@ -238,7 +269,8 @@ def test_4_2_the_configured_default_where_the_group_does_not_say() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_2_it_fires_only_after_a_plan_of_this_process_has_failed() -> None:
+def test_the_deadline_fires_only_after_a_plan_of_this_process_has_failed() -> None:
+    """Semantics §4.2."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -249,7 +281,8 @@ def test_4_2_it_fires_only_after_a_plan_of_this_process_has_failed() -> None:
     assert len(world.where("g")) == 2
 
 
-def test_4_2_nor_while_its_turn_to_be_planned_again_is_yet_to_come() -> None:
+def test_the_deadline_does_not_fire_while_the_group_s_turn_is_yet_to_come() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -262,7 +295,8 @@ def test_4_2_nor_while_its_turn_to_be_planned_again_is_yet_to_come() -> None:
     assert len(world.where("g")) == 2
 
 
-def test_4_2_a_new_leader_does_not_restart_it() -> None:
+def test_a_new_leader_does_not_restart_the_deadline() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -274,7 +308,19 @@ def test_4_2_a_new_leader_does_not_restart_it() -> None:
     assert again.evictions == ["g-0"]
 
 
-def test_4_2_nor_does_a_podgroup_that_is_recreated_under_another_uid() -> None:
+def test_a_new_leader_that_comes_after_it_fires_once_its_own_plan_has_failed() -> None:
+    """Semantics §4.2."""
+    world = World(sync=False)
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.now += 60
+    world.sync()
+    world.settle()
+    assert world.evictions == ["g-0"]
+
+
+def test_a_podgroup_recreated_under_another_uid_does_not_restart_the_deadline() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -288,7 +334,8 @@ def test_4_2_nor_does_a_podgroup_that_is_recreated_under_another_uid() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_2_members_that_do_not_exist_at_the_deadline_are_a_failure_like_any_other() -> None:
+def test_members_that_do_not_exist_at_the_deadline_are_a_failure_like_any_other() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -299,7 +346,8 @@ def test_4_2_members_that_do_not_exist_at_the_deadline_are_a_failure_like_any_ot
     assert world.evictions == ["g-0"]
 
 
-def test_4_2_so_is_a_spec_that_makes_no_sense_or_its_room_were_held_for_ever() -> None:
+def test_an_invalid_spec_at_the_deadline_is_a_failure_like_any_other() -> None:
+    """Semantics §4.2."""
     world = World()
     world.nodes("n1", cpu=4)
     world.tell(PriorityClassSeen("chosen", 5))
@@ -313,10 +361,11 @@ def test_4_2_so_is_a_spec_that_makes_no_sense_or_its_room_were_held_for_ever() -
     assert world.evictions == ["g-0"]
 
 
-# ── 4.3 onIncomplete ─────────────────────────────────────────────────────────────────────────
+# ── onIncomplete (semantics §4.3) ────────────────────────────────────────────────────────────────
 
 
-def test_4_3_repair_plans_the_missing_members_again_as_soon_as_room_appears() -> None:
+def test_repair_plans_the_missing_members_again_as_soon_as_room_appears() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -327,7 +376,8 @@ def test_4_3_repair_plans_the_missing_members_again_as_soon_as_room_appears() ->
     assert world.evictions == []
 
 
-def test_4_3_repair_before_the_start_gives_the_room_back_at_the_deadline_and_queues_again() -> None:
+def test_repair_before_the_start_gives_the_room_back_at_the_deadline_and_queues_again() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2)
@@ -340,7 +390,52 @@ def test_4_3_repair_before_the_start_gives_the_room_back_at_the_deadline_and_que
     assert sorted(world.where("g")) == ["g-1", "g-9"]
 
 
-def test_4_3_repair_after_the_start_never_evicts_and_says_below_minimum() -> None:
+def test_repair_before_the_start_evicts_every_bound_member_in_one_step() -> None:
+    """Semantics §4.3."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1 n2", of=3)
+    world.settle(seconds=59)
+    world.now += 2
+    steps = [world.step() for _ in range(3)]
+    evicted = [[e.pod.name for e in step if isinstance(e, Evict)] for step in steps]
+    assert [names for names in evicted if names] == [["g-0", "g-1"]]
+
+
+def test_the_room_that_repair_gives_back_is_taken_by_a_younger_gang_that_fits() -> None:
+    """Semantics §4.3."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2)
+    world.now += 1
+    world.job("young", 1)
+    world.settle(seconds=30)
+    assert world.where("young") == {}
+    world.settle(seconds=60)
+    assert world.where("young") == {"young-0": "n1"}
+
+
+def test_repair_after_the_start_says_when_the_gang_is_whole_again() -> None:
+    """Semantics §4.3."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.lose_node("n2")
+    world.member("g-9", "g")
+    world.settle()
+    assert world.condition("g", "Satisfied")[:2] == (False, "BelowMinimum")
+    assert world.engine.below_minimum() == 1
+    world.node("n3", cpu=4)
+    world.settle()
+    world.run_pods(["g-9"])
+    world.settle()
+    assert world.condition("g", "Satisfied")[0] is True
+    assert world.engine.below_minimum() == 0
+    assert len(world.events("GangRepaired")) == 1
+
+
+def test_repair_after_the_start_never_evicts_and_says_below_minimum() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -358,8 +453,24 @@ def test_4_3_repair_after_the_start_never_evicts_and_says_below_minimum() -> Non
     assert again.where("g-9") == {"g-9": "n3"}, "planned for as long as it takes"
 
 
+def test_below_minimum_says_how_many_are_left() -> None:
+    """Semantics §4.3."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 3)
+    world.delete("g-2")
+    world.settle()
+    assert world.condition("g") == (
+        False,
+        "BelowMinimum",
+        "2 of 3 members are left: 2 of 3 members exist",
+    )
+    assert world.condition("g", "InitiallyScheduled")[0] is True
+
+
 @pytest.mark.parametrize("running", [True, False])
-def test_4_3_keep_never_evicts_before_or_after_the_start(running: bool) -> None:
+def test_keep_never_evicts_before_or_after_the_start(running: bool) -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     if running:
@@ -371,12 +482,15 @@ def test_4_3_keep_never_evicts_before_or_after_the_start(running: bool) -> None:
         world.job_in_part("g", "n1", of=3, on_incomplete=KEEP)
     world.settle(seconds=86400)
     assert world.evictions == []
+    if not running:
+        assert "onIncomplete is Keep" in world.condition("g")[2]
     world.nodes("n3 n4", cpu=4)
     world.settle()
     assert world.condition("g")[:2] == (True, "Scheduled")
 
 
-def test_4_3_restart_after_the_start_evicts_every_member_at_once() -> None:
+def test_restart_after_the_start_evicts_every_member_at_once() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3, on_incomplete=RESTART)
@@ -389,7 +503,8 @@ def test_4_3_restart_after_the_start_evicts_every_member_at_once() -> None:
     assert step == sorted({"g-0", "g-1", "g-2"} - {lost})
 
 
-def test_4_3_restart_waits_for_the_replacements_to_exist() -> None:
+def test_restart_waits_for_the_replacements_to_exist() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2, on_incomplete=RESTART)
@@ -398,7 +513,8 @@ def test_4_3_restart_waits_for_the_replacements_to_exist() -> None:
     assert world.evictions == []
 
 
-def test_4_3_restart_completes_the_gang_instead_where_a_replacement_can_be_placed() -> None:
+def test_restart_completes_the_gang_instead_where_a_replacement_can_be_placed() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2, on_incomplete=RESTART)
@@ -411,7 +527,8 @@ def test_4_3_restart_completes_the_gang_instead_where_a_replacement_can_be_place
     assert len(world.where("g")) == 2
 
 
-def test_4_3_restart_before_the_start_is_as_repair() -> None:
+def test_restart_before_the_start_is_as_repair() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2, on_incomplete=RESTART)
@@ -419,7 +536,8 @@ def test_4_3_restart_before_the_start_is_as_repair() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_3_a_change_of_the_field_counts_at_once() -> None:
+def test_a_change_of_the_field_counts_at_once() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1", cpu=4)
     world.job_in_part("g", "n1", of=2, on_incomplete=KEEP)
@@ -430,7 +548,8 @@ def test_4_3_a_change_of_the_field_counts_at_once() -> None:
     assert world.evictions == ["g-0"]
 
 
-def test_4_3_a_gang_that_is_whole_or_has_not_begun_is_none_to_repair() -> None:
+def test_a_gang_that_is_whole_or_has_not_begun_is_none_to_repair() -> None:
+    """Semantics §4.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("whole", 2, on_incomplete=RESTART)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §3.1–3.4: how the Bindings of a plan are sent, and what their outcomes mean."""
+"""Semantics §3.1 to §3.4: how the Bindings of a plan are sent, and what their outcomes mean."""
 
 from typing import ClassVar
 
@@ -8,7 +8,6 @@ from enbloc.engine.effects import Bind, CancelPlan, PreBind
 from enbloc.engine.events import (
     BindRefused,
     BindUnknown,
-    Cause,
     PreBound,
     SlotsFree,
 )
@@ -17,9 +16,12 @@ from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import SUCCESS, Status, wait
+from enbloc.model.binding import Cause
+from enbloc.model.pods import Phase
 from enbloc.model.taints import Effect, Taint
-from tests.engine.cluster import cluster_with, spec
 from tests.rules.world import World
+from tests.world.builders import spec
+from tests.world.cluster import cluster_with
 
 TAINT = Taint("k", "v", Effect.NO_SCHEDULE)
 
@@ -59,10 +61,11 @@ def _refuse(world: World, bind: Bind, cause: Cause = Cause.MEMBER_CHANGED) -> No
     world.tell(SlotsFree(1))
 
 
-# ── 3.1 the last look ────────────────────────────────────────────────────────────────────────
+# ── the last look (semantics §3.1) ───────────────────────────────────────────────────────────────
 
 
-def test_3_1_before_the_first_bind_any_misfit_forgets_the_whole_plan_and_nothing_is_sent() -> None:
+def test_before_the_first_bind_any_misfit_forgets_the_whole_plan_and_nothing_is_sent() -> None:
+    """Semantics §3.1."""
     world = World(slots=0)
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 3)
@@ -74,7 +77,8 @@ def test_3_1_before_the_first_bind_any_misfit_forgets_the_whole_plan_and_nothing
     assert world.condition("g")[1] in ("Unschedulable", "Infeasible")
 
 
-def test_3_1_a_plan_is_looked_at_on_its_own_rows_only() -> None:
+def test_the_last_look_is_at_the_rows_of_the_plan_only() -> None:
+    """Semantics §3.1."""
     world = World(slots=0)
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -86,7 +90,8 @@ def test_3_1_a_plan_is_looked_at_on_its_own_rows_only() -> None:
     assert world.attempts("g") == 1
 
 
-def test_3_1_its_own_assumptions_are_left_out() -> None:
+def test_the_last_look_leaves_out_what_the_plan_itself_has_assumed() -> None:
+    """Semantics §3.1."""
     world = World(slots=0)
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -98,7 +103,8 @@ def test_3_1_its_own_assumptions_are_left_out() -> None:
     assert world.attempts("g") == 1
 
 
-def test_3_1_after_permit_took_its_time_the_look_is_taken() -> None:
+def test_the_last_look_is_taken_after_permit_took_its_time() -> None:
+    """Semantics §3.1."""
     cluster = cluster_with(Holds())
     cluster.gang("g", 2, spec=spec(cpu=8))
     cluster.settle()
@@ -107,7 +113,8 @@ def test_3_1_after_permit_took_its_time_the_look_is_taken() -> None:
     assert cluster.where("g") == {}
 
 
-def test_3_1_after_prebind_took_its_time_the_look_is_taken_and_the_rest_is_cancelled() -> None:
+def test_the_last_look_is_taken_after_prebind_took_its_time_and_the_rest_is_cancelled() -> None:
+    """Semantics §3.1."""
     cluster = cluster_with(Prepares())
     cluster.gang("g", 2, spec=spec(cpu=8))
     cluster.settle()
@@ -120,7 +127,8 @@ def test_3_1_after_prebind_took_its_time_the_look_is_taken_and_the_rest_is_cance
     assert cluster.sent == []
 
 
-def test_3_1_after_the_first_bind_the_same_look_precedes_each_window() -> None:
+def test_after_the_first_bind_the_last_look_precedes_each_window() -> None:
+    """Semantics §3.1."""
     world = World(slots=1)
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -134,10 +142,11 @@ def test_3_1_after_the_first_bind_the_same_look_precedes_each_window() -> None:
     assert {bind.target.node for bind in world.sent} == {first.target.node, free[1]}
 
 
-# ── 3.2 windows ──────────────────────────────────────────────────────────────────────────────
+# ── windows (semantics §3.2) ─────────────────────────────────────────────────────────────────────
 
 
-def test_3_2_binds_are_handed_out_as_the_executor_has_free_slots() -> None:
+def test_binds_are_handed_out_as_the_executor_has_free_slots() -> None:
+    """Semantics §3.2."""
     world = World(slots=2)
     world.nodes("n1 n2 n3 n4 n5", cpu=4)
     _held(world)
@@ -150,7 +159,8 @@ def test_3_2_binds_are_handed_out_as_the_executor_has_free_slots() -> None:
     assert seen == [2, 3, 4, 5]
 
 
-def test_3_2_each_bind_names_its_plan_and_the_uid_of_its_pod() -> None:
+def test_each_bind_names_its_plan_and_the_uid_of_its_pod() -> None:
+    """Semantics §3.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -159,7 +169,8 @@ def test_3_2_each_bind_names_its_plan_and_the_uid_of_its_pod() -> None:
     assert [b.target.uid for b in world.sent] == [world.pods[f"g-{i}"].uid for i in range(2)]
 
 
-def test_3_2_a_plan_that_is_given_up_is_cancelled_by_its_id() -> None:
+def test_a_plan_that_is_given_up_is_cancelled_by_its_id() -> None:
+    """Semantics §3.2."""
     cluster = cluster_with(Prepares())
     cluster.gang("g", 2)
     cluster.settle()
@@ -170,7 +181,8 @@ def test_3_2_a_plan_that_is_given_up_is_cancelled_by_its_id() -> None:
     assert cluster.sent == []
 
 
-def test_3_2_planning_again_waits_until_every_sent_bind_is_resolved() -> None:
+def test_planning_again_waits_until_every_sent_bind_is_resolved() -> None:
+    """Semantics §3.2."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     _held(world)
@@ -187,7 +199,8 @@ def test_3_2_planning_again_waits_until_every_sent_bind_is_resolved() -> None:
     assert len(world.where("g")) == 3
 
 
-def test_3_2_after_a_refusal_no_more_is_sent_until_what_was_sent_is_resolved() -> None:
+def test_after_a_refusal_no_more_is_sent_until_what_was_sent_is_resolved() -> None:
+    """Semantics §3.2."""
     world = World(slots=2)
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -206,7 +219,8 @@ def test_3_2_after_a_refusal_no_more_is_sent_until_what_was_sent_is_resolved() -
     assert world.where("g") == {}
 
 
-def test_3_2_evicting_waits_until_every_sent_bind_is_resolved() -> None:
+def test_evicting_waits_until_every_sent_bind_is_resolved() -> None:
+    """Semantics §3.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     _held(world)
@@ -222,10 +236,11 @@ def test_3_2_evicting_waits_until_every_sent_bind_is_resolved() -> None:
     assert world.evictions == [first.target.pod.name]
 
 
-# ── 3.3 minimum first ────────────────────────────────────────────────────────────────────────
+# ── minimum first (semantics §3.3) ───────────────────────────────────────────────────────────────
 
 
-def test_3_3_surplus_waits_until_the_watch_shows_the_floor_bound() -> None:
+def test_surplus_waits_until_the_watch_shows_the_floor_bound() -> None:
+    """Semantics §3.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -240,7 +255,8 @@ def test_3_3_surplus_waits_until_the_watch_shows_the_floor_bound() -> None:
     assert _sent(world) == ["g-0", "g-1", "g-2"]
 
 
-def test_3_3_a_surplus_member_takes_the_place_of_a_refused_one() -> None:
+def test_a_surplus_member_takes_the_place_of_a_refused_one() -> None:
+    """Semantics §3.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -256,7 +272,8 @@ def test_3_3_a_surplus_member_takes_the_place_of_a_refused_one() -> None:
     assert world.condition("g")[:2] == (True, "Scheduled")
 
 
-def test_3_3_a_surplus_member_of_another_role_does_not() -> None:
+def test_a_surplus_member_of_another_role_does_not_take_the_place_of_a_refused_one() -> None:
+    """Semantics §3.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -274,7 +291,8 @@ def test_3_3_a_surplus_member_of_another_role_does_not() -> None:
     assert world.condition("g")[2].startswith("0 of 1 members of role launcher exist")
 
 
-def test_3_3_surplus_reservations_are_the_first_source_of_room_for_repair() -> None:
+def test_surplus_reservations_are_the_first_source_of_room_for_repair() -> None:
+    """Semantics §3.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _held(world)
@@ -290,7 +308,24 @@ def test_3_3_surplus_reservations_are_the_first_source_of_room_for_repair() -> N
     assert gone.target.pod.name in world.where("g")
 
 
-def test_3_3_no_addition_is_planned_while_a_repair_is_open() -> None:
+def test_a_lost_member_s_replacement_may_have_the_room_of_additions_not_sent() -> None:
+    """Semantics §3.3."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    world.tell(SlotsFree(-100))  # nothing can be sent for now
+    world.member("g-more", "g")
+    world.settle()
+    world.drop_node("n2")
+    world.finish("g-1", Phase.FAILED)
+    world.tell(SlotsFree(100))
+    world.member("g-new", "g", created=world.now - 100)
+    world.settle()
+    assert "g-new" in world.where("g")
+
+
+def test_no_addition_is_planned_while_a_repair_is_open() -> None:
+    """Semantics §3.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -307,10 +342,11 @@ def test_3_3_no_addition_is_planned_while_a_repair_is_open() -> None:
     assert len(world.where("g")) == 4, "then the others as they come"
 
 
-# ── 3.4 three outcomes ───────────────────────────────────────────────────────────────────────
+# ── three outcomes (semantics §3.4) ──────────────────────────────────────────────────────────────
 
 
-def test_3_4_while_unknown_a_member_is_not_planned_elsewhere_nor_its_room_reused() -> None:
+def test_while_unknown_a_member_is_not_planned_elsewhere_nor_its_room_reused() -> None:
+    """Semantics §3.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     _held(world)
@@ -347,7 +383,8 @@ def _regrouped_while_unknown() -> tuple[World, Bind]:
     return world, bind
 
 
-def test_3_4_nor_while_it_changes_its_group() -> None:
+def test_while_unknown_a_member_that_changes_its_group_is_not_planned_elsewhere() -> None:
+    """Semantics §3.4."""
     world, bind = _regrouped_while_unknown()
     world.job("rival", 2)
     world.settle(seconds=600)
@@ -358,7 +395,10 @@ def test_3_4_nor_while_it_changes_its_group() -> None:
     assert world.condition("g")[:2] == (False, "WaitingForMembers")
 
 
-def test_3_4_it_belongs_to_the_new_group_once_its_binding_was_refused() -> None:
+def test_a_member_that_changed_its_group_belongs_to_the_new_one_once_its_binding_was_refused() -> (
+    None
+):
+    """Semantics §3.4."""
     world, bind = _regrouped_while_unknown()
     _refuse(world, bind)
     world.settle()
@@ -367,7 +407,8 @@ def test_3_4_it_belongs_to_the_new_group_once_its_binding_was_refused() -> None:
     assert world.condition("g")[:2] == (False, "WaitingForMembers")
 
 
-def test_3_4_a_group_that_was_left_and_joined_again_meanwhile_keeps_its_member() -> None:
+def test_a_group_that_was_left_and_joined_again_meanwhile_keeps_its_member() -> None:
+    """Semantics §3.4."""
     world, bind = _regrouped_while_unknown()
     world.change("g-0", group=world.groups["g"].key)
     _refuse(world, bind)
@@ -375,7 +416,8 @@ def test_3_4_a_group_that_was_left_and_joined_again_meanwhile_keeps_its_member()
     assert world.condition("g")[:2] == (True, "Scheduled")
 
 
-def test_3_4_an_unknown_that_turns_out_refused_frees_its_room() -> None:
+def test_an_unknown_that_turns_out_refused_frees_its_room() -> None:
+    """Semantics §3.4."""
     world = World()
     world.nodes("n1", cpu=4)
     _held(world)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §7: a status that can be waited for (all of the controller's part: tests/controller)."""
+"""Semantics §7: a status that can be waited for (the controller's part: tests/controller)."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from tests.controller.statuses import (
 )
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 
-# ── 7.1 generations ──────────────────────────────────────────────────────────────────────────
+# ── generations (semantics §7.1) ─────────────────────────────────────────────────────────────────
 
 
 def _waiting_for_members(world: World) -> None:
@@ -68,7 +68,8 @@ def _finished(world: World) -> None:
         _finished,
     ],
 )
-def test_7_1_a_generation_change_is_a_change_in_every_state(state: object) -> None:
+def test_a_generation_change_is_a_change_in_every_state(state: object) -> None:
+    """Semantics §7.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     state(world)  # type: ignore[operator]
@@ -80,7 +81,8 @@ def test_7_1_a_generation_change_is_a_change_in_every_state(state: object) -> No
     assert world.status["g"].conditions == before.conditions, "nothing else changed"
 
 
-def test_7_1_after_a_burst_under_way_at_the_latest() -> None:
+def test_a_generation_is_stamped_after_a_burst_at_the_latest() -> None:
+    """Semantics §7.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.answer = lambda _: "hold"
@@ -94,7 +96,8 @@ def test_7_1_after_a_burst_under_way_at_the_latest() -> None:
     assert world.status["g"].generation == 2
 
 
-def test_7_1_an_unchanged_group_is_written_once() -> None:
+def test_an_unchanged_group_is_written_once() -> None:
+    """Semantics §7.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -106,7 +109,8 @@ def test_7_1_an_unchanged_group_is_written_once() -> None:
     assert [e for e in world.effects if isinstance(e, SetGroupStatus)] == written
 
 
-def test_7_1_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> None:
+def test_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> None:
+    """Semantics §7.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -124,10 +128,11 @@ def test_7_1_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> N
     assert after.conditions == before.conditions
 
 
-# ── 7.2 what goes with the incarnation ───────────────────────────────────────────────────────
+# ── what goes with the incarnation (semantics §7.2) ──────────────────────────────────────────────
 
 
-def test_7_2_a_job_of_more_completions_than_members_goes_on_after_its_first_wave() -> None:
+def test_a_job_of_more_completions_than_members_goes_on_after_its_first_wave() -> None:
+    """Semantics §7.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -157,16 +162,18 @@ def _ends(watcher: Watcher, *, job: bool | None, members: list[Member]) -> str |
         pytest.param(False, "Failed", id="the Job failed"),
     ],
 )
-def test_7_2_finished_follows_the_owner_s_terminal_condition(
+def test_finished_follows_the_owner_s_terminal_condition(
     job: bool | None, verdict: str | None
 ) -> None:
+    """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
     over = pods(succeeded, failed, owner="j", incarnation="j")
     assert _ends(watcher, job=None, members=over) is None
     assert _ends(watcher, job=job, members=over) == verdict
 
 
-def test_7_2_a_job_of_16_at_8_is_not_finished_between_two_waves() -> None:
+def test_a_job_of_16_at_8_is_not_finished_between_two_waves() -> None:
+    """Semantics §7.2."""
     watcher = Watcher(replace(PAIR, min_member=8), {})
     first = pods(*[succeeded] * 8, owner="j", incarnation="j")
     assert _ends(watcher, job=None, members=first) is None
@@ -184,16 +191,18 @@ def test_7_2_a_job_of_16_at_8_is_not_finished_between_two_waves() -> None:
         pytest.param((), None, id="there was nobody"),
     ],
 )
-def test_7_2_without_an_owner_the_members_decide_once_none_is_live(
+def test_without_an_owner_the_members_decide_once_none_is_live(
     members: tuple[Member, ...], verdict: str | None
 ) -> None:
+    """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
     watcher.looks(pods(*members), {})
     end = watcher.end()
     assert (end and end[0]) == verdict
 
 
-def test_7_2_it_goes_with_the_incarnation() -> None:
+def test_finished_goes_with_the_incarnation() -> None:
+    """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
     over = pods(succeeded, succeeded, owner="j", incarnation="j")
     assert _ends(watcher, job=True, members=over) == "Succeeded"
@@ -202,10 +211,11 @@ def test_7_2_it_goes_with_the_incarnation() -> None:
     assert watcher.end() is None
 
 
-# ── 7.3 times and counters ───────────────────────────────────────────────────────────────────
+# ── times and counters (semantics §7.3) ──────────────────────────────────────────────────────────
 
 
-def test_7_3_times_are_those_of_the_server_that_the_engine_was_given() -> None:
+def test_times_are_those_of_the_server_that_the_engine_was_given() -> None:
+    """Semantics §7.3."""
     world = World()
     world.now = 1_700_000_000.0
     world.nodes("n1", cpu=4)
@@ -218,7 +228,8 @@ def test_7_3_times_are_those_of_the_server_that_the_engine_was_given() -> None:
     assert world.started("g") == 1_700_000_005.0
 
 
-def test_7_3_the_start_is_remembered_over_losses_and_restarts() -> None:
+def test_the_start_is_remembered_over_losses_and_restarts() -> None:
+    """Semantics §7.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -236,7 +247,8 @@ def test_7_3_the_start_is_remembered_over_losses_and_restarts() -> None:
     assert again.started("g") == start
 
 
-def test_7_3_counters_never_go_back_within_an_incarnation() -> None:
+def test_counters_never_go_back_within_an_incarnation() -> None:
+    """Semantics §7.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -257,7 +269,8 @@ def test_7_3_counters_never_go_back_within_an_incarnation() -> None:
     assert succeeded[-1] == 3
 
 
-def test_7_3_attempts_go_on_over_a_restart() -> None:
+def test_attempts_go_on_over_a_restart() -> None:
+    """Semantics §7.3."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("x", node="n1", spec=ONE_A_NODE)
@@ -269,7 +282,8 @@ def test_7_3_attempts_go_on_over_a_restart() -> None:
     assert again.status["g"].attempts == attempts + 1
 
 
-def test_7_3_with_a_new_incarnation_they_begin_anew() -> None:
+def test_with_a_new_incarnation_times_and_counters_begin_anew() -> None:
+    """Semantics §7.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -284,7 +298,8 @@ def test_7_3_with_a_new_incarnation_they_begin_anew() -> None:
     assert kinds == {"Scheduled"}, "neither InitiallyScheduled nor Satisfied is of this life"
 
 
-def test_7_3_a_status_of_another_incarnation_is_not_believed() -> None:
+def test_a_status_of_another_incarnation_is_not_believed() -> None:
+    """Semantics §7.3."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
     memory = Memory("job-0", started=5.0, succeeded=1, initially_scheduled=True)
@@ -294,9 +309,11 @@ def test_7_3_a_status_of_another_incarnation_is_not_believed() -> None:
     world.settle()
     assert world.condition("g")[2] == "1 of 2 members exist"
     assert (world.status["g"].succeeded, world.started("g")) == (0, None)
+    assert world.status["g"].incarnation == "job-1"
 
 
-def test_7_3_the_next_attempt_is_named_only_where_time_alone_can_help() -> None:
+def test_the_next_attempt_is_named_only_where_time_alone_can_help() -> None:
+    """Semantics §7.3."""
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("x", node="n1", spec=ONE_A_NODE)
@@ -313,7 +330,8 @@ def test_7_3_the_next_attempt_is_named_only_where_time_alone_can_help() -> None:
     assert refused.next_attempt > world.now
 
 
-def test_7_3_satisfied_follows_the_members_that_run() -> None:
+def test_satisfied_follows_the_members_that_run() -> None:
+    """Semantics §7.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)

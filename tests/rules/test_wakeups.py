@@ -12,8 +12,8 @@ from enbloc.model.pods import HostPort, Phase
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.taints import Effect, Taint, Toleration
-from tests.engine.cluster import spec
 from tests.rules.world import ONE_A_NODE, World
+from tests.world.builders import spec
 
 HOST: Final = "kubernetes.io/hostname"
 TAINT: Final = Taint("k", "v", Effect.NO_SCHEDULE)
@@ -29,7 +29,7 @@ APART_FROM_DB: Final = PodAffinity(required=(PodAffinityTerm("zone", _selects(ap
 NEAR_TEAM_DB: Final = PodAffinity(
     required=(PodAffinityTerm("zone", _selects(app="db"), namespace_selector=_selects(team="a")),)
 )
-EVEN: Final = SpreadConstraint("zone", selector=_selects(app="web"))
+EVENLY: Final = spec(cpu=4, spread=(SpreadConstraint("zone", selector=_selects(app="web")),))
 ZONE_A: Final = (("zone", "a"),)
 ZONE_B: Final = (("zone", "b"),)
 
@@ -239,8 +239,8 @@ CASES: Final = {
             lambda w: w.node("n1", cpu=8, labels=ZONE_A),
             lambda w: w.node("n2", cpu=1, labels=ZONE_B),
             lambda w: w.group("g", 2),
-            lambda w: w.member("g-0", "g", labels=(("app", "web"),), spec=spec(4, spread=(EVEN,))),
-            lambda w: w.member("g-1", "g", labels=(("app", "web"),), spec=spec(4, spread=(EVEN,))),
+            lambda w: w.member("g-0", "g", labels=(("app", "web"),), spec=EVENLY),
+            lambda w: w.member("g-1", "g", labels=(("app", "web"),), spec=EVENLY),
         ),
         _other(spec=spec(cpu=0), labels=(("app", "web"),)),
     ),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §5.2: owners that create their pods in waves (all sentences: tests/controller)."""
+"""Semantics §5.2: owners that create their pods in waves (all sentences: tests/controller)."""
 
 from dataclasses import replace
 
@@ -31,7 +31,8 @@ def _pods(world: World, name: str, count: int) -> None:
         world.member(f"{name}-{index}", name, owner=Owner("MPIJob", "mpi", OWNER))
 
 
-def test_5_2_the_first_wave_holds_the_room_of_all_until_the_next_ones_come() -> None:
+def test_the_first_wave_holds_the_room_of_all_until_the_next_ones_come() -> None:
+    """Semantics §5.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _wave(world, "workers", 2, nodes_of_all=3)
@@ -49,7 +50,8 @@ def test_5_2_the_first_wave_holds_the_room_of_all_until_the_next_ones_come() -> 
     assert len(world.where("launcher")) == 1
 
 
-def test_5_2_no_wave_starts_where_not_all_of_them_have_room() -> None:
+def test_no_wave_starts_where_not_all_of_them_have_room() -> None:
+    """Semantics §5.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     _wave(world, "workers", 2, nodes_of_all=3)
@@ -61,7 +63,8 @@ def test_5_2_no_wave_starts_where_not_all_of_them_have_room() -> None:
     assert len(world.where("workers")) == 2
 
 
-def test_5_2_two_owners_of_two_waves_do_not_stop_each_other_half_way() -> None:
+def test_two_owners_of_two_waves_do_not_stop_each_other_half_way() -> None:
+    """Semantics §5.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     for name in ("a", "b"):
@@ -79,7 +82,8 @@ def test_5_2_two_owners_of_two_waves_do_not_stop_each_other_half_way() -> None:
     assert "b1-0" in world.where()
 
 
-def test_5_2_a_minimum_that_counts_members_of_a_later_wave_is_told_of() -> None:
+def test_a_minimum_that_counts_members_of_a_later_wave_is_told_of() -> None:
+    """Semantics §5.2."""
     created_one_by_one = Creator(STATEFUL_SET, "db", "s", group=KEY, pods=3, ordered=True)
     watcher = Watcher(_group(3), {})
     members = pods(pending, owner="s", incarnation="s")
@@ -90,7 +94,10 @@ def test_5_2_a_minimum_that_counts_members_of_a_later_wave_is_told_of() -> None:
     assert "spec.podManagementPolicy" in message, "the field"
 
 
-def test_5_2_such_an_owner_s_pods_come_one_by_one_with_a_minimum_of_one_and_a_promise() -> None:
+def test_pods_that_wait_for_each_other_come_one_by_one_with_a_minimum_of_one_and_a_promise() -> (
+    None
+):
+    """Semantics §5.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     _wave(world, "db", 1, nodes_of_all=3)
@@ -113,9 +120,10 @@ def test_5_2_such_an_owner_s_pods_come_one_by_one_with_a_minimum_of_one_and_a_pr
         pytest.param({"completions": None, "succeeded": 1}, "one of its pods", id="work queue"),
     ],
 )
-def test_5_2_an_owner_that_can_create_no_further_pod_is_named_with_the_field(
+def test_an_owner_that_can_create_no_further_pod_is_named_with_the_field(
     changed: dict[str, int | None], named: str
 ) -> None:
+    """Semantics §5.2."""
     enough = Creator(JOB_KIND, "train", "j", group=KEY, pods=3, completions=3)
     short = replace(enough, **changed)  # type: ignore[arg-type]
     watcher = Watcher(_group(3), {})
@@ -129,7 +137,8 @@ def test_5_2_an_owner_that_can_create_no_further_pod_is_named_with_the_field(
     assert named in message
 
 
-def test_5_2_what_cannot_exist_is_no_concern_of_a_group_that_has_its_minimum() -> None:
+def test_what_cannot_exist_is_no_concern_of_a_group_that_has_its_minimum() -> None:
+    """Semantics §5.2."""
     small = Creator(JOB_KIND, "train", "j", group=KEY, pods=2, completions=2)
     watcher = Watcher(_group(2), {})
     watcher.looks(pods(running, bound, owner="j", incarnation="j"), {"j": small})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §2.1–2.2: the deficit, and what success is worth."""
+"""Semantics §2.1 to §2.2: the deficit, and what success is worth."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,11 @@ from enbloc.model.groups import Memory
 from enbloc.model.pods import Phase
 from tests.rules.world import NEXT_JOB, World
 
-# ── 2.1 no stored flag; the deficit, whole ───────────────────────────────────────────────────
+# ── no stored flag; the deficit, whole (semantics §2.1) ──────────────────────────────────────────
 
 
-def test_2_1_conditions_never_feed_a_decision() -> None:
+def test_conditions_never_feed_a_decision() -> None:
+    """Semantics §2.1."""
     world = World(sync=False)
     world.nodes("n1", cpu=4)
     memory = Memory("job-1", attempts=3, initially_scheduled=True)
@@ -28,7 +29,8 @@ def test_2_1_conditions_never_feed_a_decision() -> None:
     assert len(world.where("g")) == 2, "that it could not be once does not either"
 
 
-def test_2_1_each_plan_places_the_deficit_whole_or_nothing_of_it() -> None:
+def test_each_plan_places_the_deficit_whole_or_nothing_of_it() -> None:
+    """Semantics §2.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job_in_part("g", "n1", of=3)
@@ -40,7 +42,8 @@ def test_2_1_each_plan_places_the_deficit_whole_or_nothing_of_it() -> None:
     assert len(world.plans()) == 1, "both on one snapshot"
 
 
-def test_2_1_with_nothing_missing_members_are_scheduled_as_they_come() -> None:
+def test_with_nothing_missing_members_are_scheduled_as_they_come() -> None:
+    """Semantics §2.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 2)
@@ -51,7 +54,8 @@ def test_2_1_with_nothing_missing_members_are_scheduled_as_they_come() -> None:
     assert len(world.where("g")) == 3, "one more fits, and does not wait for the other"
 
 
-def test_2_1_an_addition_that_is_always_refused_holds_up_none_behind_it() -> None:
+def test_an_addition_that_is_always_refused_holds_up_none_behind_it() -> None:
+    """Semantics §2.1."""
     world = World(slots=1)
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 1)
@@ -99,9 +103,10 @@ def _a_restarted_job(world: World) -> None:
 @pytest.mark.parametrize(
     "cut", [_cut_by_a_crash, _replacements, _a_raised_minimum, _a_restarted_job]
 )
-def test_2_1_a_cut_burst_a_replacement_a_raised_minimum_and_a_restarted_job_are_one_case(
+def test_a_cut_burst_a_replacement_a_raised_minimum_and_a_restarted_job_are_one_case(
     cut: Callable[[World], None],
 ) -> None:
+    """Semantics §2.1."""
     world = World()
     cut(world)
     world.settle()
@@ -112,13 +117,14 @@ def test_2_1_a_cut_burst_a_replacement_a_raised_minimum_and_a_restarted_job_are_
     world.node("n9", cpu=4)
     world.settle()
     assert len(world.where("g")) == len(held) + 2
-    assert len({world.pods[name].receipt for name in set(world.where("g")) - held}) == 1
+    assert len({world.pods[name].binding_record for name in set(world.where("g")) - held}) == 1
 
 
-# ── 2.2 success counts ───────────────────────────────────────────────────────────────────────
+# ── success counts (semantics §2.2) ──────────────────────────────────────────────────────────────
 
 
-def test_2_2_a_job_whose_first_pods_finish_does_not_fall_below_its_minimum() -> None:
+def test_a_job_whose_first_pods_finish_does_not_fall_below_its_minimum() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -130,7 +136,8 @@ def test_2_2_a_job_whose_first_pods_finish_does_not_fall_below_its_minimum() -> 
     assert world.evictions == []
 
 
-def test_2_2_a_recreated_pod_of_a_job_whose_others_succeeded_is_placed() -> None:
+def test_a_recreated_pod_of_a_job_whose_others_succeeded_is_placed() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -142,7 +149,8 @@ def test_2_2_a_recreated_pod_of_a_job_whose_others_succeeded_is_placed() -> None
     assert "g-3" in world.where("g")
 
 
-def test_2_2_the_count_outlives_the_pods_and_the_process() -> None:
+def test_the_count_outlives_the_pods_and_the_process() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -160,7 +168,8 @@ def test_2_2_the_count_outlives_the_pods_and_the_process() -> None:
     assert again.status["g"].succeeded == 2
 
 
-def test_2_2_the_count_is_kept_for_each_role() -> None:
+def test_the_count_is_kept_for_each_role() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.group("g", 3, roles=[("launcher", 1), ("worker", 2)])
@@ -183,7 +192,8 @@ def test_2_2_the_count_is_kept_for_each_role() -> None:
     assert "w-2" in again.where(), "one worker succeeded, so one more is enough"
 
 
-def test_2_2_the_count_never_goes_back_within_an_incarnation() -> None:
+def test_the_count_never_goes_back_within_an_incarnation() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -201,7 +211,8 @@ def test_2_2_the_count_never_goes_back_within_an_incarnation() -> None:
     assert counts == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
-def test_2_2_the_scheduler_writes_incarnation_start_and_successes() -> None:
+def test_the_scheduler_writes_incarnation_start_and_successes() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
@@ -217,7 +228,8 @@ def test_2_2_the_scheduler_writes_incarnation_start_and_successes() -> None:
     assert world.status["g"].succeeded == 1
 
 
-def test_2_2_without_a_status_a_group_counts_as_started_once_a_bound_member_runs() -> None:
+def test_without_a_status_a_group_counts_as_started_once_a_bound_member_runs() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -228,7 +240,8 @@ def test_2_2_without_a_status_a_group_counts_as_started_once_a_bound_member_runs
     assert again.condition("g")[1] == "BelowMinimum"
 
 
-def test_2_2_without_a_status_what_is_still_listed_as_succeeded_counts() -> None:
+def test_without_a_status_what_is_still_listed_as_succeeded_counts() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -242,7 +255,8 @@ def test_2_2_without_a_status_what_is_still_listed_as_succeeded_counts() -> None
     assert again.status["g"].succeeded == 2
 
 
-def test_2_2_failed_members_are_not_held() -> None:
+def test_failed_members_are_not_held() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -252,7 +266,8 @@ def test_2_2_failed_members_are_not_held() -> None:
     assert world.status["g"].succeeded == 0
 
 
-def test_2_2_a_finished_bare_pod_of_an_older_life_is_not_counted_in_the_new_one() -> None:
+def test_a_finished_bare_pod_of_an_older_life_is_not_counted_in_the_new_one() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1", cpu=8)
     world.gang("g", 2)
@@ -269,7 +284,8 @@ def test_2_2_a_finished_bare_pod_of_an_older_life_is_not_counted_in_the_new_one(
     assert world.where("new") == {}
 
 
-def test_2_2_an_old_bare_pod_that_ends_well_after_a_new_life_began_does_not_count() -> None:
+def test_an_old_bare_pod_that_ends_well_after_a_new_life_began_does_not_count() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1", cpu=8)
     world.gang("g", 2)
@@ -284,7 +300,8 @@ def test_2_2_an_old_bare_pod_that_ends_well_after_a_new_life_began_does_not_coun
     assert world.where("new") == {}
 
 
-def test_2_2_bare_pods_that_succeeded_in_an_older_life_do_not_count_after_a_restart() -> None:
+def test_bare_pods_that_succeeded_in_an_older_life_do_not_count_after_a_restart() -> None:
+    """Semantics §2.2."""
     world = World()
     world.nodes("n1", cpu=8)
     world.gang("g", 2)

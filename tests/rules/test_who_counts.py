@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""gangs.md §2.3–2.5: who makes a quorum, in which life and of which minimum."""
+"""Semantics §2.3 to §2.5: who makes a quorum, in which life and of which minimum."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, PodKey
 from tests.rules.world import NEXT_JOB, World
 
-# ── 2.3 quorum ───────────────────────────────────────────────────────────────────────────────
+# ── quorum (semantics §2.3) ──────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,10 @@ from tests.rules.world import NEXT_JOB, World
         pytest.param({"phase": Phase.FAILED}, id="failed"),
     ],
 )
-def test_2_3_only_live_members_of_ours_without_gates_make_a_quorum(
+def test_only_live_members_of_ours_without_gates_make_a_quorum(
     third: dict[str, object],
 ) -> None:
+    """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.group("g", 3)
@@ -37,7 +38,8 @@ def test_2_3_only_live_members_of_ours_without_gates_make_a_quorum(
     assert len(world.where("g")) == 3
 
 
-def test_2_3_what_is_held_counts_towards_the_quorum_whoever_bound_it() -> None:
+def test_what_is_held_counts_towards_the_quorum_whoever_bound_it() -> None:
+    """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.group("g", 3)
@@ -48,7 +50,8 @@ def test_2_3_what_is_held_counts_towards_the_quorum_whoever_bound_it() -> None:
     assert "g-2" in world.where("g")
 
 
-def test_2_3_every_role_needs_its_own_quorum() -> None:
+def test_every_role_needs_its_own_quorum() -> None:
+    """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.group("g", 2, roles=[("launcher", 1), ("worker", 1)])
@@ -61,7 +64,8 @@ def test_2_3_every_role_needs_its_own_quorum() -> None:
     assert {"l"} < set(world.where())
 
 
-def test_2_3_the_total_is_needed_beyond_the_roles() -> None:
+def test_the_total_is_needed_beyond_the_roles() -> None:
+    """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.group("g", 4, roles=[("launcher", 1), ("worker", 1)])
@@ -73,7 +77,8 @@ def test_2_3_the_total_is_needed_beyond_the_roles() -> None:
     assert world.condition("g")[2] == "3 of 4 members exist"
 
 
-def test_2_3_members_are_counted_per_namespace() -> None:
+def test_members_are_counted_per_namespace() -> None:
+    """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
@@ -85,7 +90,8 @@ def test_2_3_members_are_counted_per_namespace() -> None:
     assert world.condition("g")[2] == "1 of 2 members exist"
 
 
-def test_2_3_members_are_counted_per_incarnation() -> None:
+def test_members_are_counted_per_incarnation() -> None:
+    """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.running_job("g", 2)
@@ -99,10 +105,11 @@ def test_2_3_members_are_counted_per_incarnation() -> None:
     assert len(world.where("new")) == 2
 
 
-# ── 2.4 a restarted job ──────────────────────────────────────────────────────────────────────
+# ── a restarted job (semantics §2.4) ─────────────────────────────────────────────────────────────
 
 
-def test_2_4_a_restarted_job_is_a_new_incarnation_and_needs_its_whole_floor_again() -> None:
+def test_a_restarted_job_is_a_new_incarnation_and_needs_its_whole_floor_again() -> None:
+    """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.running_job("g", 2)
@@ -117,7 +124,8 @@ def test_2_4_a_restarted_job_is_a_new_incarnation_and_needs_its_whole_floor_agai
     assert world.where("new") == {}
 
 
-def test_2_4_a_jobset_that_is_recreated_is_told_by_its_labels() -> None:
+def test_a_jobset_that_is_recreated_is_told_by_its_labels() -> None:
+    """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
@@ -128,12 +136,15 @@ def test_2_4_a_jobset_that_is_recreated_is_told_by_its_labels() -> None:
     for name in ("a", "b"):
         world.finish(name)
     world.settle()
+    assert world.status["g"].succeeded == 2
     world.member("c", "g", restart="set/1")
     world.settle()
     assert world.condition("g")[2] == "1 of 2 members exist"
+    assert (world.status["g"].incarnation, world.status["g"].succeeded) == ("set/1", 0)
 
 
-def test_2_4_old_members_still_terminating_hold_their_room() -> None:
+def test_old_members_still_terminating_hold_their_room() -> None:
+    """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -149,7 +160,8 @@ def test_2_4_old_members_still_terminating_hold_their_room() -> None:
     assert len(world.where("new")) == 2
 
 
-def test_2_4_old_members_still_terminating_count_for_nothing_else() -> None:
+def test_old_members_still_terminating_count_for_nothing_else() -> None:
+    """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.running_job("g", 2, priority=-5)
@@ -164,10 +176,11 @@ def test_2_4_old_members_still_terminating_count_for_nothing_else() -> None:
     assert (facts.priority, facts.queue_time, facts.members) == (3, world.now, 2)
 
 
-# ── 2.5 raising and lowering the minimum ─────────────────────────────────────────────────────
+# ── raising and lowering the minimum (semantics §2.5) ────────────────────────────────────────────
 
 
-def test_2_5_raising_the_minimum_never_makes_the_running_incarnation_incomplete() -> None:
+def test_raising_the_minimum_never_makes_the_running_incarnation_incomplete() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
@@ -182,7 +195,8 @@ def test_2_5_raising_the_minimum_never_makes_the_running_incarnation_incomplete(
     assert again.evictions == []
 
 
-def test_2_5_raising_the_minimum_holds_for_the_next_incarnation() -> None:
+def test_raising_the_minimum_holds_for_the_next_incarnation() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 2)
@@ -198,7 +212,8 @@ def test_2_5_raising_the_minimum_holds_for_the_next_incarnation() -> None:
     assert len(world.where("new")) == 3
 
 
-def test_2_5_a_started_group_still_grows_one_by_one_when_its_minimum_is_raised() -> None:
+def test_a_started_group_still_grows_one_by_one_when_its_minimum_is_raised() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 2)
@@ -208,7 +223,8 @@ def test_2_5_a_started_group_still_grows_one_by_one_when_its_minimum_is_raised()
     assert "g-2" in world.where("g")
 
 
-def test_2_5_before_the_start_a_raised_minimum_counts() -> None:
+def test_before_the_start_a_raised_minimum_counts() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.job("g", 2)
@@ -218,7 +234,8 @@ def test_2_5_before_the_start_a_raised_minimum_counts() -> None:
     assert world.condition("g")[:2] == (False, "WaitingForMembers")
 
 
-def test_2_5_lowering_works_at_once() -> None:
+def test_lowering_works_at_once() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 3)
@@ -229,7 +246,8 @@ def test_2_5_lowering_works_at_once() -> None:
     assert len(world.where("g")) == 2
 
 
-def test_2_5_lowering_ends_a_repair_at_once() -> None:
+def test_lowering_ends_a_repair_at_once() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.running_job("g", 3)
@@ -249,9 +267,10 @@ def test_2_5_lowering_ends_a_repair_at_once() -> None:
         pytest.param([("a", 1), ("b", 1), ("c", 1)], id="a role is added"),
     ],
 )
-def test_2_5_raising_a_role_never_makes_the_running_incarnation_incomplete(
+def test_raising_a_role_never_makes_the_running_incarnation_incomplete(
     roles: list[tuple[str, int]],
 ) -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2, roles=[("a", 1), ("b", 1)])
@@ -268,7 +287,8 @@ def test_2_5_raising_a_role_never_makes_the_running_incarnation_incomplete(
     assert again.condition("g")[:2] == (True, "Scheduled")
 
 
-def test_2_5_a_role_alone_that_was_raised_leaves_the_running_gang_whole_after_a_restart() -> None:
+def test_a_role_alone_that_was_raised_leaves_the_running_gang_whole_after_a_restart() -> None:
+    """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.group("g", 3, roles=[("worker", 2)])

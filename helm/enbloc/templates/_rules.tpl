@@ -12,11 +12,11 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# a gang gives back the room of what has yet to start
+# evicting members that have not started, to release capacity
 - apiGroups: [""]
   resources: [pods]
   verbs: [delete]
-# a gang gives back the room of what runs
+# evicting members that run, to release capacity
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
@@ -24,7 +24,7 @@
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]
-# where there is room
+# free capacity
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]

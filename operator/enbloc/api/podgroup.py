@@ -71,9 +71,9 @@ class PodGroupSpec(Strict):
     """What a group needs in order to start.
 
     Attributes:
-        min_member: that many members start together, or none does.
+        min_member: minimum number of members that must be scheduled together.
         min_resources: room for the whole group before any member starts, by resource name.
-        schedule_timeout_seconds: bounds every wait that holds room; 0 = the configured default.
+        schedule_timeout_seconds: bounds every wait that holds capacity; 0 = the default.
         roles: at most 16, each with a minimum of its own.
         priority_class_name: may lower the group's priority.
         on_incomplete: what to do when it is bound below its minimum.
@@ -146,7 +146,7 @@ class PodGroupStatus(Strict):
 
 
 class PodGroup(Strict):
-    """A group of pods that start together, or not at all."""
+    """A group of pods that are scheduled together, or not at all."""
 
     api_version: Literal["enbloc.dev/v1alpha1"] = "enbloc.dev/v1alpha1"
     kind: Literal["PodGroup"] = "PodGroup"

@@ -8,6 +8,7 @@ Tests hold the tables complete: a word that is written somewhere has its meaning
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.names import GANG_RUNNING, Condition, EventReason, Reason
 
 
@@ -15,13 +16,11 @@ class ConditionMeaning(NamedTuple):
     """What a condition of a PodGroup says.
 
     Attributes:
-        writer: the process that writes it.
         true: reasons with which it is True.
         false: reasons with which it is False.
         meaning: what it says.
     """
 
-    writer: str
     true: tuple[Reason, ...]
     false: tuple[Reason, ...]
     meaning: str
@@ -55,7 +54,6 @@ _WAITS: Final = (
 
 CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
     Condition.READY: ConditionMeaning(
-        "controller",
         (Reason.RUNNING,),
         (
             *_WAITS,
@@ -64,85 +62,87 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
             Reason.SUCCEEDED,
             Reason.FAILED,
         ),
-        "The sum of all: its reason is the state of the group in one word.",
+        "Sums up the others: its reason is the state of the group in one word.",
     ),
     Condition.SCHEDULED: ConditionMeaning(
-        "scheduler",
-        (Reason.SCHEDULED, Reason.PROMISE_EXPIRED),
+        (Reason.SCHEDULED, Reason.RESERVATION_EXPIRED),
         _WAITS,
-        "The minimum holds nodes, as the API server shows it. Goes back when members are lost.",
+        "The minimum is bound, as the API server shows it. Turns False when members are lost.",
     ),
     Condition.INITIALLY_SCHEDULED: ConditionMeaning(
-        "scheduler",
         (Reason.SCHEDULED,),
         (),
-        "The minimum held nodes at least once, in this incarnation.",
+        "The minimum was bound at least once, in this incarnation.",
     ),
     Condition.SATISFIED: ConditionMeaning(
-        "scheduler",
         (Reason.SATISFIED,),
         (Reason.BELOW_MINIMUM,),
         "Once the group has started: the minimum is Running or has succeeded right now. A member "
         f"with the readiness gate {GANG_RUNNING} has it as its pod condition of that name.",
     ),
     Condition.DISRUPTION_TARGET: ConditionMeaning(
-        "scheduler",
         (Reason.BELOW_MINIMUM,),
         (),
         "On pods: enbloc is about to evict this member, and why. The group says the same in "
         f"{Condition.SCHEDULED}, reason {Reason.TIMED_OUT}.",
     ),
     Condition.FINISHED: ConditionMeaning(
-        "controller",
         (Reason.SUCCEEDED, Reason.FAILED),
         (),
-        "The owner is done; without an owner, all members are. Goes with the incarnation.",
+        "The owner has ended; without an owner, all members have. Removed when the next "
+        "incarnation begins.",
     ),
 }
 
+
+def writer(kind: Condition) -> str:
+    """The process that writes a condition."""
+    return "scheduler" if kind in SCHEDULER_FIELDS.conditions else "controller"
+
+
 REASONS: Final[Mapping[Reason, str]] = {
-    Reason.PENDING: "Nobody has looked at the group yet; the status is Unknown.",
+    Reason.PENDING: "The scheduler has not evaluated the group yet; the status is Unknown.",
     Reason.WAITING_FOR_MEMBERS: (
-        "Fewer members exist than the minimum of the group, or of a role. Holds no room."
+        "Fewer members exist than the minimum of the group, or of a role. Reserves no capacity."
     ),
     Reason.WAITING_ON_PERMIT: (
-        "There is room, and a Permit plugin or an extender has not agreed. Pods do not say "
-        "Unschedulable, so no autoscaler buys nodes."
+        "There is enough capacity, and a Permit plugin or an extender has not approved yet. Pods "
+        "are not marked Unschedulable, so cluster-autoscaler does not scale up."
     ),
     Reason.UNSCHEDULABLE: (
-        "All members that are needed exist, and there is no room for all of them now. Room that "
-        "becomes free, or more nodes, help. The pods say so too."
+        "All required members exist, and they do not all fit now. Released capacity or more nodes "
+        "help. The pods are marked Unschedulable."
     ),
     Reason.INFEASIBLE: (
-        "Not even the empty nodes of today could hold the group; the message has the number. Only "
-        "other nodes help, so pods say Unschedulable, which an autoscaler reads."
+        "The group does not fit even on the present nodes when empty; the message has the number. "
+        "Only other nodes help, so pods are marked Unschedulable for cluster-autoscaler."
     ),
     Reason.SCHEDULER_ERROR: (
-        "The API server, a webhook or a plugin refused for a reason that is no lack of room. No "
-        "other node is tried; the same plan is made again after a pause."
+        "The API server, a webhook or a plugin failed or rejected the plan for a reason other than "
+        "capacity. No other node is tried; the plan is retried after a backoff."
     ),
     Reason.INVALID_SPEC: (
-        "What the PodGroup or its members ask for cannot be; the message names the field."
+        "The spec of the PodGroup or of a member is invalid; the message names the field."
     ),
-    Reason.BINDING: "The plan is made, and its members are being bound.",
-    Reason.SCHEDULED: "The minimum holds nodes.",
-    Reason.STARTING: "The minimum holds nodes, and has not run together yet.",
+    Reason.BINDING: "A plan exists, and its members are being bound.",
+    Reason.SCHEDULED: "The minimum is bound.",
+    Reason.STARTING: "The minimum is bound, and has not run together yet.",
     Reason.RUNNING: "The minimum is Running, or has succeeded.",
     Reason.BELOW_MINIMUM: (
         "Members were lost. Replacements are planned for as long as it takes; what was started "
         "is evicted only with onIncomplete: Restart."
     ),
     Reason.TIMED_OUT: (
-        "The rest of the gang found no room within scheduleTimeoutSeconds, so the members that "
-        "held nodes give them back, and the group queues again."
+        "The rest of the gang did not fit within scheduleTimeoutSeconds. The bound members are "
+        "evicted to release capacity, and the group queues again."
     ),
     Reason.MEMBERS_CANNOT_EXIST: (
         "The owner can create no further pod before one has started, and the minimum asks for "
         "more: the message names the owner and its field. Lower the minimum, or start in waves."
     ),
-    Reason.PROMISE_EXPIRED: (
-        "The minimum holds nodes, and for scheduleTimeoutSeconds no further pod took of the room "
-        "that minResources was promised: others may have it. Later pods take what there is."
+    Reason.RESERVATION_EXPIRED: (
+        "The minimum is bound. Reserved capacity of minResources went unused for "
+        "scheduleTimeoutSeconds and is released; later pods use what is free."
     ),
     Reason.SATISFIED: "The minimum is Running, or has succeeded, right now.",
     Reason.SUCCEEDED: "The owner completed, or as many members as the minimum succeeded.",
@@ -152,29 +152,31 @@ REASONS: Final[Mapping[Reason, str]] = {
 EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.SCHEDULED: EventMeaning("pod", False, "It has a node."),
     EventReason.FAILED_SCHEDULING: EventMeaning(
-        "pod", True, "A pod on its own found no node. Members of a gang have the condition only."
+        "pod",
+        True,
+        "A pod without a group fits no node. Gang members have the condition only.",
     ),
-    EventReason.GANG_SCHEDULED: EventMeaning("PodGroup", False, "The minimum holds nodes."),
+    EventReason.GANG_SCHEDULED: EventMeaning("PodGroup", False, "The minimum is bound."),
     EventReason.GANG_UNSCHEDULABLE: EventMeaning(
-        "PodGroup", True, "There is no room for the whole gang now, or a plugin does not agree yet."
+        "PodGroup", True, "The gang does not fit now, or a plugin has not approved it yet."
     ),
     EventReason.GANG_INFEASIBLE: EventMeaning(
-        "PodGroup", True, "No load on today's nodes would leave enough room."
+        "PodGroup", True, "The gang does not fit even on the present nodes when empty."
     ),
     EventReason.GANG_BIND_FAILED: EventMeaning(
-        "PodGroup", True, "A binding was refused for a reason that is no lack of room."
+        "PodGroup", True, "A Binding was rejected for a reason other than capacity."
     ),
     EventReason.GANG_BELOW_MINIMUM: EventMeaning(
-        "PodGroup", True, "Members that held nodes were lost, and the minimum with them."
+        "PodGroup", True, "Bound members were lost, and the rest is below the minimum."
     ),
-    EventReason.GANG_REPAIRED: EventMeaning("PodGroup", False, "The minimum holds nodes again."),
+    EventReason.GANG_REPAIRED: EventMeaning("PodGroup", False, "The minimum is bound again."),
     EventReason.GANG_TIMED_OUT: EventMeaning(
         "PodGroup",
         True,
-        "The rest found no room in time, or another gang needs it: its members are evicted.",
+        "The rest did not fit in time, or another gang needs the capacity; members are evicted.",
     ),
-    EventReason.PROMISE_EXPIRED: EventMeaning(
-        "PodGroup", True, "The room that minResources held is free for others."
+    EventReason.RESERVATION_EXPIRED: EventMeaning(
+        "PodGroup", True, "Reserved capacity of minResources went unused and is released."
     ),
     EventReason.BACKOFF_LIMIT_TOO_SMALL: EventMeaning(
         "PodGroup",
@@ -183,13 +185,13 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "DisruptionTarget in its podFailurePolicy.",
     ),
     EventReason.NODE_QUARANTINED: EventMeaning(
-        "Node", True, "It refused or lost members, and gets none for a while; it says whose."
+        "Node", True, "It rejected or lost members, and gets none for a while; the note names them."
     ),
-    EventReason.NODE_RELEASED: EventMeaning("Node", False, "It gets members again."),
+    EventReason.NODE_RELEASED: EventMeaning("Node", False, "The quarantine has ended."),
     EventReason.POD_GROUP_DELETED: EventMeaning(
         "PodGroup",
         True,
-        "It was deleted while members were being bound; these are bound all the same.",
+        "It was deleted while members were being bound; they are bound nevertheless.",
     ),
     EventReason.POD_GROUP_NOT_FOUND: EventMeaning(
         "pod", True, "It names a PodGroup that does not exist in its namespace."
@@ -201,9 +203,9 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "PodGroup", False, "The group succeeded; a Warning if it failed."
     ),
     EventReason.MALFORMED_OBJECT: EventMeaning(
-        "any", True, "Something of it cannot be read; the note names the field and the fix."
+        "any", True, "A field is malformed; the note names it and the fix."
     ),
     EventReason.INVALID_SPEC: EventMeaning(
-        "PodGroup", True, "What it or its members ask for cannot be; the note names the field."
+        "PodGroup", True, "Its spec, or that of a member, is invalid; the note names the field."
     ),
 }

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from enbloc.cli.extras import sandbox_extra
+
 #: The exit code of a process that a signal ended is this and the signal's number.
 _SIGNALLED = 128
 
@@ -27,8 +29,9 @@ def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
     Starts a sandbox, and enbloc beside it. Needs no cluster, and leaves nothing behind.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.demo.play import Settings, play  # noqa: PLC0415
-    from enbloc.demo.screen import colour_wanted  # noqa: PLC0415
+    with sandbox_extra("enbloc demo"):
+        from enbloc.demo.play import Settings, play  # noqa: PLC0415
+        from enbloc.demo.screen import colour_wanted  # noqa: PLC0415
 
     settings = Settings(trace, keep, colour=colour_wanted(sys.stdout) and not no_color)
 

@@ -36,9 +36,13 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.config:config",
         "Check, show and convert configuration files.",
     ),
+    "drain-check": (
+        "enbloc.cli.drain_check:drain_check",
+        "Say which groups would stay whole if these nodes were drained.",
+    ),
     "replay": (
         "enbloc.cli.replay:replay",
-        "Take a decision of the scheduler once more, from a dump.",
+        "Replay a decision of the scheduler from a dump.",
     ),
     "sandbox": (
         "enbloc.cli.sandbox:sandbox",

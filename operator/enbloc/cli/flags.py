@@ -31,7 +31,7 @@ def cluster_flags(command: F) -> F:
 
 
 def config_flag(command: F) -> F:
-    """`--config`, of the commands that run a scheduler."""
+    """`--config`, of the commands that decide as the scheduler does."""
     flag = click.option(
         "--config",
         "configs",

@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from enbloc.cli.entry import ERROR, OK
+from enbloc.cli.tables import print_table
 from enbloc.errors import UsageError
 
 if TYPE_CHECKING:
-    from enbloc.engine.decision import Decision
-    from enbloc.engine.dump import Dump
-    from enbloc.engine.dump_file import DumpFile
-    from enbloc.engine.replay import Replayed
+    from enbloc.engine.replay import Decision, Dump, DumpFile, Replayed
 
 _GZIP: Final = b"\x1f\x8b"
 
 
-@click.command(short_help="Take a decision of the scheduler once more, from a dump.")
+@click.command(short_help="Replay a decision of the scheduler from a dump.")
 @click.argument("plan", required=False)
 @click.option(
     "--dump",
@@ -43,7 +41,7 @@ def replay(*, plan: str | None, file: Path) -> int:
     """
     # Imported here: `--help` needs none of it.
     from enbloc.config import Source, configure  # noqa: PLC0415
-    from enbloc.engine.replay import replay as replayed  # noqa: PLC0415
+    from enbloc.engine.replay import replay_plan as replayed  # noqa: PLC0415
 
     found = _read(file)
     if plan is None:
@@ -64,7 +62,7 @@ def _read(file: Path) -> "DumpFile":
     Raises:
         UsageError: it cannot be read, or is none.
     """
-    from enbloc.engine.dump_file import decoded  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc.engine.replay import decoded  # noqa: PLC0415  # `--help` needs none of it
 
     try:
         data = file.read_bytes()
@@ -96,7 +94,7 @@ def _list(decisions: "Sequence[Decision]") -> None:
         (_when(each), each.plan.id, str(each.plan.group), each.plan.verdict.value)
         for each in decisions
     ]
-    _table(("WHEN", "PLAN", "GROUP", "RESULT"), rows)
+    print_table(("WHEN", "PLAN", "GROUP", "RESULT"), rows)
 
 
 def _print(again: "Replayed") -> int:
@@ -117,7 +115,7 @@ def _print(again: "Replayed") -> int:
             (str(each.pod.key), each.node, "floor" if each.needed else "surplus")
             for each in plan.assignments
         ]
-        _table(("MEMBER", "NODE", "PART"), rows)
+        print_table(("MEMBER", "NODE", "PART"), rows)
     click.echo()
     if not again.differences:
         click.echo("The replay decided the same.")
@@ -130,12 +128,12 @@ def _print(again: "Replayed") -> int:
 
 def _warn_of_solver(file: "DumpFile") -> None:
     from enbloc import __version__  # noqa: PLC0415  # only here
-    from enbloc.engine import exact  # noqa: PLC0415  # as above
+    from enbloc.engine.packing import solver_available  # noqa: PLC0415  # as above
 
     if file.by != __version__:
         text = f"it was decided by enbloc {file.by}, and this is {__version__}"
         click.echo(f"warning: {text}", err=True)
-    if file.dump.solver != exact.available():
+    if file.dump.solver != solver_available():
         there = "was" if file.dump.solver else "was not"
         text = f"the extra `exact` {there} installed where this was decided; here it is otherwise"
         click.echo(f"warning: {text}", err=True)
@@ -145,11 +143,3 @@ def _when(decision: "Decision") -> str:
     from enbloc.model.times import micro_time_text  # noqa: PLC0415  # `--help` needs none of it
 
     return micro_time_text(decision.question.at)
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be, three spaces apart, as kubectl prints them."""
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("   ".join(cells).rstrip())

@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from enbloc.cli.entry import INTERRUPTED
+from enbloc.cli.extras import sandbox_extra
 
 #: The parts of a fault, and how each is read.
 _FAULT: Final[dict[str, Callable[[str], Any]]] = {
@@ -96,8 +97,9 @@ def sandbox(
     gone when it ends.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.sandbox.shapes import default_shapes, read_trace  # noqa: PLC0415
-    from enbloc.sandbox.together import Plan, run_sandbox  # noqa: PLC0415
+    with sandbox_extra("enbloc sandbox"):
+        from enbloc.sandbox.nodes import default_shapes, read_trace  # noqa: PLC0415
+        from enbloc.sandbox.together import Plan, run_sandbox  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     shapes = default_shapes(nodes) if trace is None else read_trace(trace)

@@ -54,7 +54,7 @@ def run(**flags: Any) -> int:
 
     Without --leader-elect it takes no Lease: let there be only one.
     """
-    from enbloc.demo.run import run_both  # noqa: PLC0415  # only this command needs it
+    from enbloc.run import run_both  # noqa: PLC0415  # only this command needs it
 
     return serve(run_both, **flags)
 

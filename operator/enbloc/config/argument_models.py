@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the in-tree plugins: fields, upstream's defaults and its validation.
+"""Arguments of the in-tree plugins: fields, defaults, validation; upstream's where it has it.
 
-Source: framework.md §14.4.
+Source: kube-scheduler v1.36 pkg/scheduler/apis/config/types_pluginargs.go.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,9 @@ from enbloc.model.resources import CPU, MEMORY
 from enbloc.model.selectors import SpreadConstraint
 
 Percentage = Annotated[int, Field(ge=0, le=100)]
+#: A year at most.
+Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
+_ALL_POINTS: Final = 100
 _RATIO: Final = "RequestedToCapacityRatio"
 
 
@@ -301,6 +304,64 @@ class DefaultPreemptionArgs(Args):
         }
 
 
+class NodeQuarantineArgs(Args):
+    """How long a node is barred that let members down, and when for all gangs."""
+
+    first_seconds: Seconds = 60
+    longest_seconds: Seconds = 1800
+    witnesses: Annotated[Int32, Field(ge=1)] = 2
+    witness_seconds: Seconds = 600
+    forgive_seconds: Seconds = 600
+
+    def check(self, findings: Findings) -> None:
+        """The longest time is no shorter than the first one."""
+        if self.longest_seconds < self.first_seconds:
+            text = (
+                f"must be at least firstSeconds ({self.first_seconds}), is {self.longest_seconds}"
+            )
+            findings.problem(self.at("longestSeconds"), text)
+
+    def fields(self) -> Mapping[str, Any]:
+        """As NodeQuarantine takes them."""
+        return {
+            "first_seconds": self.first_seconds,
+            "longest_seconds": self.longest_seconds,
+            "witnesses": self.witnesses,
+            "witness_seconds": self.witness_seconds,
+            "forgive_seconds": self.forgive_seconds,
+        }
+
+
+class NodeReliabilityArgs(Args):
+    """How many of its 100 points a node loses for what, and how soon that is forgotten."""
+
+    refusal_points: Percentage = 60
+    refusal_half_life_seconds: Seconds = 1800
+    slowness_points: Percentage = 20
+    other_scheduler_points: Percentage = 20
+    other_scheduler_half_life_seconds: Seconds = 300
+
+    def check(self, findings: Findings) -> None:
+        """A node cannot lose more than it has."""
+        points = self.refusal_points + self.slowness_points + self.other_scheduler_points
+        if points > _ALL_POINTS:
+            text = (
+                f"must be at most {_ALL_POINTS} together with slownessPoints and "
+                f"otherSchedulerPoints, are {points}"
+            )
+            findings.problem(self.at("refusalPoints"), text)
+
+    def fields(self) -> Mapping[str, Any]:
+        """As NodeReliability takes them."""
+        return {
+            "refusal_points": self.refusal_points,
+            "refusal_half_life_seconds": self.refusal_half_life_seconds,
+            "slowness_points": self.slowness_points,
+            "other_scheduler_points": self.other_scheduler_points,
+            "other_scheduler_half_life_seconds": self.other_scheduler_half_life_seconds,
+        }
+
+
 def check_shape(shape: list[ShapePoint], path: str, findings: Findings) -> None:
     """At least one point, and each to the right of the one before."""
     if not shape:
@@ -348,4 +409,6 @@ MODELS: Final[Mapping[str, type[Args]]] = {
     "VolumeBinding": VolumeBindingArgs,
     "DynamicResources": DynamicResourcesArgs,
     "DefaultPreemption": DefaultPreemptionArgs,
+    "NodeQuarantine": NodeQuarantineArgs,
+    "NodeReliability": NodeReliabilityArgs,
 }

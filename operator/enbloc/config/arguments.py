@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of plugins: as upstream has them for those in the tree, by their fields for others.
 
-Source: framework.md §14.4.
+Source: kube-scheduler v1.36 pkg/scheduler/apis/config/types_pluginargs.go.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def decoded(
     model = read(name, arguments, findings)
     model.check(findings)
     if name in UNHONOURED and model.fields() != MODELS[name]().fields():
-        text = f'"{name}" does not heed its arguments yet; they are checked, and have no effect'
+        text = f'"{name}" does not use its arguments yet; they are validated and have no effect'
         findings.warning(arguments.where, text)
     return model.fields() if len(findings.problems) == before else None
 

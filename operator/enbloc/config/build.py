@@ -30,7 +30,7 @@ from enbloc.errors import ConfigError
 from enbloc.framework import decide
 from enbloc.framework.decide import Plugin, implements
 from enbloc.framework.extenders import Extender
-from enbloc.framework.points import Point, points_of
+from enbloc.framework.points import Point, memory_points, points_of
 from enbloc.framework.profile import Profile
 from enbloc.framework.registry import Registry
 from enbloc.model.names import SCHEDULER_NAME
@@ -224,7 +224,7 @@ class _Build:
         if all(entry.name != GANGS for entry in points[Point.PRE_ENQUEUE]):
             text = (
                 f'"{GANGS}" is off at {Point.PRE_ENQUEUE}: groups are still placed whole or not '
-                "at all, but are not told what they wait for"
+                "at all, but do not report what they wait for"
             )
             self._findings.warning(where, text)
 
@@ -241,7 +241,9 @@ class _Build:
 
 
 def _answers(plugin: object, point: Point) -> bool:
-    """Whether a plugin filters or scores by itself."""
+    """Whether a plugin filters or scores by itself, or by what it learned."""
+    if point in memory_points(plugin):
+        return True
     if point is Point.FILTER:
         return implements(plugin, decide.Filter)
     return implements(plugin, decide.Score) or implements(plugin, decide.ScoreAmong)

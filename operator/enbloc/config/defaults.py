@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The default plugins: kube-scheduler's, in its order, with its weights."""
+"""The default plugins: kube-scheduler's, in its order, with its weights; then enbloc's own."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -14,8 +14,8 @@ class Default(NamedTuple):
 
     Attributes:
         weight: of its scores; None where kube-scheduler gives none.
-        points: where kube-scheduler's plugin of that name is asked. A configuration may name it
-            there also where ours needs no say.
+        points: where kube-scheduler's plugin of that name is asked; of enbloc's own, where it is.
+            A configuration may name it there also where ours needs no say.
     """
 
     weight: int | None
@@ -26,7 +26,8 @@ _FILTER: Final = frozenset({Point.PRE_FILTER, Point.FILTER})
 _SCORE: Final = frozenset({Point.PRE_SCORE, Point.SCORE})
 _STEPS: Final = frozenset({Point.RESERVE, Point.PRE_BIND})
 
-#: Source: framework.md §7, rows 1 to 21.
+#: The default plugins, in upstream's order. Source: kube-scheduler v1.36
+#: pkg/scheduler/apis/config/v1/default_plugins.go getDefaultPlugins.
 DEFAULTS: Final[Mapping[str, Default]] = {
     "SchedulingGates": Default(None, frozenset({Point.PRE_ENQUEUE})),
     "PrioritySort": Default(None, frozenset({Point.QUEUE_SORT})),
@@ -51,6 +52,9 @@ DEFAULTS: Final[Mapping[str, Default]] = {
     "DefaultBinder": Default(None, frozenset({Point.BIND})),
     "NodeDeclaredFeatures": Default(None, _FILTER),
     "GangScheduling": Default(None, frozenset({Point.PRE_ENQUEUE, Point.PERMIT})),
+    # enbloc's own, which affect gangs only.
+    "NodeQuarantine": Default(None, frozenset({Point.FILTER})),
+    "NodeReliability": Default(1, frozenset({Point.SCORE})),
 }
 
 #: Plugins of former releases that another one took in.

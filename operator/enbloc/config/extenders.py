@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extenders: from `extenders` of a configuration to what the engine asks.
 
-Source: framework.md §16.
+Source: kube-scheduler v1.36 pkg/scheduler/extender.go NewHTTPExtender.
 """
 
 import base64

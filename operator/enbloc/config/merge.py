@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merging: which plugins are asked at which extension point, in which order.
 
-Source: framework.md §14.3.
+Source: kube-scheduler v1.36 pkg/scheduler/apis/config/v1/default_plugins.go mergePlugins;
+pkg/scheduler/framework/runtime/framework.go expandMultiPointPlugins.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """KubeSchedulerConfiguration v1 and EnblocConfiguration, field by field.
 
-Source: framework.md §14.1, §14.2 and §16. None is "not given", so that what was written can be
-told from what is a default.
+None is "not given", so that what was written can be told from what is a default.
+
+Source: kube-scheduler v1.36 pkg/scheduler/apis/config/types.go KubeSchedulerConfiguration.
 """
 
 from typing import Annotated, Any, Final

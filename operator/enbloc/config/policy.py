@@ -147,7 +147,10 @@ class _Conversion:
         if extenders:
             made["extenders"] = [_extender(each) for each in extenders]
         if self._policy.always_check_all_predicates:
-            text = "accepted and not honoured: a node is told by the first filter that refuses it"
+            text = (
+                "accepted and not honoured: a node gets the reason of the first filter that "
+                "rejects it"
+            )
             self._findings.warning("alwaysCheckAllPredicates", text)
         return made
 

@@ -102,7 +102,7 @@ class Creator:
         if self.ordered and self.pods > room:
             return (
                 "spec.podManagementPolicy is OrderedReady, so each pod waits for the one before, "
-                "which waits for the gang; create it anew with Parallel"
+                "which waits for the gang; recreate it with Parallel"
             )
         if self.kind != JOB:
             return f"spec.replicas is {self.pods}; raise it to {wanted}"
@@ -112,4 +112,4 @@ class Creator:
             return "one of its pods succeeded, after which it creates no more; set spec.completions"
         done = f", of which {self.succeeded} are done" if self.succeeded else ""
         more = self.completions + lacking
-        return f"spec.completions is {self.completions}{done}; create it anew with {more}"
+        return f"spec.completions is {self.completions}{done}; recreate it with {more}"

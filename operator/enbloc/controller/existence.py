@@ -33,7 +33,7 @@ def cannot_exist(
     """Why the members that are missing cannot come to exist, with the fix; "" = they can.
 
     Said only if everything that makes members is known: a pod without a controller, or a
-    controller of another kind, may bring others at any time. Source: gangs.md §5.2.
+    controller of another kind, may bring others at any time. Source: semantics §5.2.
     """
     live = [member for member in life if member.live]
     owners = {member.owner for member in life}
@@ -80,7 +80,7 @@ def fragile(group: Group, creators: Creators) -> Iterator[tuple[Creator, str]]:
     """Jobs that one repair of this gang could make fail, each with the sentence that warns of it.
 
     Each pod that a repair deletes counts against a Job's backoffLimit, unless its podFailurePolicy
-    ignores DisruptionTarget. With `Keep` nothing is deleted. Source: gangs.md §4.5.
+    ignores DisruptionTarget. With `Keep` nothing is deleted. Source: semantics §4.5.
     """
     if group.min_member < 2 or group.on_incomplete is OnIncomplete.KEEP:
         return

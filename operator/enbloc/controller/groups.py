@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups for ever: kopf, started when they are served, and again when it gives up."""
+"""The watch of PodGroups: kopf, started when they are served, and restarted when it fails."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from enbloc.errors import ConfigError
 from enbloc.kube import APIError, Client
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.paths import POD_GROUPS
-from enbloc.telemetry import Troubles
+from enbloc.telemetry import Problems
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _WATCHING: Final = "watching podgroups"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WatchTiming:
     """How long to wait for what (seconds).
 
     Attributes:
@@ -43,25 +43,25 @@ class Groups:
 
     Args:
         client: the API.
-        troubles: told what stands in the way.
-        begins: called before all PodGroups are told of anew.
-        seen: told of every PodGroup.
-        patience: how long to wait for what.
+        problems: told what stands in the way.
+        begins: called before all PodGroups are listed again.
+        seen: called with every PodGroup.
+        timing: how long to wait for what.
     """
 
     def __init__(
         self,
         client: Client,
-        troubles: Troubles,
+        problems: Problems,
         begins: Callable[[], None],
         seen: Seen,
-        patience: Patience = Patience(),
+        timing: WatchTiming = WatchTiming(),
     ) -> None:
         self._client = client
-        self._troubles = troubles
+        self._problems = problems
         self._begins = begins
         self._seen = seen
-        self._patience = patience
+        self._timing = timing
         self._backoff = Backoff()
         self._problem: str | None = None
 
@@ -71,11 +71,11 @@ class Groups:
             await self._until_listable()
             self._begins()
             loop = asyncio.get_running_loop()
-            proven = loop.call_later(self._patience.proven, self._proven)
+            proven = loop.call_later(self._timing.proven, self._proven)
             try:
-                await Watch(Login(self._client.cluster), self._seen, self._patience.retries).run()
+                await Watch(Login(self._client.cluster), self._seen, self._timing.retries).run()
             except NotServedYet as error:
-                log.debug("Watching again: %s", error)
+                log.debug("Restarting the watch: %s", error)
             except (WatchFailed, ConfigError) as error:
                 self._failed(str(error))
             finally:
@@ -88,22 +88,22 @@ class Groups:
             try:
                 await self._client.page(POD_GROUPS, limit=1)
             except APIError as error:
-                self._troubles.say(_LISTING, error.advice)
-                await asyncio.sleep(self._patience.probe)
+                self._problems.report(_LISTING, error.advice)
+                await asyncio.sleep(self._timing.probe)
             else:
-                self._troubles.say(_LISTING, None)
+                self._problems.report(_LISTING, None)
                 return
 
     def _failed(self, problem: str) -> None:
         # Once is nothing to tell of: a server that restarts, a kind that is applied anew.
         if self._problem is not None:
-            self._troubles.say(_WATCHING, problem)
+            self._problems.report(_WATCHING, problem)
         else:
-            log.info("Watching again: %s", problem)
+            log.info("Restarting the watch: %s", problem)
         self._problem = problem
 
     def _proven(self) -> None:
         """Kopf works."""
         self._problem = None
-        self._troubles.say(_WATCHING, None)
+        self._problems.report(_WATCHING, None)
         self._backoff.reset()

@@ -60,11 +60,6 @@ class Member:
         return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
 
     @property
-    def identity(self) -> str:
-        """Which life of the group it belongs to; a pod without a controller begins its own."""
-        return self.incarnation or self.uid
-
-    @property
     def bare(self) -> bool:
         """It has no controller: nobody creates it again."""
         return not self.owner

@@ -3,7 +3,7 @@
 """The controller's part of a PodGroup's status, from the group, its members and the scheduler.
 
 Pure: what is, and the time, go in; what should be written comes out. The word that sums the group
-up is the reason of condition Ready (api.md §1); this is how it moves::
+up is the reason of condition Ready (docs/reference/api.md); this is how it moves::
 
     Pending ─► WaitingForMembers ◄──────────► MembersCannotExist
                 │   ▲                          (owners can bring no more; said instead)
@@ -28,18 +28,26 @@ other, except that what members exist is counted now (WaitingForMembers, Members
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, cast
+
+import msgspec
 
 from enbloc.controller.existence import Creators, cannot_exist, floors, of_role, suspended
-from enbloc.controller.life import FIRST_LOOK, Recall, Verdict, View, how_it_ended, look
+from enbloc.controller.incarnation import (
+    FIRST_LOOK,
+    ConditionState,
+    History,
+    View,
+    how_it_ended,
+    look,
+)
 from enbloc.controller.members import Member
+from enbloc.model.conditions import group_condition
+from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition, Reason
+from enbloc.model.objects import GroupConditionObject
 from enbloc.model.pods import Phase
-from enbloc.model.text import clipped
-from enbloc.model.times import time_text
-
-_COUNTS: Final = ("members", "scheduled", "ready")
 
 StatusPatch = dict[str, Any]
 """The whole of the controller's part of `status`, as JSON, to be applied by its field manager."""
@@ -51,12 +59,12 @@ class Conclusion:
 
     Attributes:
         patch: what the controller should write; None when that already stands.
-        recall: what to give to the next look, once that is written.
+        history: what to give to the next look, once that is written.
         ended: the life of the group ended, which was not known before.
     """
 
     patch: StatusPatch | None
-    recall: Recall
+    history: History
     ended: bool
 
 
@@ -66,7 +74,7 @@ def reconcile(  # each is one source of the status
     members: Collection[Member],
     creators: Creators,
     now: float,
-    recall: Recall = FIRST_LOOK,
+    history: History = FIRST_LOOK,
 ) -> Conclusion:
     """What the controller should write.
 
@@ -76,12 +84,13 @@ def reconcile(  # each is one source of the status
         members: the pods that name it.
         creators: what makes them, by UID.
         now: server time, seconds since the epoch.
-        recall: what the last look left to be remembered.
+        history: what the last look left to be remembered.
     """
-    view = look(group, status, members, creators, recall)
+    view = look(group, status, members, creators, history)
     end = how_it_ended(view)
     ended = end is not None and view.finished is None
-    before = {item["type"]: item for item in status.get("conditions") or ()}
+    shown = msgspec.convert(status.get("conditions") or (), tuple[GroupConditionObject, ...])
+    before = {condition.type: condition for condition in shown}
     conditions = [_condition(Condition.READY, _ready(view, end), before, group.generation, now)]
     if end is not None:
         if ended:  # the verdict about an earlier life is no part of this one
@@ -100,29 +109,32 @@ def reconcile(  # each is one source of the status
             {"name": name, **_counts(m for m in members if m.role == name)}
             for name in sorted(role.name for role in group.roles)
         ]
-    patch = None if wanted == _ours(status) else wanted
-    return Conclusion(patch, view.recall(end), ended)
+    patch = None if wanted == CONTROLLER_FIELDS.part(status) else wanted
+    return Conclusion(patch, view.history(end), ended)
 
 
 def _counts(members: Iterable[Member]) -> dict[str, int]:
     live = [member for member in members if member.live]
-    values = (len(live), sum(m.bound for m in live), sum(m.ready for m in live))
-    return dict(zip(_COUNTS, values, strict=True))
+    return {
+        "members": len(live),
+        "scheduled": sum(m.bound for m in live),
+        "ready": sum(m.ready for m in live),
+    }
 
 
 # ── the summary ──────────────────────────────────────────────────────────────────────────────
 
 
-def _ready(view: View, end: Verdict | None) -> Verdict:
+def _ready(view: View, end: ConditionState | None) -> ConditionState:
     """The verdict of condition Ready; its reason is the state of the group in one word."""
     if view.group.problem:
-        return Verdict("False", Reason.INVALID_SPEC, view.group.problem)
+        return ConditionState("False", Reason.INVALID_SPEC, view.group.problem)
     if end is not None:
         return replace(end, status="False")
     scheduled = view.conditions.get(Condition.SCHEDULED)
     if scheduled is None or scheduled.status == "Unknown":
-        return _waiting(view) or Verdict(
-            "Unknown", Reason.PENDING, "the scheduler has not looked at this group yet"
+        return _waiting(view) or ConditionState(
+            "Unknown", Reason.PENDING, "waiting for the scheduler"
         )
     satisfied = view.conditions.get(Condition.SATISFIED)
     if (
@@ -139,16 +151,16 @@ def _ready(view: View, end: Verdict | None) -> Verdict:
     return scheduled
 
 
-def _waiting(view: View) -> Verdict | None:
+def _waiting(view: View) -> ConditionState | None:
     """Which members do not exist, and whether they ever can; None = all do."""
     missing = _missing(view)
     if not missing:
         return None
     never = cannot_exist(view.group, view.life, view.succeeded, view.creators)
     if never:
-        return Verdict("False", Reason.MEMBERS_CANNOT_EXIST, never)
+        return ConditionState("False", Reason.MEMBERS_CANNOT_EXIST, never)
     words = "; ".join(filter(None, (missing, suspended(view.creators))))
-    return Verdict("False", Reason.WAITING_FOR_MEMBERS, words)
+    return ConditionState("False", Reason.WAITING_FOR_MEMBERS, words)
 
 
 def _missing(view: View) -> str:
@@ -163,54 +175,26 @@ def _missing(view: View) -> str:
     )
 
 
-def _starting_or_running(view: View) -> Verdict:
+def _starting_or_running(view: View) -> ConditionState:
     running = [m for m in view.life if m.live and m.phase is Phase.RUNNING]
     succeeded = view.succeeded.total()
     words = f"{len(running)} of {view.group.min_member} members run" + (
         f", {succeeded} succeeded" if succeeded else ""
     )
     if view.started or view.reaches_floor(Counter(m.role for m in running) + view.succeeded):
-        return Verdict("True", Reason.RUNNING, words)
-    return Verdict("False", Reason.STARTING, words)
-
-
-# ── what is written ──────────────────────────────────────────────────────────────────────────
+        return ConditionState("True", Reason.RUNNING, words)
+    return ConditionState("False", Reason.STARTING, words)
 
 
 def _condition(
-    type_: str,
-    verdict: Verdict,
-    standing: Mapping[str, Mapping[str, Any]],
+    kind: str,
+    state: ConditionState,
+    standing: Mapping[str, GroupConditionObject],
     generation: int,
     now: float,
 ) -> dict[str, Any]:
-    """All six fields; lastTransitionTime is kept while the status stays what it was."""
-    before = standing.get(type_)
-    same = before is not None and before["status"] == verdict.status
-    return {
-        "type": str(type_),
-        "status": verdict.status,
-        "reason": str(verdict.reason),
-        "message": clipped(verdict.message),
-        "observedGeneration": generation,
-        "lastTransitionTime": before["lastTransitionTime"] if before and same else time_text(now),
-    }
-
-
-def _ours(status: Mapping[str, Any]) -> StatusPatch:
-    """The controller's part of a status, in the order in which `reconcile` puts it."""
-    conditions = {item["type"]: item for item in status.get("conditions") or ()}
-    ours: StatusPatch = {
-        key: status[key] for key in ("observedGeneration", *_COUNTS, "failed") if key in status
-    }
-    ours["conditions"] = [
-        conditions[type_] for type_ in (Condition.READY, Condition.FINISHED) if type_ in conditions
-    ]
-    roles = [
-        {key: role[key] for key in ("name", *_COUNTS) if key in role}
-        for role in status.get("roles") or ()
-        if any(key in role for key in _COUNTS)  # the others are the scheduler's alone
-    ]
-    if roles:
-        ours["roles"] = sorted(roles, key=lambda role: str(role["name"]))
-    return ours
+    """A condition as JSON."""
+    condition = group_condition(
+        kind, state.status, state.reason, state.message, generation, now, standing.get(kind)
+    )
+    return cast("dict[str, Any]", msgspec.to_builtins(condition))

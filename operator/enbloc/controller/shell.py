@@ -6,10 +6,10 @@
 
     pods, Jobs, StatefulSets, ReplicaSets ──reflectors──► Members ──┐ which groups changed
                                                                     ▼
-    PodGroups ──kopf──► Desk ─────────────────────────────────────► Pacer
+    PodGroups ──kopf───────────────────────────────────────► StatusWriter
                                                                     │
-                                         Desk.reconcile ◄───────────┘
-                                               └──► server-side apply of status, events
+                                    server-side apply of status ◄───┤
+                                                         events ◄───┘
 
 A standby follows pods and what creates them; kopf runs, and anything is written, only while the
 Lease is held.
@@ -29,24 +29,25 @@ from enbloc.controller.creator_objects import (
     replica_set,
     stateful_set,
 )
-from enbloc.controller.desk import Desk
-from enbloc.controller.feeds import follow_creators, follow_pods
 from enbloc.controller.groups import Groups
+from enbloc.controller.informers import follow_creators, follow_pods
 from enbloc.controller.members import Members
-from enbloc.controller.pacer import Pacer
+from enbloc.controller.status_writer import StatusWriter
 from enbloc.kube import Client, LeaseLost, Reflector, load
+from enbloc.kube.clock import ServerClock
 from enbloc.kube.events import Recorder
 from enbloc.kube.lease import candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import JOBS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.model import names
-from enbloc.model.groups import GroupKey
 from enbloc.model.objects import PodObject
-from enbloc.telemetry import Beat, Health, Troubles
+from enbloc.telemetry import Health, Heartbeat, Problems
 
 log = logging.getLogger(__name__)
 
-#: How long a stop waits for events to be written (seconds).
+#: How long a stop waits for statuses to be written (seconds).
+STATUS_SECONDS: Final = 2.0
+#: And then for events.
 FLUSH_SECONDS: Final = 2.0
 
 
@@ -62,15 +63,20 @@ class Controller:
     def __init__(self, client: Client, options: Options, health: Health) -> None:
         self._client = client
         self._options = options
-        self._troubles = Troubles()
+        self._problems = Problems()
         self._members = Members()
         self._elector = candidate(
-            client, options, names.CONTROLLER_LEASE, partial(self._troubles.say, "leader election")
+            client,
+            options,
+            names.CONTROLLER_LEASE,
+            partial(self._problems.report, "leader election"),
         )
         writer = client.fenced(self._elector.holds) if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
-        self._desk = Desk(writer, self._members, self._troubles, self._recorder)
-        self._pacer = Pacer(self._desk.reconcile)
+        clock = ServerClock(lambda: client.server_offset)
+        self._statuses = StatusWriter(
+            writer, self._members, self._problems, self._recorder, clock.now
+        )
         self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
         self._jobs = Reflector(client, JOBS, JobObject, report=self._says(JOBS))
         self._stateful_sets = Reflector(
@@ -83,12 +89,12 @@ class Controller:
         self._synced = {resource: asyncio.Event() for resource in watched}
         self._stop = options.stop or asyncio.Event()
         self._stopping = False
-        self._beat = Beat()
-        health.register("controller-loop", self._beat.recent, "livez", "healthz")
-        health.register("controller-api", lambda: not self._troubles.standing, "readyz")
+        self._heartbeat = Heartbeat()
+        health.register("controller-loop", self._heartbeat.recent, "livez", "healthz")
+        health.register("controller-api", lambda: not self._problems.active, "readyz")
         health.register("controller-running", lambda: not self._stopping, "readyz")
         if self._elector is not None:
-            health.register("controller-lease", self._elector.reigns_rightly, "healthz", "readyz")
+            health.register("controller-lease", self._elector.healthy, "healthz", "readyz")
         for resource, synced in self._synced.items():
             health.register(f"controller-{resource.plural}-synced", synced.is_set, "readyz")
 
@@ -102,7 +108,7 @@ class Controller:
             ConfigError: the Lease's namespace does not exist.
         """
         lead = self._serve() if self._elector is None else self._elector.run(self._serve)
-        members, ask, synced = self._members, self._ask, self._synced
+        members, ask, synced = self._members, self._statuses.reconcile, self._synced
         works = (
             lead,
             follow_pods(self._pods.stream(), members, ask, synced[PODS]),
@@ -114,7 +120,7 @@ class Controller:
                 self._replica_sets.stream(), replica_set, members, ask, synced[REPLICA_SETS]
             ),
             self._recorder.run(),
-            self._beat.run(),
+            self._heartbeat.run(),
             self._stop.wait(),
         )
         tasks = [asyncio.ensure_future(work) for work in works]
@@ -123,7 +129,7 @@ class Controller:
             for task in done:
                 task.result()
         except LeaseLost as error:
-            log.error("Stopped at once: %s", error)  # noqa: TRY400  # said in one line
+            log.error("Exiting: %s", error)  # noqa: TRY400  # said in one line
             return 1
         finally:
             log.info("Stopping the controller")
@@ -138,32 +144,23 @@ class Controller:
         """What only the holder of the Lease does."""
         for synced in self._synced.values():
             await synced.wait()  # or groups would seem to have no members
-        log.info("Keeping the status of PodGroups")
+        log.info("Started reconciling PodGroups")
         try:
-            await Groups(self._client, self._troubles, self._desk.clear, self._seen).follow()
+            await Groups(self._client, self._problems, self._statuses.clear, self._seen).follow()
         finally:
-            await self._pacer.close()
+            await self._statuses.writer.finish(STATUS_SECONDS)
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def _seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
         """A PodGroup was listed, added, changed or deleted."""
-        if kind != "DELETED":
-            key = self._desk.put(found)
-            if key is not None:
-                self._pacer.ask(key)
-            return
-        key = self._desk.remove(found)
-        if key is not None:
-            self._pacer.forget(key)
-
-    def _ask(self, key: GroupKey) -> None:
-        """Members of this group changed."""
-        if key in self._desk:
-            self._pacer.ask(key)
+        if kind == "DELETED":
+            self._statuses.gone(found)
+        else:
+            self._statuses.seen(found)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
-        return partial(self._troubles.say, f"watching {resource.label()}")
+        return partial(self._problems.report, f"watching {resource.label()}")
 
 
 async def run_controller(options: Options) -> int:

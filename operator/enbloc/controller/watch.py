@@ -23,8 +23,8 @@ from typing import Any, Final
 
 import kopf
 
+from enbloc.controller.kopf_logging import KopfLogHandler
 from enbloc.controller.login import Connection
-from enbloc.controller.relay import Relay
 from enbloc.errors import EnblocError
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import names
@@ -69,7 +69,7 @@ class Watch:
         """Watch until cancelled.
 
         Raises:
-            WatchFailed: kopf ended by itself.
+            WatchFailed: kopf stopped unexpectedly.
             ConfigError: there are no credentials.
         """
         home = asyncio.get_running_loop()
@@ -86,7 +86,10 @@ class Watch:
 
         def work() -> None:
             try:
-                with runner, Relay(lambda: fail(NotServedYet("PodGroups are not served yet"))):
+                with (
+                    runner,
+                    KopfLogHandler(lambda: fail(NotServedYet("PodGroups are not served yet"))),
+                ):
                     runner.run(self._operate(home, stop, fail))
             except Exception as error:  # noqa: BLE001  # told to whoever waits, in their loop
                 problems.append(error)
@@ -169,9 +172,9 @@ def _explained(error: BaseException | None) -> Exception:
     if isinstance(error, EnblocError):
         return error
     if isinstance(error, kopf.LoginError):
-        what = "the server refuses our credentials"
+        what = "the API server rejected the credentials"
     elif error is None:
-        what = "kopf ended by itself"
+        what = "kopf stopped unexpectedly"
     else:
         what = getattr(error, "message", None) or str(error) or type(error).__name__
     return WatchFailed(f"cannot watch {POD_GROUPS.label()}: {what}")

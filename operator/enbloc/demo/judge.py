@@ -32,8 +32,8 @@ def judge_alone(pods: Iterable[PodSeen], scenario: Scenario) -> list[str]:
             )
     if sum(counts.values()) != scenario.slots:
         problems.append(
-            f"placed one by one, {sum(counts.values())} pods are on nodes; "
-            f"there is room for {scenario.slots}"
+            f"placed one by one, {sum(counts.values())} pods are on nodes; there is capacity for "
+            f"{scenario.slots}"
         )
     return problems
 
@@ -100,5 +100,5 @@ def _burst(log: Sequence[Seen], gang: str, size: int, problems: list[str]) -> fl
             )
             return began
     if began is not None and not whole:
-        problems.append(f"gang {gang}: it was placed in part only")
+        problems.append(f"gang {gang}: it was only partially placed")
     return began

@@ -9,7 +9,7 @@ from typing import Final
 
 from enbloc.demo.scenario import GANGS, JOB_LABEL
 from enbloc.model import names
-from enbloc.sandbox.objects import Object
+from enbloc.sandbox.nodes import Object
 
 #: The states of a group whose minimum is placed.
 _PLACED: Final = frozenset(

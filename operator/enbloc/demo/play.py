@@ -23,11 +23,11 @@ from enbloc.demo.processes import Child, DemoError, running
 from enbloc.demo.scenario import GANGS, Scenario, demo_shapes, scenario
 from enbloc.demo.screen import Screen
 from enbloc.demo.stage import Stage
-from enbloc.kube import config
+from enbloc.kube import cluster_access
 from enbloc.kube.client import Client
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.model import names
-from enbloc.sandbox.shapes import Shape, read_trace
+from enbloc.sandbox.nodes import Shape, read_trace
 
 #: Bounds of the waits: for processes to be up, for a decision on pods, for a gang to end (seconds).
 UP_SECONDS: Final = 60.0
@@ -116,7 +116,7 @@ async def _theatre(
                 folder / "enbloc.log",
             )
         )
-        cluster = await config.load(kubeconfig)
+        cluster = await cluster_access.load(kubeconfig)
         client = await stack.enter_async_context(Client(cluster, component="demo"))
         stage = Stage(client, screen, (sandbox, enbloc))
         tasks = [
@@ -221,7 +221,8 @@ def _ended(stage: Stage, gang: str) -> bool:
 
 def _room(planned: Scenario) -> str:
     return (
-        f"Each pod takes {planned.gpus} GPUs; the cluster has room for {planned.slots} such pods: "
+        f"Each pod takes {planned.gpus} GPUs; the cluster has capacity for {planned.slots} such "
+        "pods: "
         f"one job fits, two do not."
     )
 
@@ -233,7 +234,7 @@ def _say_outcome(screen: Screen, problems: Sequence[str]) -> None:
     if not problems:
         screen.plain(
             screen.paint(
-                "right: one by one, both jobs got stuck; as gangs, one ran while the other waited, "
+                "OK: one by one, both jobs got stuck; as gangs, one ran while the other waited, "
                 "and both finished.",
                 "good",
             )

@@ -10,7 +10,7 @@ from enbloc.errors import UsageError
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import names
 from enbloc.model.quantity import render
-from enbloc.sandbox.shapes import GPU, Shape
+from enbloc.sandbox.nodes import GPU, Shape
 
 #: The two jobs.
 GANGS: Final = ("a", "b")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TextIO
 
 from enbloc.demo.observed import GroupSeen, PodSeen
-from enbloc.sandbox.shapes import Shape
+from enbloc.sandbox.nodes import Shape
 
 _FREE: Final = "·"
 _COLOURS: Final = {"a": "36", "b": "33", "good": "32", "bad": "31", "strong": "1", "faint": "2"}

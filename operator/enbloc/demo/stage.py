@@ -17,7 +17,7 @@ from enbloc.kube.errors import NotFound
 from enbloc.kube.items import Added, Deleted, Modified
 from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
 from enbloc.kube.reflector import Reflector
-from enbloc.sandbox.objects import Object
+from enbloc.sandbox.nodes import Object
 
 _PARALLEL: Final = 16
 _OURS: Final = {"labelSelector": JOB_LABEL}

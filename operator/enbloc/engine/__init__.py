@@ -7,7 +7,7 @@ Everything here is pure: no I/O, no clock, no randomness, no logging.
 
 from enbloc.engine.engine import Engine
 from enbloc.engine.queue import Backoff, Place
+from enbloc.engine.replay import Aftermath
 from enbloc.engine.settings import Settings
-from enbloc.engine.whatif import Aftermath
 
 __all__ = ["Aftermath", "Backoff", "Engine", "Place", "Settings"]

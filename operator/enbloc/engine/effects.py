@@ -97,7 +97,7 @@ class SetGangRunning:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Make a member of ours give its room back (gangs.md §4.5); answer Evicted or EvictRefused.
+    """Make a member of ours give its room back (semantics §4.5); answer Evicted or EvictRefused.
 
     Attributes:
         group: whose room it is.
@@ -124,12 +124,13 @@ class Emit:
     """Write an event about a pod, a PodGroup or a node; exactly one of these is set.
 
     Attributes:
+        reason: in CamelCase; an EventReason, or what a plugin has written on a node.
         reporter: who says so: the profile's name on pods, our own name on the others.
         uid: of the object it is about; for a node, as kubelets do, its name.
     """
 
     type: EventType
-    reason: EventReason
+    reason: EventReason | str
     action: str
     note: str
     reporter: str

@@ -5,6 +5,7 @@
 import enum
 from dataclasses import dataclass
 
+from enbloc.model.binding import Cause
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
@@ -157,14 +158,6 @@ class Bound:
 
     plan: str
     uid: PodUID
-
-
-class Cause(enum.Enum):
-    """Why a Bind was refused, and so whom it blames (gangs.md §3.6): never the node."""
-
-    MEMBER_CHANGED = "member changed"
-    NAMESPACE_TERMINATING = "namespace terminating"
-    SCHEDULER_ERROR = "scheduler error"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 
 
-class Verdict(enum.Enum):
+class PlanResult(enum.Enum):
     """What one decision came to."""
 
     PLACED = "scheduled"
@@ -36,7 +36,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Release(Happening):
-    """Room that a plan had reserved was given back unused.
+    """Capacity that a plan had reserved was given back unused.
 
     Attributes:
         number: of the plan, counted from 0 as they are opened.
@@ -46,16 +46,11 @@ class Release(Happening):
 
 
 @dataclass(frozen=True, slots=True)
-class Lift(Happening):
-    """A node is in quarantine no more; for one group, or for all (None)."""
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """The outcome of one decision about one group.
 
     Attributes:
-        id: unique among all plans of all processes; part of each member's receipt.
+        id: unique among all plans of all processes; part of each member's binding_record.
         assignments: needed members first; empty unless the verdict is PLACED.
         diagnosis: of the first member that found no node.
         message: the diagnosis in one sentence; "" when everything fitted, surplus members too.
@@ -67,7 +62,7 @@ class Plan:
 
     id: str
     group: GroupKey
-    verdict: Verdict
+    verdict: PlanResult
     assignments: tuple[Assignment, ...] = ()
     diagnosis: Diagnosis = NO_DIAGNOSIS
     message: str = ""

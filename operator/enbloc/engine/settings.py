@@ -15,13 +15,13 @@ class Settings:
     Attributes:
         identity: unlike any other process's, so that plan ids never meet.
         backoff: pauses after failed attempts, per group.
-        schedule_timeout: seconds that bound a wait which holds room, unless a group says less.
+        schedule_timeout: seconds that bound a wait which holds capacity, unless a group says less.
         longest_wait: seconds after which a waiting group is tried even without an event.
         missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
         search_steps: how much a search beyond the ordered pass may cost, in its own steps (the
             default is about 100 ms' worth); 0 switches it off.
         priority_class_raises: a PodGroup's priorityClassName may also raise its priority.
-        log: how many events and steps are remembered for a replay.
+        log: how many of the latest changes and decisions are kept for a replay.
         validate: assert the invariants after every step.
     """
 

@@ -34,7 +34,7 @@ class Api(Protocol):
     """All that a binding plugin can do to the cluster."""
 
     async def bind(self, target: Target) -> Status:
-        """Send the Binding until it is settled (gangs.md §3.4).
+        """Send the Binding until it is settled (semantics §3.4).
 
         SUCCESS when it is bound to this node; otherwise a status whose message says why not.
         An unknown outcome is sent again, and is never an answer.

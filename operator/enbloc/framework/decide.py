@@ -24,22 +24,24 @@ same `spec`, the same declared annotations, and the same values of all labels th
 in the cluster names.
 
 An answer may be kept and used again for as long as `reads` says: a plugin keeps no state that
-changes it, and writes into nothing that it is given.
+changes it, and writes into nothing that it is given. A plugin that learns from what nodes and
+kubelets do has the engine keep its memory: see `Observes`.
 
 An exception, or an answer of another shape or type, costs the group one backoff and a message that
 names plugin and point.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent, Happening, Hint
+from enbloc.framework.observations import Expired, NodeNote, Observation
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Diagnosis, Status
 from enbloc.model.groups import Group
@@ -56,7 +58,8 @@ MAX_NODE_SCORE: Final = 100
 def default_normalize(scores: Scores) -> Scores:
     """Scale so that the highest raw score becomes 100, in integers rounded down.
 
-    All zero stays zero. Source: kube-scheduler's DefaultNormalizeScore (framework.md §10.0).
+    All zero stays zero. Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/helper/normalize_score.go DefaultNormalizeScore.
     """
     top = scores.max(initial=0)
     return scores if top == 0 else scores * MAX_NODE_SCORE // top
@@ -97,7 +100,20 @@ class QueueSort(Plugin, Protocol):
     """Orders the groups; exactly one in all profiles."""
 
     def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
-        """The smallest key goes first."""
+        """The smallest key goes first.
+
+        Each key has the same number of places, and in each the same: a number other than NaN, a
+        string, or such a tuple. What tells all groups apart (`group.key`) stands in the last.
+        """
+        ...
+
+
+@runtime_checkable
+class Reorders(Plugin, Protocol):
+    """A QueueSort plugin whose keys depend on more than the group, as a fair share does."""
+
+    def order_version(self) -> object:
+        """Differs whenever keys may differ; asked once a turn, and then for all keys again."""
         ...
 
 
@@ -177,6 +193,19 @@ class Placed(Protocol):
 
     def removed(self, pod: Pod, row: int) -> bool | None:
         """A pod left `row`, as if it had never been placed."""
+        ...
+
+
+@runtime_checkable
+class Forks(Protocol):
+    """An evaluator that hears of pods, and can be copied before it hears of more.
+
+    Each way of placing a group is tried on a copy. An evaluator that is `Placed` and cannot be
+    copied is made anew there, by PreFilter or PreScore, which costs more.
+    """
+
+    def fork(self) -> Self:
+        """A copy that says the same, and from now on hears of changes of its own."""
         ...
 
 
@@ -287,6 +316,75 @@ class NormalizeScore(Protocol):
 
 
 @runtime_checkable
+class NodeMemory(Protocol):
+    """What a plugin learned of the nodes; the one object of a plugin that changes.
+
+    Only what it is told changes it: the same observations at the same times give the same
+    answers. Asking changes nothing. Times are the engine's clock, seconds since the epoch.
+    """
+
+    def observe(self, observation: Observation, now: float) -> Sequence[NodeNote]:
+        """Learn; give what to write on nodes as events.
+
+        Told of each change after the first lists: what a list shows may be days old.
+        """
+        ...
+
+
+@runtime_checkable
+class MemoryFilter(NodeMemory, Protocol):
+    """A memory that keeps gangs off nodes, and knows when that ends."""
+
+    def refused(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, str]:
+        """The names of the nodes that this gang may not use now, each with the reason.
+
+        The reason is what the node is counted under. Nodes that do not exist may be among them.
+        """
+        ...
+
+    def deadline(self) -> float | None:
+        """When to call `expire` next; None = never. A time that is past means at once."""
+        ...
+
+    def expire(self, now: float) -> Expired:
+        """Say which refusals have ended by now; called when the deadline is reached.
+
+        The groups that this plugin refused are tried again. The deadline must lie after `now`
+        then.
+        """
+        ...
+
+
+@runtime_checkable
+class MemoryScore(NodeMemory, Protocol):
+    """A memory by which some nodes are better for gangs than others."""
+
+    def scores(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, int]:
+        """The scores of nodes by name, from 0 to 100; a node that is not named has 100."""
+        ...
+
+
+@runtime_checkable
+class Observes(Plugin, Protocol):
+    """A plugin that learns from what nodes and kubelets do.
+
+    The methods of its memory say where it is asked: `refused` at Filter, `scores` at Score, once
+    for each decision about a gang, after all other plugins. Pods without a group are never
+    affected. Kept rankings are used wherever no memory has anything to say.
+
+    Profiles in which the plugin is equal (`==`) share one memory. It is lost when the scheduler
+    ends. An exception in `observe`, `deadline` or `expire` is told by the next gang that is
+    decided, which backs off, and the memory begins anew.
+
+    Name no `events` (an empty tuple) where only time ends what was refused.
+    """
+
+    def new_memory(self) -> NodeMemory:
+        """A memory that has been told nothing."""
+        ...
+
+
+@runtime_checkable
 class Reserve(Plugin, Protocol):
     """A plugin that keeps a ledger of its own over the plans that are reserved but not bound."""
 
@@ -360,7 +458,7 @@ class Proposal(Protocol):
 
     @property
     def id(self) -> str:
-        """The plan's identity; it becomes part of the receipt on each member."""
+        """The plan's identity; it becomes part of the binding record on each member."""
         ...
 
     @property

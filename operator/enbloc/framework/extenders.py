@@ -28,7 +28,7 @@ class TLS:
 
 @dataclass(frozen=True, slots=True)
 class Extender:
-    """One of `extenders` in KubeSchedulerConfiguration (framework.md §16).
+    """One of `extenders` in KubeSchedulerConfiguration.
 
     Attributes:
         url: its prefix; each verb is appended after a slash.

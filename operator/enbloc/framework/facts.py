@@ -11,12 +11,12 @@ from enbloc.model.pods import Pod
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A minimum, of a group or of one role, and how far it is met (gangs.md §1).
+    """A minimum, of a group or of one role, and how far it is met (semantics §1).
 
     Attributes:
         role: "" for the group's own minimum.
         minimum: the floor. Of a group that has started, it is at most what it was then: raising
-            the minimum never makes a running gang incomplete (gangs.md §2.5).
+            the minimum never makes a running gang incomplete (semantics §2.5).
         pending: unbound live members that are ours and not gated.
         bound: live members with a node.
         succeeded: members that succeeded in this incarnation.
@@ -88,8 +88,11 @@ class GroupFacts:
         foreign_schedulers: the names of those schedulers, sorted.
         succeeded: per role (with "" for members without one), in this incarnation.
         running: live members whose phase is Running.
+        bound_by_us: a Binding of ours placed a member that is held; who was created with a node, or
+            was bound by somebody else, buys the group nothing.
         started: the floor has run together in this incarnation.
-        priority: lowest priority of the live members, lowered by the group's class.
+        priority: lowest priority of the live members (of those that succeeded, while none is
+            live), lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.
         problem: why the group cannot be scheduled as written; "" = none.
         ranks: taken by members that are held, ascending.
@@ -105,6 +108,7 @@ class GroupFacts:
     gated: int = 0
     foreign: int = 0
     running: int = 0
+    bound_by_us: bool = False
     started: bool = False
     incarnation: str = ""
     priority: int = 0

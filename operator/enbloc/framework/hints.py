@@ -90,6 +90,20 @@ class Happening:
         return same and bool(pattern.action & self.action)
 
 
+@dataclass(frozen=True, slots=True)
+class RefusalExpired(Happening):
+    """The memory of a plugin says that time has ended refusals; only that plugin hears of it.
+
+    Attributes:
+        group: whose refusals; None = any group's.
+        plugin: its name.
+    """
+
+    resource: Resource = Resource.ANY
+    action: Action = Action.ALL
+    plugin: str = ""
+
+
 class Hint(enum.Enum):
     """What `hint` answers: QUEUE if the event could help the group, SKIP if it cannot."""
 

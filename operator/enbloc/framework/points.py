@@ -43,11 +43,29 @@ _PROTOCOLS: Final[Mapping[Point, tuple[type, ...]]] = {
     Point.POST_BIND: (act.PostBind,),
 }
 
+_MEMORY_PROTOCOLS: Final[Mapping[Point, type[object]]] = {
+    Point.FILTER: decide.MemoryFilter,
+    Point.SCORE: decide.MemoryScore,
+}
+
 
 def points_of(plugin: object) -> frozenset[Point]:
     """The extension points at which a plugin can be asked."""
-    return frozenset(
+    found = frozenset(
         point
         for point, protocols in _PROTOCOLS.items()
         if any(decide.implements(plugin, protocol) for protocol in protocols)
+    )
+    return found | memory_points(plugin)
+
+
+def memory_points(plugin: object) -> frozenset[Point]:
+    """The extension points at which the memory of a plugin can be asked."""
+    if not decide.implements(plugin, decide.Observes):
+        return frozenset()
+    memory = plugin.new_memory()
+    return frozenset(
+        point
+        for point, protocol in _MEMORY_PROTOCOLS.items()
+        if decide.implements(memory, protocol)
     )

@@ -9,7 +9,7 @@ from enbloc.errors import ConfigError
 from enbloc.framework import act, decide
 from enbloc.framework.extenders import Extender
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import ClusterEvent, Happening, Hint
+from enbloc.framework.hints import ClusterEvent, Happening, Hint, RefusalExpired
 from enbloc.framework.points import Point, points_of
 
 
@@ -44,6 +44,7 @@ class Profile:
     pre_bind: tuple[act.PreBind, ...] = field(init=False)
     bind: tuple[act.Bind, ...] = field(init=False)
     post_bind: tuple[act.PostBind, ...] = field(init=False)
+    observers: tuple[decide.Observes, ...] = field(init=False)
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
     _by_name: dict[str, decide.Plugin] = field(init=False, repr=False)
@@ -69,6 +70,12 @@ class Profile:
         }
         found: dict[str, object] = {_snake(point): plugins for point, plugins in asked.items()}
         found["queue_sort"] = sorts[0]
+        found["observers"] = tuple(
+            plugin
+            for plugin in self.plugins
+            if decide.implements(plugin, decide.Observes)
+            and any(plugin in asked[point] for point in (Point.FILTER, Point.SCORE))
+        )
         found["signers"] = tuple(
             (name, plugin)
             for name, plugin in by_name.items()
@@ -96,6 +103,8 @@ class Profile:
 
     def wants(self, plugin_name: str, event: Happening) -> bool:
         """Whether that plugin, having refused a group, is interested in this event."""
+        if isinstance(event, RefusalExpired):
+            return event.plugin == plugin_name
         plugin: object = self._by_name.get(plugin_name)
         if not decide.implements(plugin, decide.EnqueueExtensions):
             return True

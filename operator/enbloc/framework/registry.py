@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from enbloc.errors import ConfigError
 from enbloc.framework.decide import Plugin
+from enbloc.framework.points import points_of
 
 ENTRY_POINT_GROUP: Final = "enbloc.plugins"
 Factory = Callable[..., Plugin]
@@ -57,7 +58,8 @@ class Registry:
         """Make a plugin from its arguments.
 
         Raises:
-            ConfigError: no such plugin, it cannot be imported, or an argument is wrong.
+            ConfigError: no such plugin, it cannot be imported, an argument is wrong, or it cannot
+                make a memory.
         """
         factory = self.factory(name)
         try:
@@ -69,6 +71,12 @@ class Registry:
             raise ConfigError(
                 f'"{name}" gives a plugin whose `name` is {called!r}; make the two the same'
             )
+        try:
+            points_of(plugin)
+        except Exception as error:
+            raise ConfigError(
+                f'"{name}" cannot make its memory: {type(error).__name__}: {error}'
+            ) from error
         return plugin
 
     def _instead(self, name: str) -> str:

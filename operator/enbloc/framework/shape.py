@@ -19,7 +19,8 @@ def broken_line(points: tuple[tuple[int, int], ...]) -> Amounts:
         points: `(utilisation, score)`, at least one, utilisations from 0 to 100 and rising.
 
     Between two points the score is on the line between them, cut towards zero from the left one;
-    outside it is that of the nearest point. Source: framework.md §10.0.
+    outside it is that of the nearest point. Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/helper/shape_score.go BuildBrokenLinearFunction.
     """
     scores = np.array([_at(points, percent) for percent in range(101)], np.int64)
     scores.flags.writeable = False

@@ -99,7 +99,10 @@ class Diagnosis:
     message: str = ""
 
     def text(self) -> str:
-        """The sentence that kube-scheduler writes (framework.md §12.1); reasons sort as text."""
+        """The sentence that kube-scheduler writes; reasons sort as text.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/types.go FitError.Error.
+        """
         if not self.nodes:
             return "no nodes available to schedule pods"
         head = f"0/{self.nodes} nodes are available:"

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random pods and clusters that plugins are tried on: few values, so that they often meet."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.framework.observations import GroupGone, NodeChanged, Observation, PodChanged
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
-from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID
+from enbloc.model.pods import HostPort, NodeSelectorTerm, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
@@ -253,3 +255,40 @@ def group_facts(pod: Pod, annotations: tuple[str, ...] = ()) -> st.SearchStrateg
         _annotated(annotations),
         st.booleans(),
     )
+
+
+def observed(pod: Pod, group: GroupKey) -> st.SearchStrategy[list[tuple[float, Observation]]]:
+    """Changes of such pods and of nodes, each so many seconds after the one before.
+
+    Args:
+        pod: what the pods are like.
+        group: of some of them; others are of another group, or of none.
+    """
+    names = st.sampled_from([f"node-{index}" for index in range(4)])
+    groups = st.sampled_from((group, GroupKey("other", "group")))
+    states = st.sampled_from((
+        {"phase": Phase.RUNNING},
+        {"phase": Phase.SUCCEEDED},
+        {"phase": Phase.FAILED, "rejected": "OutOfcpu"},
+        {"phase": Phase.FAILED, "rejected": "AppArmor"},
+    ))  # fmt: skip
+
+    def pod_changed(
+        name: str, key: GroupKey | None, state: dict[str, Any], known: str, ours: bool
+    ) -> PodChanged:
+        bound = replace(pod, node=name, group=key, scheduled_at=1000.0)
+        old = {"bound": bound, "pending": replace(bound, node="")}.get(known)
+        return PodChanged(old, replace(bound, **state), ours)
+
+    def node_changed(name: str, known: bool, left: bool | None, gang: GroupKey) -> NodeChanged:
+        here = Node(name=name)
+        now = None if left is None else replace(here, ready=left)
+        return NodeChanged(name, here if known or now is None else None, now, (gang,))
+
+    known = st.sampled_from(("", "pending", "bound"))
+    changes = st.one_of(
+        st.builds(pod_changed, names, st.none() | groups, states, known, st.booleans()),
+        st.builds(node_changed, names, st.booleans(), st.none() | st.booleans(), groups),
+        st.builds(GroupGone, groups),
+    )
+    return st.lists(st.tuples(st.sampled_from((0.0, 1.0, 45.0, 700.0)), changes), max_size=8)

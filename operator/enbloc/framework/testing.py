@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_plugin: the plugin contract as properties, for plugin authors' own tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.observations import Expired, NodeNote, Observation
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Code, Status
 from enbloc.framework.strategies import (
     Cluster,
     clusters,
     group_facts,
+    observed,
     pod_specs,
     pods,
     seats,
     tables,
 )
+from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -51,7 +54,11 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     same answer to the same question, about groups as well; no writes into what it was given. For
     one that does not read CLUSTER, the row-wise law:
     `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, for `score` as well. After pods
-    came and went, of which it was told if it wants to hear, it answers as one that is made anew.
+    came and went, of which it was told if it wants to hear, it answers as one that is made anew;
+    and so does a fork of it, while what a fork hears changes nothing about its origin.
+
+    Of one that observes: memories that were told the same say the same, asking changes nothing, a
+    deadline moves when it is kept, and a gang that is refused fewer nodes then is named.
 
     Raises:
         AssertionError: the law that is broken, with the smallest example found.
@@ -77,7 +84,10 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
         scorer = _scorer(plugin, pod, facts)
         _check_score(plugin, scorer, pod, facts.nodes, rows)
         _check_changes(plugin, pod, cluster, data.draw(seats(size, "coming")))
-        _check_group_answers(plugin, pod, data.draw(group_facts(pod, keys)))
+        group = data.draw(group_facts(pod, keys))
+        _check_group_answers(plugin, pod, group)
+        if isinstance(plugin, decide.Observes):
+            _check_memory(plugin, group, facts.nodes, data.draw(observed(pod, group.key)))
 
     holds()
 
@@ -173,35 +183,86 @@ def _check_score(
         assert final.max() <= decide.MAX_NODE_SCORE, f"a final score is {final.max()}, above 100"
 
 
+class _Asked(NamedTuple):
+    """What filters a pod, and what scores it."""
+
+    evaluator: decide.Filter | None
+    scorer: decide.Score | decide.ScoreAmong | None
+
+    @classmethod
+    def of(cls, plugin: object, pod: Pod, facts: Snapshot) -> "_Asked":
+        return cls(_evaluator(plugin, pod, facts), _scorer(plugin, pod, facts))
+
+    def told(self) -> list[decide.Placed]:
+        """Those who hear of changes, each once."""
+        return [each for each in {id(each): each for each in self}.values() if _hears(each)]
+
+    def fork(self) -> "_Asked | None":
+        """A copy; None where somebody who hears cannot be copied."""
+        forks: dict[int, Any] = {}
+        for each in self.told():
+            if not isinstance(each, decide.Forks):
+                return None
+            forks[id(each)] = each.fork()
+        return _Asked(*(forks.get(id(each), each) for each in self))
+
+    def says(self, pod: Pod, nodes: Nodes) -> tuple[list[bool], list[float]]:
+        """The mask and the scores; nothing where nobody is to be asked."""
+        mask = [] if self.evaluator is None else self.evaluator.filter(pod, nodes).tolist()
+        return mask, [] if self.scorer is None else _asked(self.scorer, pod, nodes)().tolist()
+
+
+def _hears(value: object) -> TypeGuard[decide.Placed]:
+    return isinstance(value, decide.Placed)
+
+
 def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Change]) -> None:
-    """After pods came and went, whoever was asked before answers as one who is made anew."""
-    before = cluster.snapshot()
-    evaluator, scorer = _evaluator(plugin, pod, before), _scorer(plugin, pod, before)
-    asked: tuple[object, ...] = (evaluator, scorer)
-    told = {id(each): each for each in asked if isinstance(each, decide.Placed)}
+    """After pods came and went, whoever was asked before answers as one who is made anew.
+
+    So does a fork, which heard that some of them went before its origin did.
+    """
+    asked = _Asked.of(plugin, pod, cluster.snapshot())
     for row, other in seated:
         cluster.place(other, row)
-        for each in told.values():
+        for each in asked.told():
             each.placed(other, row)
+    between = cluster.snapshot().nodes
+    fork = asked.fork()
+    said = asked.says(pod, between)
+    if fork is not None:
+        assert fork.says(pod, between) == said, "a fork answers otherwise than its origin"
     for row, other in seated[::2]:
         cluster.remove(other, row)
-        for each in told.values():
+        for each in fork.told() if fork is not None else ():
+            each.removed(other, row)
+    assert asked.says(pod, between) == said, "what a fork hears changes what its origin answers"
+    for row, other in seated[::2]:
+        for each in asked.told():
             each.removed(other, row)
     now = cluster.snapshot()
-    nodes = now.nodes
-    fresh = _evaluator(plugin, pod, now)
-    if evaluator is None:
-        assert fresh is None, "pre_filter skipped a pod, and would not after pods came and went"
-    elif fresh is not None:
-        assert (evaluator.filter(pod, nodes) == fresh.filter(pod, nodes)).all(), (
-            "after pods that came and went, filter answers otherwise than one made anew"
+    fresh = _Asked.of(plugin, pod, now)
+    _check_answers(asked, fresh, pod, now.nodes, "one made anew")
+    if fork is not None:
+        _check_answers(fork, fresh, pod, now.nodes, "one made anew, where it is a fork")
+
+
+def _check_answers(asked: _Asked, fresh: _Asked, pod: Pod, nodes: Nodes, whom: str) -> None:
+    if asked.evaluator is None:
+        assert fresh.evaluator is None, (
+            "pre_filter skipped a pod, and would not after pods came and went"
         )
-    anew = _scorer(plugin, pod, now)
-    if scorer is None:
-        assert anew is None, "pre_score skipped a pod, and would not after pods came and went"
-    elif anew is not None:
-        assert np.allclose(_asked(scorer, pod, nodes)(), _asked(anew, pod, nodes)()), (
-            "after pods that came and went, score answers otherwise than one made anew"
+    elif fresh.evaluator is not None:
+        assert (asked.evaluator.filter(pod, nodes) == fresh.evaluator.filter(pod, nodes)).all(), (
+            f"after pods that came and went, filter answers otherwise than {whom}"
+        )
+    if asked.scorer is None:
+        assert fresh.scorer is None, (
+            "pre_score skipped a pod, and would not after pods came and went"
+        )
+    elif fresh.scorer is not None:
+        scores = _asked(asked.scorer, pod, nodes)()
+        assert np.allclose(scores, _asked(fresh.scorer, pod, nodes)()), (
+            f"after pods that came and went, score answers otherwise than {whom}"
         )
 
 
@@ -231,3 +292,67 @@ def _check_group_answers(plugin: object, pod: Pod, facts: GroupFacts) -> None:
         key = plugin.sort_key(facts.group, facts)
         assert isinstance(key, tuple), f"sort_key must give a tuple, gave {key!r}"
         assert key == plugin.sort_key(facts.group, facts), "sort_key answers differently"
+
+
+def _check_memory(
+    plugin: decide.Observes,
+    facts: GroupFacts,
+    nodes: Nodes,
+    happened: list[tuple[float, Observation]],
+) -> None:
+    """What is learned follows from what was observed, and what is refused ends as it says."""
+    memory, silent = plugin.new_memory(), plugin.new_memory()
+    assert memory is not silent, "new_memory must give another object each time"
+    now = 1000.0
+    for pause, observation in happened:
+        refused, _, _ = _said(memory, facts, nodes, now)
+        now += pause
+        ended = _kept_deadline(memory, now)
+        _kept_deadline(silent, now)
+        left, _, _ = _said(memory, facts, nodes, now)
+        assert left.keys() >= refused.keys() or {facts.key, None} & set(ended), (
+            "a gang is refused fewer nodes as time passes, and expire does not name it"
+        )
+        for each in (memory, silent):
+            notes = each.observe(observation, now)
+            kinds = {type(note) for note in notes} if _is_sequence(notes) else {type(notes)}
+            assert kinds <= {NodeNote}, f"observe must give NodeNotes, gave {notes!r}"
+            _kept_deadline(each, now)
+    assert _said(memory, facts, nodes, now) == _said(silent, facts, nodes, now), (
+        "a memory that was asked differs from one that was told the same, and was not asked"
+    )
+
+
+def _said(
+    memory: decide.NodeMemory, facts: GroupFacts, nodes: Nodes, now: float
+) -> tuple[dict[str, str], dict[str, int], float | None]:
+    """All that a memory can be asked, checked."""
+    refused: dict[str, str] = {}
+    scores: dict[str, int] = {}
+    deadline = None
+    if isinstance(memory, decide.MemoryFilter):
+        refused, deadline = dict(memory.refused(facts, nodes, now)), memory.deadline()
+        assert all(refused.values()), f"refused must give a reason for each node, gave {refused}"
+    if isinstance(memory, decide.MemoryScore):
+        scores = dict(memory.scores(facts, nodes, now))
+        fine = all(0 <= score <= decide.MAX_NODE_SCORE for score in scores.values())
+        assert fine, f"scores must give 0 to 100, gave {scores}"
+    return refused, scores, deadline
+
+
+def _kept_deadline(memory: decide.NodeMemory, now: float) -> tuple[GroupKey | None, ...]:
+    """Let a memory end what is over, if its deadline has come; whose refusals that were."""
+    if not isinstance(memory, decide.MemoryFilter):
+        return ()
+    deadline = memory.deadline()
+    if deadline is None or deadline > now:
+        return ()
+    expired = memory.expire(now)
+    assert isinstance(expired, Expired), f"expire must give Expired, gave {expired!r}"
+    later = memory.deadline()
+    assert later is None or later > now, "expire leaves a deadline that is past"
+    return expired.groups
+
+
+def _is_sequence(value: object) -> bool:
+    return isinstance(value, Sequence)

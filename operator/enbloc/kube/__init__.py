@@ -11,11 +11,12 @@ from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
     from enbloc.kube.backoff import Backoff
-    from enbloc.kube.binding import Binding, Bound, Cause, Refused, Unknown, bind, settle
+    from enbloc.kube.binding import Binding, Bound, Refused, Unknown, bind, settle
     from enbloc.kube.client import Client, PatchType
-    from enbloc.kube.config import Cluster, load
+    from enbloc.kube.cluster_access import load
+    from enbloc.kube.config import Cluster
     from enbloc.kube.errors import APIError
-    from enbloc.kube.events import About, Notice, Recorder
+    from enbloc.kube.events import Notice, ObjectReference, Recorder
     from enbloc.kube.eviction import Blocked, Evicted, Exempt, Victim, evict
     from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Filtered, Question
     from enbloc.kube.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, Timing
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "backoff": ("Backoff",),
-    "binding": ("Binding", "Bound", "Cause", "Refused", "Unknown", "bind", "settle"),
+    "binding": ("Binding", "Bound", "Refused", "Unknown", "bind", "settle"),
     "client": ("Client", "PatchType"),
-    "config": ("Cluster", "load"),
+    "cluster_access": ("load",),
+    "config": ("Cluster",),
     "errors": ("APIError",),
-    "events": ("About", "Notice", "Recorder"),
+    "events": ("ObjectReference", "Notice", "Recorder"),
     "eviction": ("Blocked", "Evicted", "Exempt", "Victim", "evict"),
     "extender": ("ExtenderClient", "ExtenderFailed", "Filtered", "Question"),
     "items": ("Added", "Deleted", "Item", "Malformed", "Meta", "Modified", "Synced", "Timing"),
@@ -49,13 +51,11 @@ __all__ = [
     "POD_GROUPS",
     "ROLES",
     "APIError",
-    "About",
     "Added",
     "Backoff",
     "Binding",
     "Blocked",
     "Bound",
-    "Cause",
     "Client",
     "Cluster",
     "Deleted",
@@ -72,6 +72,7 @@ __all__ = [
     "Meta",
     "Modified",
     "Notice",
+    "ObjectReference",
     "Options",
     "PatchType",
     "Question",

@@ -12,7 +12,6 @@
 """
 
 import asyncio
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -30,14 +29,7 @@ from enbloc.kube.errors import (
     Unreachable,
 )
 from enbloc.kube.paths import PODS
-
-
-class Cause(enum.StrEnum):
-    """Whom a refusal blames."""
-
-    MEMBER_CHANGED = "MemberChanged"  # the pod is gone, another one, bound, gated or deleting
-    NAMESPACE_TERMINATING = "NamespaceTerminating"
-    SCHEDULER_ERROR = "SchedulerError"  # RBAC, validation, a webhook: no other node helps
+from enbloc.model.binding import Cause
 
 
 @dataclass(frozen=True, slots=True)

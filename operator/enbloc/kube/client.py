@@ -264,7 +264,7 @@ class Client:
             Fenced: this process may no longer be the leader.
         """
         if not self._may_write():
-            raise Fenced(verb, resource, "not sent: the Lease is no longer surely ours")
+            raise Fenced(verb, resource, "not sent: this process may no longer hold the Lease")
 
     def _check(self, verb: str, resource: Resource, subresource: str, name: str) -> None:
         if self._rules is not None:

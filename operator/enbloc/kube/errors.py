@@ -96,7 +96,7 @@ class NotFound(APIError):
             return str(self)
         return (
             f"the server does not serve {self.resource}: kubectl apply -f crds/ "
-            "(enbloc then goes on by itself)"
+            "(enbloc then continues without a restart)"
         )
 
 
@@ -166,7 +166,7 @@ class Unreachable(APIError):
     @property
     def advice(self) -> str:
         """The same for whatever was asked for, so that it is said once."""
-        return f"the API server cannot be reached: {self.message}; trying again"
+        return f"the API server cannot be reached: {self.message}; retrying"
 
 
 class Fenced(APIError):

@@ -41,7 +41,7 @@ _NOTE: Final = 1024  # and on the note (bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ObjectReference:
     """The object that an event is about.
 
     Attributes:
@@ -87,8 +87,8 @@ class Notice:
     action: str
     note: str
     reporter: str
-    regarding: About
-    related: About | None = None
+    regarding: ObjectReference
+    related: ObjectReference | None = None
 
     def key(self) -> tuple[object, ...]:
         """What a series has in common."""

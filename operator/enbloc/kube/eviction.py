@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Making a pod give its room back, until the outcome is certain (gangs.md §4.5).
+"""Evicting a pod to release capacity, until the outcome is certain (semantics §4.5).
 
 ::
 
@@ -13,7 +13,7 @@
                                               └─429 of a budget──► Blocked
     409, 404, 401, 429, timeout, reset, 5xx: look again; another refusal: Blocked
 
-The grace period is the pod's own: a shorter one frees room while containers still run.
+The grace period is the pod's own: a shorter one releases capacity while containers still run.
 """
 
 import asyncio
@@ -34,9 +34,8 @@ from enbloc.kube.errors import (
     Unreachable,
 )
 from enbloc.kube.paths import PODS
+from enbloc.model.conditions import pod_condition
 from enbloc.model.names import DISRUPTION_TARGET
-from enbloc.model.text import clipped
-from enbloc.model.times import time_text
 
 #: The least wait before a pod that was refused is asked for again (seconds).
 PAUSE: Final = 10.0
@@ -167,14 +166,14 @@ class _Attempt:
     async def _mark(self, pod: Document) -> Document:
         """Say on the pod why it goes; the resourceVersion keeps this off any other state of it."""
         victim, metadata = self._victim, pod["metadata"]
-        condition = {
-            "type": DISRUPTION_TARGET,
-            "status": "True",
-            "reason": victim.reason,
-            "message": clipped(victim.message),
-        }
-        if not _is_marked(pod):
-            condition["lastTransitionTime"] = time_text(self._now())
+        condition = pod_condition(
+            DISRUPTION_TARGET,
+            "True",
+            victim.reason,
+            victim.message,
+            self._now(),
+            same=_is_marked(pod),
+        )
         marked: Document = await self._client.patch(
             PODS,
             victim.name,
@@ -208,9 +207,9 @@ def _settled(pod: Document) -> Outcome | None:
     if metadata.get("deletionTimestamp"):
         return Evicted()
     if _phase(pod) in {"Succeeded", "Failed"}:
-        return Exempt("it has finished, and holds no room")
+        return Exempt("the pod has finished and holds no capacity")
     if not any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
-        return Exempt("it has no controller: a deleted bare pod never comes back")
+        return Exempt("the pod has no controller that would replace it")
     return None
 
 

@@ -130,7 +130,7 @@ class Elector:
     ) -> None:
         #: Until when writes may be sent, on ``clock``.
         self.valid_until: float = float("-inf")
-        #: leaseTransitions of the lease we hold: one number per reign.
+        #: leaseTransitions of the lease we hold: one number per term of leadership.
         self.epoch = 0
         #: Who holds it, as last seen.
         self.holder = ""
@@ -150,8 +150,8 @@ class Elector:
         """Whether a write sent now lands before anybody else may lead."""
         return self._clock() < self.valid_until
 
-    def reigns_rightly(self) -> bool:
-        """False if this leads though it should have noticed long ago that it may not."""
+    def healthy(self) -> bool:
+        """False if this still leads long after its Lease expired: what client-go's `Check` asks."""
         slack = self._timing.duration - self._timing.renew_deadline + SLACK
         return self.valid_until == float("-inf") or self._clock() < self.valid_until + slack
 

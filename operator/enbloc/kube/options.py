@@ -71,7 +71,7 @@ def served_health(options: Options) -> Generator[Health, None, None]:
     except ConfigError as error:
         if options.strict_port:
             raise
-        logger.warning("Health is not served: %s", error)
+        logger.warning("Health server is off: %s", error)
         yield health
         return
     with server:

@@ -7,7 +7,7 @@ sending, what its role does not hold, so that a test finds a missing rule.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from enbloc.model import names
@@ -61,15 +61,22 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule("", ["pods"], ["list", "watch"], why="what is to be placed, and what is"),
         Rule("", ["pods"], ["get"], why="settling a Binding or an eviction"),
         Rule("", ["pods/binding"], ["create"], why="binding"),
-        Rule("", ["pods"], ["delete"], why="a gang gives back the room of what has yet to start"),
-        Rule("", ["pods/eviction"], ["create"], why="a gang gives back the room of what runs"),
+        Rule(
+            "",
+            ["pods"],
+            ["delete"],
+            why="evicting members that have not started, to release capacity",
+        ),
+        Rule(
+            "", ["pods/eviction"], ["create"], why="evicting members that run, to release capacity"
+        ),
         Rule(
             "",
             ["pods/status"],
             ["patch"],
             why="the conditions PodScheduled, DisruptionTarget and GangRunning",
         ),
-        Rule("", ["nodes"], ["list", "watch"], why="where there is room"),
+        Rule("", ["nodes"], ["list", "watch"], why="free capacity"),
         Rule("", ["namespaces"], ["list", "watch"], why="affinity to pods of other namespaces"),
         Rule(
             "",
@@ -111,6 +118,11 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         *_lease(names.CONTROLLER_LEASE),
     ),
 }
+
+#: What the user of `enbloc drain-check` needs: to list what the scheduler lists.
+DRAIN_CHECK: Final[Sequence[Rule]] = [
+    replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "list" in rule.verbs
+]
 
 
 def allowed(rules: Sequence[Rule], group: str, resource: str, verb: str, name: str = "") -> bool:

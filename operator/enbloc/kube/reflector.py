@@ -86,8 +86,6 @@ class Reflector(Generic[T]):
         self.synced = False
         #: Everything up to this resourceVersion was emitted and taken; 0 before the first list.
         self.version = 0
-        #: What the last attempt died of; None while all is well.
-        self.last_error: APIError | None = None
         self._client = client
         self._namespace = namespace
         self._query = dict(query or {})
@@ -95,22 +93,13 @@ class Reflector(Generic[T]):
         self._report = report
         self._wire = Wire(shape)
         self._rows: dict[tuple[str, str], Row] = {}
+        self._problem: str | None = None
         self._list_from = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
 
-    @property
-    def healthy(self) -> bool:
-        """Whether the last attempt succeeded."""
-        return self.last_error is None
-
-    @property
-    def problem(self) -> str | None:
-        """What is wrong, for people; None while all is well."""
-        return None if self.last_error is None else self.last_error.advice
-
     async def stream(self) -> AsyncGenerator[Item[T], None]:
-        """What changes, for ever; every error is retried and seen in ``last_error``.
+        """What changes, for ever; every error is reported, and retried.
 
         An item counts as taken when the next one is asked for.
         """
@@ -125,7 +114,7 @@ class Reflector(Generic[T]):
                         async for change in changes:
                             yield change
                 else:
-                    async with aclosing(self._list()) as differences:
+                    async with aclosing(self.list_once()) as differences:
                         async for difference in differences:
                             yield difference
                     listed = True
@@ -167,7 +156,12 @@ class Reflector(Generic[T]):
             self._waiting.remove((wanted, passed))
 
     # ── the two steps ────────────────────────────────────────────────────────────────────────
-    async def _list(self) -> AsyncGenerator[Item[T], None]:
+    async def list_once(self) -> AsyncGenerator[Item[T], None]:
+        """What one list differs by from what was seen before, then Synced.
+
+        Raises:
+            APIError: it cannot be read; nothing is tried again.
+        """
         seen: set[tuple[str, str]] = set()
         version = 0
         async with aclosing(self._pages()) as pages:
@@ -304,11 +298,12 @@ class Reflector(Generic[T]):
     # ── status ───────────────────────────────────────────────────────────────────────────────
     def _failed(self, error: APIError) -> None:
         metrics.WATCH_RESTARTS.labels(self.resource.plural).inc()
-        before, self.last_error = self.problem, error
-        if self.problem != before:
-            self._report(self.problem)
+        self._say(error.advice)
 
     def _worked(self) -> None:
-        if self.last_error is not None:
-            self.last_error = None
-            self._report(None)
+        self._say(None)
+
+    def _say(self, problem: str | None) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            self._report(problem)

@@ -6,6 +6,7 @@ What may live here: all I/O of the scheduler, on one asyncio loop. No decision i
 controller and the sandbox are other processes to this one, met in API objects alone.
 """
 
+from enbloc.live.read_once import Reading, read_once
 from enbloc.live.scheduler import run_scheduler
 
-__all__ = ["run_scheduler"]
+__all__ = ["Reading", "read_once", "run_scheduler"]

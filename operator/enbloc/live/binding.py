@@ -10,7 +10,6 @@ from typing import assert_never
 from enbloc.engine.events import (
     BindRefused,
     Bound,
-    Cause,
     Event,
     PreBindFailed,
     PreBound,
@@ -21,7 +20,8 @@ from enbloc.framework.status import SUCCESS, Code, Status, refuse
 from enbloc.kube import binding as kube
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
-from enbloc.live.extending import Extenders
+from enbloc.live.extenders import Extenders
+from enbloc.model.binding import Cause
 from enbloc.telemetry import metrics
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class MemberApi:
         if isinstance(outcome, kube.Unknown):
             _observe("unknown", began)
             logger.warning(
-                "Outcome of a Binding unknown, sending it again",
+                "Retrying a Binding whose outcome is unknown",
                 extra={"pod": str(target.pod), "node": target.node, "err": outcome.message},
             )
             self._unknown()
@@ -116,12 +116,12 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
         case kube.Bound():
             return Bound(target.plan, target.uid)
         case kube.Refused(cause, message):
-            if cause is kube.Cause.SCHEDULER_ERROR:  # ours to mend: a permission, a webhook
+            if cause is Cause.SCHEDULER_ERROR:  # ours to fix: a permission, a webhook
                 logger.error(
-                    "The API server refused a Binding",
+                    "API server rejected a Binding",
                     extra={"pod": str(target.pod), "node": target.node, "err": message},
                 )
-            return BindRefused(target.plan, target.uid, Cause[cause.name], message)
+            return BindRefused(target.plan, target.uid, cause, message)
         case None if status.ok:  # a plugin that binds in its own way
             return Bound(target.plan, target.uid)
         case None:

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from enbloc import __version__
 from enbloc.config import Configuration
 from enbloc.engine import Engine
-from enbloc.engine.dump import Dump
-from enbloc.engine.dump_file import DumpFile, encoded
+from enbloc.engine.replay import Dump, DumpFile, encoded
 
 #: Of what is written most is the same again and again.
 _LEVEL: Final = 1

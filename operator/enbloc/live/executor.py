@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Executor: carries out what the engine decided; outcomes come back through the inbox."""
+"""Executor: carries out what the engine decided; outcomes come back through the queue."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, assert_never
@@ -26,10 +25,10 @@ from enbloc.framework.profile import Profile
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live import binding
-from enbloc.live.evicting import Evictions
-from enbloc.live.extending import Extenders
-from enbloc.live.inbox import Inbox
-from enbloc.live.notes import Notes
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.event_recorder import EventRecorder
+from enbloc.live.evictions import Evictions
+from enbloc.live.extenders import Extenders
 from enbloc.live.report import DecisionLog, count_end
 from enbloc.live.statuses import GroupStatuses, PodConditions
 
@@ -47,10 +46,10 @@ class Executor:
     Args:
         client: may write only while this process is the leader.
         profiles: by schedulerName, for the plugins of the binding cycle.
-        inbox: where outcomes go.
+        queue: where outcomes go.
         groups: writes the status of PodGroups.
         pods: writes the condition of pods.
-        notes: writes events.
+        recorder: writes events.
         extenders: asked, and told to bind.
         now: server time, seconds since the epoch: the engine's clock.
     """
@@ -59,28 +58,28 @@ class Executor:
         self,
         client: Client,
         profiles: Mapping[str, Profile],
-        inbox: Inbox,
+        queue: EventQueue,
         groups: GroupStatuses,
         pods: PodConditions,
-        notes: Notes,
+        recorder: EventRecorder,
         extenders: Extenders,
         now: Callable[[], float],
     ) -> None:
         self._client = client
         self._profiles = profiles
-        self._inbox = inbox
+        self._queue = queue
         self._groups = groups
         self._pods = pods
-        self._notes = notes
+        self._recorder = recorder
         self._extenders = extenders
         self._decisions = DecisionLog()
         self._binds: set[asyncio.Task[None]] = set()
         self._preparing: dict[asyncio.Task[None], str] = {}
         self._asking: set[asyncio.Task[None]] = set()
-        self._evictions = Evictions(client, now, inbox.put, self._settled)
+        self._evictions = Evictions(client, now, queue.put, self._settled)
         self._broken = asyncio.Event()
         self._fault: BaseException | None = None
-        inbox.put(SlotsFree(SLOTS))
+        queue.put(SlotsFree(SLOTS))
 
     def start(self, effects: Sequence[Effect], seconds: float) -> None:
         """Carry out what one step decided.
@@ -108,7 +107,7 @@ class Executor:
                 self._evictions.start(effect)
             case Emit():
                 count_end(effect)
-                self._notes.emit(effect)
+                self._recorder.emit(effect)
             case Decided():
                 self._decisions.decided(effect, seconds)
             case Ask():
@@ -135,11 +134,10 @@ class Executor:
         if self._binds:
             await asyncio.wait(self._binds, timeout=seconds)
         if self._binds:
-            logger.warning("Gave up %d Bindings whose outcome is unknown", len(self._binds))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STATUS_SECONDS):
-                await self._groups.writer.settled()
-                await self._pods.writer.settled()
+            logger.warning("Stopping with %d Bindings whose outcome is unknown", len(self._binds))
+        await asyncio.gather(
+            self._groups.writer.finish(STATUS_SECONDS), self._pods.writer.finish(STATUS_SECONDS)
+        )
         self.close()
 
     def close(self) -> None:
@@ -162,7 +160,7 @@ class Executor:
 
     def _ask(self, effect: Ask) -> None:
         async def answer() -> None:
-            self._inbox.put(await self._extenders.answer(effect))
+            self._queue.put(await self._extenders.answer(effect))
 
         task = asyncio.create_task(answer(), name=f"ask {effect.question}")
         self._asking.add(task)
@@ -184,7 +182,7 @@ class Executor:
     async def _prepare(self, effect: PreBind) -> None:
         api = self._api(effect)
         event = await binding.prepare(self._profiles[effect.profile], effect.target, api)
-        self._inbox.put(event)
+        self._queue.put(event)
 
     async def _bind(self, effect: Bind) -> None:
         profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
@@ -193,13 +191,13 @@ class Executor:
         except Fenced:
             logger.debug("Did not bind pod %s: no longer the leader", target.pod)
             return
-        self._inbox.put(event)
-        self._inbox.put(SlotsFree(1))
+        self._queue.put(event)
+        self._queue.put(SlotsFree(1))
         if isinstance(event, Bound):
             await binding.after(profile, target, api)
 
     def _api(self, effect: Bind | PreBind) -> binding.MemberApi:
         target = effect.target
         return binding.MemberApi(
-            self._client, lambda: self._inbox.put(BindUnknown(target.plan, target.uid))
+            self._client, lambda: self._queue.put(BindUnknown(target.plan, target.uid))
         )

@@ -6,27 +6,17 @@ from typing import Final
 
 import msgspec
 
-from enbloc.engine.effects import ConditionValue, SetGroupStatus
+from enbloc.engine.effects import SetGroupStatus
+from enbloc.model.conditions import group_condition
+from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.names import Condition
 from enbloc.model.objects import (
-    GroupConditionObject,
     Metadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
     RoleStatusObject,
 )
-from enbloc.model.text import clipped
 from enbloc.model.times import time_text
-
-#: The conditions that the scheduler writes; the others are the controller's.
-OURS: Final = frozenset(
-    {
-        Condition.SCHEDULED,
-        Condition.INITIALLY_SCHEDULED,
-        Condition.SATISFIED,
-        Condition.DISRUPTION_TARGET,
-    }
-)
 
 
 class Shown(PodGroupStatusObject, omit_defaults=True):
@@ -45,7 +35,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
     def own(self) -> "Shown":
         """Without what others write, in a fixed order, so that two can be compared."""
         roles = [role for role in self.roles or () if role.succeeded is not None]
-        conditions = [c for c in self.conditions or () if c.type in OURS]
+        conditions = [c for c in self.conditions or () if c.type in SCHEDULER_FIELDS.conditions]
         return msgspec.structs.replace(
             self,
             roles=tuple(sorted(roles, key=lambda role: role.name)) or None,
@@ -83,25 +73,18 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
         last_attempt_time=_text(effect.last_attempt),
         next_attempt_time=_text(effect.next_attempt),
         conditions=tuple(
-            _condition(value, before.get(value.type), effect.generation, now)
+            group_condition(
+                value.type,
+                "Unknown" if value.status is None else str(value.status),
+                value.reason,
+                value.message,
+                effect.generation,
+                now,
+                before.get(value.type),
+            )
             for value in effect.conditions
         ),
     ).own()
-
-
-def _condition(
-    value: ConditionValue, before: GroupConditionObject | None, generation: int, now: float
-) -> GroupConditionObject:
-    status = "Unknown" if value.status is None else str(value.status)
-    since = before.last_transition_time if before and before.status == status else None
-    return GroupConditionObject(
-        type=str(value.type),
-        status=status,
-        observed_generation=generation,
-        last_transition_time=since or time_text(now),
-        reason=str(value.reason),
-        message=clipped(value.message),
-    )
 
 
 def _text(seconds: float | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event
-from enbloc.live.inbox import Inbox
+from enbloc.live.event_queue import EventQueue
 
 
 class Deciding(Protocol):
@@ -33,22 +33,22 @@ class Loop:
 
     Args:
         engine: what decides; nobody else touches it while this runs.
-        inbox: where events come from.
+        queue: where events come from.
         start: takes effects to be carried out, and the seconds that the decision took.
         now: the engine's clock, asked only while stepping is allowed.
-        may_step: whether decisions may be taken now; when that becomes true, wake the inbox.
+        may_step: whether decisions may be taken now; when that becomes true, wake the queue.
     """
 
     def __init__(
         self,
         engine: Deciding,
-        inbox: Inbox,
+        queue: EventQueue,
         start: Callable[[Sequence[Effect], float], None],
         now: Callable[[], float],
         may_step: Callable[[], bool],
     ) -> None:
         self._engine = engine
-        self._inbox = inbox
+        self._queue = queue
         self._start = start
         self._now = now
         self._may_step = may_step
@@ -59,16 +59,16 @@ class Loop:
     def stop(self) -> None:
         """Decide nothing more; `run` returns when the step under way is done."""
         self._stopping = True
-        self._inbox.wake()
+        self._queue.wake()
 
     async def run(self) -> None:
         """Apply and step until stopped; other tasks get their turn after every step."""
         while True:
-            await self._inbox.wait(self._pause())
+            await self._queue.wait(self._pause())
             if self._stopping:
                 return
             self.busy_since = time.monotonic()
-            for event in self._inbox.take():
+            for event in self._queue.take():
                 self._engine.apply(event)
             if self._may_step():
                 decided = time.monotonic()

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from enbloc.kube.events import About
+from enbloc.kube.events import ObjectReference
 from enbloc.kube.items import MetaLike
 from enbloc.kube.paths import Resource
 
@@ -18,9 +18,9 @@ class MalformedObjects:
         say: writes an event with this text on an object.
     """
 
-    def __init__(self, say: Callable[[About, str], None]) -> None:
+    def __init__(self, say: Callable[[ObjectReference, str], None]) -> None:
         self._say = say
-        self._standing: dict[_Key, tuple[About, str]] = {}
+        self._standing: dict[_Key, tuple[ObjectReference, str]] = {}
         self._telling = False
 
     def tell(self) -> None:
@@ -31,12 +31,12 @@ class MalformedObjects:
 
     def ignored(self, resource: Resource, meta: MetaLike, problem: str) -> None:
         """An object cannot be read at all."""
-        self._wrong(resource, meta, f"Ignored, because it cannot be read: {problem}")
+        self._wrong(resource, meta, f"Ignored because it is malformed: {problem}")
 
     def seen(self, resource: Resource, meta: MetaLike, problem: str) -> None:
         """An object was read; `problem` names what counts as absent, "" = nothing does."""
         if problem:
-            self._wrong(resource, meta, f"Cannot be read in full: {problem}")
+            self._wrong(resource, meta, f"Malformed fields are ignored: {problem}")
         elif self._standing:
             self.gone(resource, meta)
 
@@ -45,7 +45,7 @@ class MalformedObjects:
         self._standing.pop(_key(resource, meta), None)
 
     def _wrong(self, resource: Resource, meta: MetaLike, note: str) -> None:
-        about = About(resource, meta.namespace or "", meta.name, meta.uid)
+        about = ObjectReference(resource, meta.namespace or "", meta.name, meta.uid)
         key = _key(resource, meta)
         if self._standing.get(key) == (about, note):
             return

@@ -18,16 +18,16 @@ logger = logging.getLogger(__name__)
 _SAID: Final = {
     "scheduled": "Placed pod group",
     "unschedulable": "Pod group does not fit",
-    "infeasible": "Pod group cannot fit on the present nodes, whatever else leaves them",
-    "waiting": "Pod group waits with its room reserved",
-    "error": "Failed to decide on pod group",
+    "infeasible": "Pod group does not fit even on empty nodes",
+    "waiting": "Pod group is waiting with reserved capacity",
+    "error": "Failed to schedule pod group",
 }
 
 
-#: How the metric says that a gang bound in part came to an end.
-_ENDS: Final = {
+#: Outcomes of partially bound gangs, as the metric labels them.
+_ENDS: Final[Mapping[str, str]] = {
     EventReason.GANG_REPAIRED: "repaired",
-    EventReason.GANG_TIMED_OUT: "returned",
+    EventReason.GANG_TIMED_OUT: "evicted",
 }
 
 
@@ -43,7 +43,7 @@ class Counted(Protocol):
         ...
 
     def in_part(self) -> int:
-        """How many gangs are bound below their minimum now, and not by a burst under way."""
+        """How many gangs are partially bound now, with no Bindings in flight."""
         ...
 
 
@@ -71,7 +71,7 @@ class GroupCounts:
             await asyncio.sleep(1)
 
     def count(self, now: float) -> None:
-        """Count the groups in each plight, and the time that they were below their minimum.
+        """Count the groups in each state, and the time that they were below their minimum.
 
         Args:
             now: seconds of a monotonic clock.
@@ -88,7 +88,7 @@ class GroupCounts:
 
 
 def count_end(effect: Emit) -> None:
-    """Count what became of a gang bound in part, if that is what an event says."""
+    """Count how a partially bound gang ended, if that is what an event says."""
     if effect.reason in _ENDS:
         metrics.PARTIAL_BINDS_ENDED.labels(_ENDS[effect.reason]).inc()
 

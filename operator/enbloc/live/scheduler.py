@@ -13,24 +13,24 @@ from typing import Any, Final
 
 from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
-from enbloc.kube import config
+from enbloc.kube import cluster_access
 from enbloc.kube.client import Client
+from enbloc.kube.clock import ServerClock
 from enbloc.kube.items import Timing
 from enbloc.kube.lease import LeaseLost, LeaseTiming, candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.live.checks import step_ends
-from enbloc.live.clock import ServerClock
 from enbloc.live.dump import Dumper
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
-from enbloc.live.extending import Extenders
-from enbloc.live.inbox import Inbox
+from enbloc.live.extenders import Extenders
+from enbloc.live.informers import Informers
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
-from enbloc.live.notes import FLUSH_SECONDS, Notes
-from enbloc.live.reflect import Feed, Feeds
 from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.telemetry import Beat, Health, Troubles
+from enbloc.telemetry import Health, Heartbeat, Problems
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0
@@ -53,7 +53,7 @@ async def run_scheduler(options: Options) -> int:
     """
     for warning in options.configuration.warnings if options.configuration else ():
         logger.warning("Configuration: %s", warning)
-    cluster = await config.load(options.kubeconfig, options.context)
+    cluster = await cluster_access.load(options.kubeconfig, options.context)
     logger.info("Starting the scheduler", extra={"server": cluster.server, "by": cluster.source})
     async with Client(cluster, component="scheduler") as client:
         return await Scheduler(client, options).run()
@@ -80,14 +80,14 @@ class Scheduler:
     ) -> None:
         self._options = options
         self._client = client
-        self._troubles = Troubles()
+        self._problems = Problems()
         configuration = options.configuration or default_configuration()
         election = configuration.leader_election
         self._elector = candidate(
             client,
             options,
             election.resource_name,
-            partial(self._troubles.say, "leader election"),
+            partial(self._problems.report, "leader election"),
             _timing(election) if options.leader_elect else None,
         )
         self._stop = options.stop or asyncio.Event()
@@ -102,36 +102,31 @@ class Scheduler:
         self._dumper = Dumper(
             self._engine, configuration, options.dump_dir, options.dump or asyncio.Event()
         )
-        self._inbox = Inbox()
-        self._beat = Beat()
+        self._queue = EventQueue()
+        self._heartbeat = Heartbeat()
         clock = ServerClock(lambda: client.server_offset)
-        self._notes = Notes(fenced)
-        statuses = GroupStatuses(fenced, clock.now, self._troubles)
-        conditions = PodConditions(fenced, clock.now, self._troubles)
+        self._recorder = EventRecorder(fenced)
+        statuses = GroupStatuses(fenced, clock.now, self._problems)
+        conditions = PodConditions(fenced, clock.now, self._problems)
         self._extenders = Extenders(fenced, profiles)
         self._executor = Executor(
             fenced,
             profiles,
-            self._inbox,
+            self._queue,
             statuses,
             conditions,
-            self._notes,
+            self._recorder,
             self._extenders,
             clock.now,
         )
         self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step)
-        self._malformed = MalformedObjects(self._notes.malformed)
-        feeds = Feeds(client, self._inbox, self._malformed, profiles, self._troubles, timing)
-        self._feeds: tuple[Feed[Any], ...] = (
-            feeds.pods(conditions),
-            feeds.nodes(self._extenders.nodes),
-            feeds.groups(statuses),
-            feeds.priority_classes(),
-            feeds.namespaces(),
-            *feeds.workloads(),
+        self._malformed = MalformedObjects(self._recorder.malformed)
+        informers = Informers(
+            client, self._queue, self._malformed, profiles, self._problems, timing
         )
+        self._informers = informers.every(conditions, statuses, self._extenders.nodes)
         self._loop = Loop(
-            self._engine, self._inbox, self._executor.start, clock.now, self._may_step
+            self._engine, self._queue, self._executor.start, clock.now, self._may_step
         )
 
     async def run(self) -> int:
@@ -141,9 +136,9 @@ class Scheduler:
             return await self._run()
 
     async def _run(self) -> int:
-        async with self._notes, self._extenders:
-            working = [asyncio.create_task(feed.run()) for feed in self._feeds]
-            for each in (self._beat, self._loop, self._executor, self._dumper, self._counts):
+        async with self._recorder, self._extenders:
+            working = [asyncio.create_task(informer.run()) for informer in self._informers]
+            for each in (self._heartbeat, self._loop, self._executor, self._dumper, self._counts):
                 working.append(asyncio.create_task(each.run()))
             leading = asyncio.create_task(self._lead())
             stopping = asyncio.create_task(self._stop.wait())
@@ -165,35 +160,35 @@ class Scheduler:
     async def _lead(self) -> None:
         """Wait for the Lease, if there is one, and decide while it is ours."""
         if self._elector is None:
-            await self._reign()
+            await self._run_leading()
         else:
             logger.info("Waiting for the Lease")
-            await self._elector.run(self._reign)
+            await self._elector.run(self._run_leading)
 
-    async def _reign(self) -> None:
+    async def _run_leading(self) -> None:
         """Allow decisions once everything that happened before is known; until cancelled."""
-        for feed in self._feeds:
-            await feed.synced.wait()
+        for informer in self._informers:
+            await informer.synced.wait()
         gc.freeze()  # what the first lists brought stays; the collector need not walk it
         extra: dict[str, Any] = {}
         if self._elector is not None:
-            await asyncio.gather(*(feed.confirm() for feed in self._feeds))
-            await self._inbox.caught_up()
+            await asyncio.gather(*(informer.confirm() for informer in self._informers))
+            await self._queue.caught_up()
             extra["leaderEpoch"] = self._elector.epoch
         self._leading = True
         self._malformed.tell()
-        self._inbox.wake()
-        logger.info("Scheduling", extra=extra)
+        self._queue.wake()
+        logger.info("Started scheduling", extra=extra)
         await asyncio.get_running_loop().create_future()
 
     async def _finish(self, leading: asyncio.Task[None]) -> None:
         """Decide nothing more, let what was sent settle, give the Lease back."""
-        logger.info("Stopping")
+        logger.info("Stopping the scheduler")
         self._stopping = True
         self._loop.stop()
         if self._leading:
             await self._executor.finish(GRACE)
-            await self._notes.close(FLUSH_SECONDS)  # while the Lease is still ours
+            await self._recorder.close(FLUSH_SECONDS)  # while the Lease is still ours
         leading.cancel()
         await asyncio.wait([leading])
 
@@ -202,15 +197,15 @@ class Scheduler:
         return self._leading and self._engine.synced
 
     def _register(self, health: Health) -> None:
-        """Name what must be true of a scheduler that is well (conventions.md §5)."""
+        """Name what must be true of a scheduler that is well."""
         elector = self._elector
-        health.register("event-loop", self._beat.recent, "livez", "healthz")
+        health.register("event-loop", self._heartbeat.recent, "livez", "healthz")
         health.register("engine-step", lambda: step_ends(self._loop), "livez", "healthz")
         if elector is not None:
-            health.register("scheduler-lease", elector.reigns_rightly, "healthz", "readyz")
-        for feed in self._feeds:
-            health.register(f"{feed.stream}-synced", feed.synced.is_set, "readyz")
-        health.register("scheduler-api", lambda: not self._troubles.standing, "readyz")
+            health.register("scheduler-lease", elector.healthy, "healthz", "readyz")
+        for informer in self._informers:
+            health.register(f"{informer.stream}-synced", informer.synced.is_set, "readyz")
+        health.register("scheduler-api", lambda: not self._problems.active, "readyz")
         health.register("scheduler-running", lambda: not self._stopping, "readyz")
 
 
@@ -226,10 +221,10 @@ def _why_ended(working: Iterable[asyncio.Task[None]], leading: asyncio.Task[None
     """
     for task in working:
         if task.done():
-            logger.error("The scheduler broke", exc_info=task.exception())
+            logger.error("Scheduler failed", exc_info=task.exception())
             return 1
     try:
         leading.result()
     except LeaseLost as lost:
-        logger.error("Stopped at once: %s", lost)  # noqa: TRY400  # expected, no traceback
+        logger.error("Exiting: %s", lost)  # noqa: TRY400  # expected, no traceback
     return 1

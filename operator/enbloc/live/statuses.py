@@ -2,26 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler writes into the status of PodGroups and of pods."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
-from enbloc.kube.errors import Conflict
+from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.group_status import apply_group_status
 from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
-from enbloc.live.latest import LatestWriter
+from enbloc.model.conditions import pod_condition
+from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import GANG_RUNNING, SCHEDULER_MANAGER, Condition, Reason
-from enbloc.model.pods import Pod, PodUID
-from enbloc.model.text import clipped
-from enbloc.model.times import time_text
-from enbloc.telemetry import Troubles
+from enbloc.model.names import GANG_RUNNING, Condition, Reason
+from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.telemetry import Problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +37,16 @@ class GroupStatuses:
     Args:
         client: may write only while this process is the leader.
         now: server time, seconds since the epoch.
-        troubles: told of missing permissions.
+        problems: told what keeps them from being written.
     """
 
-    def __init__(self, client: Client, now: Callable[[], float], troubles: Troubles) -> None:
+    def __init__(self, client: Client, now: Callable[[], float], problems: Problems) -> None:
         self._client = client
         self._now = now
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
-        self.writer: Final = LatestWriter[GroupKey, SetGroupStatus](
-            "the status of PodGroups", self._write, troubles
+        self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
+            "PodGroup status", self._write, problems
         )
 
     def seen(self, group: GroupObject) -> None:
@@ -80,14 +78,23 @@ class GroupStatuses:
         status = wanted(effect, shown, self._now())
         if status == shown.own():
             return
-        reply = await apply_group_status(self._client, key, effect.uid, status, SCHEDULER_MANAGER)
+        manager = SCHEDULER_FIELDS.manager
+        reply = await apply_group_status(self._client, key, effect.uid, status, manager)
         self.seen(msgspec.json.decode(reply, type=GroupObject))
 
 
-#: A condition whose pod changed meanwhile is tried again after these pauses, in seconds.
-_RETRIES: Final = (0.05, 0.2, 1.0, 3.0)
-
 PodCondition = SetPodCondition | SetGangRunning
+
+
+class PodConditionKey(NamedTuple):
+    """One condition of one pod; `str` gives the pod."""
+
+    pod: PodKey
+    uid: PodUID
+    kind: type[PodCondition]
+
+    def __str__(self) -> str:
+        return str(self.pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +119,21 @@ class PodConditions:
     Args:
         client: may write only while this process is the leader.
         now: server time, seconds since the epoch.
-        troubles: told of missing permissions.
+        problems: told what keeps them from being written.
     """
 
-    def __init__(self, client: Client, now: Callable[[], float], troubles: Troubles) -> None:
+    def __init__(self, client: Client, now: Callable[[], float], problems: Problems) -> None:
         self._client = client
         self._now = now
         self._unbound: dict[PodUID, Unbound] = {}
         self._running: dict[PodUID, bool | None] = {}
-        self.writer: Final = LatestWriter[tuple[PodUID, type[PodCondition]], PodCondition](
-            "the conditions of pods", self._write, troubles
+        self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](
+            "pod condition", self._write, problems
         )
 
     def put(self, effect: PodCondition) -> None:
         """Write this condition; it replaces one of its kind and pod that waits."""
-        self.writer.put((effect.uid, type(effect)), effect)
+        self.writer.put(PodConditionKey(effect.pod, effect.uid, type(effect)), effect)
 
     def seen(self, pod: Pod) -> None:
         """A pod as the watch shows it."""
@@ -144,32 +151,21 @@ class PodConditions:
         self._unbound.pop(uid, None)
         self._running.pop(uid, None)
 
-    async def _write(self, key: tuple[PodUID, type[PodCondition]], effect: PodCondition) -> None:
-        """Write what still fits; a change in between is looked at, then written over."""
+    async def _write(self, key: PodConditionKey, effect: PodCondition) -> None:
+        """Write what still fits the pod as the watch shows it now."""
         del key
-        for pause in _RETRIES:
-            try:
-                if isinstance(effect, SetPodCondition):
-                    await self._unscheduled(effect)
-                else:
-                    await self._gang_running(effect)
-            except Conflict:
-                await asyncio.sleep(pause)
-            else:
-                return
+        if isinstance(effect, SetPodCondition):
+            await self._unscheduled(effect)
+        else:
+            await self._gang_running(effect)
 
     async def _unscheduled(self, effect: SetPodCondition) -> None:
         pod = self._unbound.get(effect.uid)
         if pod is None:
             return
-        condition = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": str(effect.reason),
-            "message": clipped(effect.message),
-        }
-        if not pod.false:  # where it is False already, since when stays as it is
-            condition["lastTransitionTime"] = time_text(self._now())
+        condition = pod_condition(
+            "PodScheduled", "False", effect.reason, effect.message, self._now(), same=pod.false
+        )
         reply = await self._patch(effect, condition, {"resourceVersion": str(pod.version)})
         known = self._unbound.get(effect.uid)
         version = int(reply["metadata"]["resourceVersion"])
@@ -180,14 +176,14 @@ class PodConditions:
         if effect.uid not in self._running:
             return
         reason = Reason.SATISFIED if effect.running else Reason.BELOW_MINIMUM
-        condition = {
-            "type": GANG_RUNNING,
-            "status": str(effect.running),
-            "reason": str(reason),
-            "message": clipped(effect.message),
-        }
-        if self._running[effect.uid] is not effect.running:
-            condition["lastTransitionTime"] = time_text(self._now())
+        condition = pod_condition(
+            GANG_RUNNING,
+            str(effect.running),
+            reason,
+            effect.message,
+            self._now(),
+            same=self._running[effect.uid] is effect.running,
+        )
         await self._patch(effect, condition, {})  # nobody else writes it: any state of the pod
         if effect.uid in self._running:
             self._running[effect.uid] = effect.running

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
+    from enbloc.model.binding_record import BindingRecord
     from enbloc.model.groups import Group, GroupKey, Memory, Role
     from enbloc.model.node import Node, NodeChange
     from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         PodSpec,
         PodUID,
     )
-    from enbloc.model.receipts import Receipt
     from enbloc.model.requirements import Operator, Requirement
     from enbloc.model.resources import ResourceSpace
     from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
@@ -47,7 +47,7 @@ _HOMES: Final = {
         "PodSpec",
         "PodUID",
     ),
-    "receipts": ("Receipt",),
+    "binding_record": ("BindingRecord",),
     "requirements": ("Operator", "Requirement"),
     "resources": ("ResourceSpace",),
     "selectors": ("PodAffinity", "PodAffinityTerm", "Selector", "SpreadConstraint"),
@@ -57,6 +57,7 @@ _HOMES: Final = {
 
 __all__ = [
     "Amounts",
+    "BindingRecord",
     "Effect",
     "Group",
     "GroupKey",
@@ -77,7 +78,6 @@ __all__ = [
     "PodKey",
     "PodSpec",
     "PodUID",
-    "Receipt",
     "Requirement",
     "ResourceSpace",
     "Role",

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias
 
+from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
 from enbloc.model.codec_selectors import (
     label_selector,
     preferred_node_terms,
@@ -52,7 +53,6 @@ from enbloc.model.objects import (
 )
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
 from enbloc.model.problems import Problems, quantities
-from enbloc.model.receipts import Receipt, read_receipt, receipt
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
@@ -60,19 +60,19 @@ from enbloc.model.times import seconds_of
 from enbloc.model.workloads import equals
 
 __all__ = [
+    "BindingRecord",
     "NodeAffinityTerms",
     "NodeObject",
     "PodGroupObject",
     "PodObject",
-    "Receipt",
+    "binding_record",
     "controller_selector",
     "group",
     "namespace_labels",
     "node",
     "node_affinity",
     "pod",
-    "read_receipt",
-    "receipt",
+    "read_binding_record",
     "service_selector",
 ]
 
@@ -134,7 +134,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         created=_time(metadata, problems),
         scheduled_at=_since(scheduled, "True"),
         owner=_owner(metadata),
-        receipt=annotations.get(PLAN_KEY, ""),
+        binding_record=annotations.get(PLAN_KEY, ""),
         unschedulable=_refused(scheduled),
         resource_version=_version(metadata, problems),
         restart=_restart(labels),
@@ -257,7 +257,7 @@ def _roles(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> tuple[
     total = sum(role.min_member for role in roles.values())
     if total > minimum:
         problems.append(
-            f"spec.roles: their minimums add up to {total}; raise spec.minMember from {minimum}"
+            f"spec.roles: their minimums sum to {total}; raise spec.minMember from {minimum}"
         )
     return tuple(roles.values())
 
@@ -314,7 +314,8 @@ def _admission_refusal(status: PodStatusObject) -> str:
     while an `Evicted` without them is a node under pressure that would not take the pod. Whoever
     else fails a pod (its garbage collection, say) gives no reason.
 
-    Source: rejectPod and generateAPIPodStatus of Kubernetes 1.36's kubelet.
+    Source: kubelet v1.36 pkg/kubelet/kubelet.go rejectPod; pkg/kubelet/kubelet_pods.go
+    generateAPIPodStatus.
     """
     listed = status.container_statuses or status.init_container_statuses
     return "" if listed or status.phase != Phase.FAILED else status.reason or ""

@@ -52,7 +52,7 @@ _SPREAD: Final = "spec.topologySpreadConstraints"
 class _Class(msgspec.Struct, gc=False, array_like=True):
     """Every field that makes the class of a pod.
 
-    The last ones say what an in-place resize has given (framework.md §8.2); they stay empty for a
+    The last ones say what an in-place resize has given; they stay empty for a
     pod that is not bound.
     """
 
@@ -248,7 +248,8 @@ def _image(name: str) -> str:
 def _features(fields: _Class) -> Iterable[str]:
     """What a node must declare for this pod, in name order.
 
-    Source: features that Kubernetes 1.36 infers for scheduling (framework.md §9.14).
+    Source: kubernetes v1.36
+    staging/src/k8s.io/component-helpers/nodedeclaredfeatures/features/registry.go AllFeatures.
     """
     rules = (rule for each in _every_container(fields) for rule in each.restart_policy_rules or ())
     if any(rule.action == _RESTART_ALL for rule in rules):

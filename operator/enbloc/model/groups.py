@@ -26,7 +26,7 @@ class Role:
 
 
 class OnIncomplete(enum.StrEnum):
-    """What to do when a gang is bound below its minimum (gangs.md §4.3)."""
+    """What to do when a gang is bound below its minimum (semantics §4.3)."""
 
     REPAIR = "Repair"
     KEEP = "Keep"
@@ -35,7 +35,7 @@ class OnIncomplete(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What status keeps of a group's present incarnation, read back at start (gangs.md §2.2).
+    """What status keeps of a group's present incarnation, read back at start (semantics §2.2).
 
     Attributes:
         incarnation: identity of the members' present life; "" = none known.

@@ -18,7 +18,9 @@ NAME_FIELD: Final = "metadata.name"
 def selected(spec: PodSpec, nodes: Nodes) -> Mask:
     """bool[N]: every label of nodeSelector is there, and any of the required terms holds.
 
-    Source: framework.md §9.4.
+    Source: kubernetes v1.36
+    staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
+    RequiredNodeAffinity.Match.
     """
     mask = np.ones(len(nodes), np.bool_)
     for key, value in spec.node_selector:

@@ -9,8 +9,8 @@
                                    └──────take(rows)────────┴──► the same, fewer rows
 
 A snapshot shares everything with its table, a fork what Node objects say; who changes what is
-shared copies it first, but only if the other table is still there (`enbloc.model.leases`). Arrays
-that a table gives are copies: they never change.
+shared copies it first, but only if the other table is still there (`enbloc.model.copy_on_write`).
+Arrays that a table gives are copies: they never change.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.model.copy_on_write import Claim, Ownership
 from enbloc.model.labels import Interned, Mask, Rows
-from enbloc.model.leases import Claim, Ownership
 from enbloc.model.node import Node, NodeChange, difference
 from enbloc.model.node_columns import NodeColumns, resized
 from enbloc.model.pods import PodSpec

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.model.copy_on_write import Claim, Lease, Ownership, leased
 from enbloc.model.labels import Interned, LabelColumns, Mask
-from enbloc.model.leases import Claim, Lease, Ownership, leased
 from enbloc.model.node_columns import resized
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.selectors import Selector
@@ -21,7 +21,7 @@ class Placed:
     """Struct of arrays keyed by pod UID, dense: a dropped pod's place is taken by the last.
 
     A snapshot shares everything with its table, which copies before it writes if the snapshot, or
-    an array that either gave, is still there (`enbloc.model.leases`). A fork is a copy.
+    an array that either gave, is still there (`enbloc.model.copy_on_write`). A fork is a copy.
     """
 
     __slots__ = ("_affine", "_claim", "_index", "_labels", "_namespace", "_priority", "_row",

@@ -85,8 +85,8 @@ class PodSpec:
         claims: paths of volumes that need a PersistentVolumeClaim.
         resource_claims: names of the pod's resource claims.
         fit_scored: what NodeResourcesFit scores the pod by, `(resource, amount)` in name order,
-            where pod-level requests make that differ from `requests` and the nonzero amounts
-            (framework.md §10.1); None = it does not.
+            where pod-level requests make that differ from `requests` and the nonzero amounts; None
+            = it does not.
     """
 
     requests: tuple[tuple[str, int], ...] = (("pods", 1),)
@@ -131,7 +131,7 @@ class Pod:
         created: creationTimestamp, seconds of server time since the epoch.
         scheduled_at: transition time of condition PodScheduled=True, same unit; None = no such.
         running: phase is Running (kept apart from phase for reading ease).
-        receipt: annotation `enbloc.dev/plan` as found; "" = none.
+        binding record: annotation `enbloc.dev/plan` as found; "" = none.
         unschedulable: PodScheduled=False with reason Unschedulable stands on the pod.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
         restart: JobSet's uid and restart attempt, when the pod carries them.
@@ -162,7 +162,7 @@ class Pod:
     created: float = 0.0
     scheduled_at: float | None = None
     owner: Owner | None = None
-    receipt: str = ""
+    binding_record: str = ""
     unschedulable: bool = False
     resource_version: int = 0
     restart: str = ""
@@ -209,7 +209,7 @@ class Pod:
 
     @property
     def incarnation(self) -> str:
-        """The identity of the life this pod belongs to (gangs.md §1).
+        """The identity of the life this pod belongs to (semantics §1).
 
         JobSet's labels, else its controller's UID, else "" (a bare pod: any new one belongs to
         the present life).

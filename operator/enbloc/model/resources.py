@@ -81,7 +81,8 @@ def pod_demand(
     NodeResourcesBalancedAllocation by `requests`. Upstream rounds fractions of a byte up once for
     the pod; here every amount has been rounded already.
 
-    Source: framework.md §8, §10.1.
+    Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/resource/helpers.go PodRequests;
+    pkg/scheduler/framework/plugins/noderesources/resource_allocation.go.
     """
     level = {name: value for name, value in (pod_level or {}).items() if _settable(name)}
     extra = overhead or {}

@@ -80,7 +80,8 @@ class Workloads:
         The labels by which the Services of its namespace select it, and the selector of the
         ReplicationController, ReplicaSet or StatefulSet that owns it, all joined. Where a
         ReplicationController asks for another value than a Service does, its value counts.
-        Source: kube-scheduler's DefaultSelector (framework.md §9.11).
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/helper/spread.go
+        DefaultSelector.
         """
         labels = dict(pod.labels)
         by_label: dict[str, Requirement] = {}

@@ -16,5 +16,5 @@ class DefaultBinder:
     name: ClassVar[str] = "DefaultBinder"
 
     async def bind(self, target: Target, api: Api) -> Status:
-        """Post the Binding, with the receipt; see `Api.bind` for the answers."""
+        """Post the Binding, with the binding record; see `Api.bind` for the answers."""
         return await api.bind(target)

@@ -44,7 +44,13 @@ class _Present:
 
 @dataclass(frozen=True)
 class ImageLocality:
-    """Source: framework.md §10.7, with the true number of nodes that have an image."""
+    """Score nodes that have a pod's images, by size and by how many nodes have them.
+
+    The number of nodes that have an image is the true one.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/imagelocality/image_locality.go
+    Score.
+    """
 
     name: ClassVar[str] = "ImageLocality"
 

@@ -13,6 +13,8 @@ from enbloc.plugins.gang_scheduling import GangScheduling
 from enbloc.plugins.image_locality import ImageLocality
 from enbloc.plugins.inter_pod_affinity import InterPodAffinity
 from enbloc.plugins.node_affinity import NodeAffinity
+from enbloc.plugins.node_avoidance.quarantine import NodeQuarantine
+from enbloc.plugins.node_avoidance.reliability import NodeReliability
 from enbloc.plugins.node_declared_features import NodeDeclaredFeatures
 from enbloc.plugins.node_name import NodeName
 from enbloc.plugins.node_ports import NodePorts
@@ -41,6 +43,8 @@ IN_TREE: Final[Mapping[str, Factory]] = {
         NodeDeclaredFeatures,
         NodeName,
         NodePorts,
+        NodeQuarantine,
+        NodeReliability,
         NodeResourcesBalancedAllocation,
         NodeResourcesFit,
         NodeUnschedulable,

@@ -18,7 +18,10 @@ from enbloc.plugins.inter_pod_affinity_terms import kept_apart
 
 @dataclass(frozen=True)
 class InterPodAffinity:
-    """Source: framework.md §9.12 and §10.6.
+    """Filter and score by affinity to other pods, and theirs to this one.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go
+    Filter; pkg/scheduler/framework/plugins/interpodaffinity/scoring.go Score.
 
     Attributes:
         hard_pod_affinity_weight: what a required term of a placed pod weighs in scores, 0 to 100.

@@ -4,6 +4,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from typing import ClassVar, Final
 
 import numpy as np
@@ -23,7 +24,9 @@ class AffinityFilter:
     """Tallies of the pods to be near to, and of those to keep apart from; kept up to date.
 
     A pod without terms has one too: a pod that keeps it away may still come.
-    Source: framework.md §9.12.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go
+    Filter.
     """
 
     reads: ClassVar[Reads] = Reads.CLUSTER
@@ -109,6 +112,14 @@ class AffinityFilter:
     def removed(self, pod: Pod, row: int) -> bool:
         """Count a pod that left no more."""
         return self._tell(pod, row, -1)
+
+    def fork(self) -> "AffinityFilter":
+        """A copy that counts on its own."""
+        made: AffinityFilter = copy(self)
+        made._near_tally = self._near_tally.fork()
+        made._apart_tally = self._apart_tally.fork()
+        made._unwelcome = self._unwelcome.fork()
+        return made
 
     def _tell(self, pod: Pod, row: int, sign: int) -> bool:
         namespace, labels = pod.key.namespace, dict(pod.labels)

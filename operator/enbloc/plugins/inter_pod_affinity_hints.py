@@ -12,9 +12,12 @@ from enbloc.model.selectors import PodAffinityTerm
 def could_help(event: Happening, pod: Pod) -> bool:
     """Whether the event could change what InterPodAffinity says of `pod`.
 
-    A namespace selector is taken to select every namespace: their labels are not known here.
-    Source: framework.md §4.6; wherever kube-scheduler waits for its periodic flush although the
-    event may help (a new node, when only others' anti-affinity refused the pod), this does not.
+    A namespace selector is taken to select every namespace: their labels are not known here. Where
+    kube-scheduler waits for its periodic flush although the event may help (a new node, when only
+    others' anti-affinity refused the pod), this does not.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
+    EventsToRegister.
     """
     if event.resource is Resource.POD:
         return _pod_matters(event, pod)

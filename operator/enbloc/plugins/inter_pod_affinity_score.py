@@ -3,6 +3,7 @@
 """AffinityScore: how much preferred affinity, of either side, draws a pod to each node."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,11 @@ from enbloc.plugins.inter_pod_affinity_terms import Incoming, Tally, Wanted, wan
 
 
 class AffinityScore:
-    """The tally of all preferences, kept up as pods come and go. Source: framework.md §10.6."""
+    """The tally of all preferences, kept up as pods come and go.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/scoring.go
+    PreScore.
+    """
 
     reads: ClassVar[Reads] = Reads.CLUSTER
 
@@ -56,6 +61,12 @@ class AffinityScore:
     def removed(self, pod: Pod, row: int) -> bool:
         """Weigh a pod that left no more."""
         return self._tell(pod, row, -1)
+
+    def fork(self) -> "AffinityScore":
+        """A copy that weighs on its own."""
+        made: AffinityScore = copy(self)
+        made._tally = self._tally.fork()
+        return made
 
     def _tell(self, pod: Pod, row: int, sign: int) -> bool:
         namespace = pod.key.namespace

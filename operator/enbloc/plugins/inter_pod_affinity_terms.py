@@ -45,7 +45,7 @@ class Wanted:
 def wanted(term: PodAffinityTerm, namespace: str, known: Mapping[str, Labels]) -> Wanted:
     """Resolve a term of a pod in `namespace`; `known` are the labels of all namespaces.
 
-    An empty namespace selector selects every namespace, known or not (framework.md §9.12).
+    An empty namespace selector selects every namespace, known or not.
     """
     selects = term.namespace_selector
     if selects is None:
@@ -106,6 +106,12 @@ class Tally:
         if by_row is None:
             by_row = self._by_key[key] = np.zeros(self._size, np.float64)
         np.add.at(by_row, rows, weight)
+
+    def fork(self) -> "Tally":
+        """A copy that adds on its own."""
+        made = Tally(self._size)
+        made._by_key = {key: by_row.copy() for key, by_row in self._by_key.items()}
+        return made
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -24,7 +24,10 @@ _ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 
 @dataclass(frozen=True)
 class NodeAffinity:
-    """Source: framework.md §9.4 and §10.4.
+    """Filter by nodeSelector and required node affinity, score by preferred node affinity.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go
+    Filter, Score.
 
     Attributes:
         added_required: terms that hold for every pod besides its own; None = there are none.

@@ -16,7 +16,11 @@ from enbloc.model.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class NodeDeclaredFeatures:
-    """Source: framework.md §9.14."""
+    """Keep a pod off nodes that do not declare a feature that it needs.
+
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go Filter.
+    """
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
     reads: ClassVar[Reads] = Reads.SPEC

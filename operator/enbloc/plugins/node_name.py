@@ -15,7 +15,10 @@ from enbloc.model.pods import Pod
 
 @dataclass(frozen=True)
 class NodeName:
-    """Source: framework.md §9.2."""
+    """Keep a pod with `spec.nodeName` off every other node.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodename/node_name.go Filter.
+    """
 
     name: ClassVar[str] = "NodeName"
     reads: ClassVar[Reads] = Reads.SPEC

@@ -47,6 +47,10 @@ class _FreePorts:
         """Take off a pod that left."""
         return self._count(pod, row, -1)
 
+    def fork(self) -> "_FreePorts":
+        """A copy that counts on its own."""
+        return _FreePorts(self.wanted, self.taken.copy())
+
     def _count(self, pod: Pod, row: int, sign: int) -> bool:
         clash = _clash(self.wanted, pod.spec.host_ports)
         if clash:
@@ -56,7 +60,10 @@ class _FreePorts:
 
 @dataclass(frozen=True)
 class NodePorts:
-    """Source: framework.md §9.5."""
+    """Keep a pod off nodes where one of its host ports is taken.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodeports/node_ports.go Filter.
+    """
 
     name: ClassVar[str] = "NodePorts"
     events: ClassVar[tuple[ClusterEvent, ...]] = (

@@ -49,7 +49,10 @@ class _Balance:
 
 @dataclass(frozen=True)
 class NodeResourcesBalancedAllocation:
-    """Source: framework.md §10.2, in float64 as upstream.
+    """Score nodes whose resources the pod would use more evenly, in float64 as upstream.
+
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go balancedResourceScorer.
 
     Attributes:
         resources: whose use should be in balance.

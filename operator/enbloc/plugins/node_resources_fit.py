@@ -37,7 +37,9 @@ _SHARES: Final[Mapping[str, Share]] = {
 
 @dataclass(frozen=True)
 class NodeResourcesFit:
-    """Source: framework.md §9.6 and §10.1.
+    """Keep a pod off nodes without enough free resources, and score the others by fullness.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/noderesources/fit.go Filter, Score.
 
     Attributes:
         ignored_resources: extended resources that are left to somebody else.

@@ -68,7 +68,9 @@ class _Fullness:
 class FullnessScore:
     """The weighted mean of what each resource scores, over those that the node offers.
 
-    Source: framework.md §10.1.
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/noderesources/least_allocated.go
+    leastResourceScorer; pkg/scheduler/framework/plugins/noderesources/most_allocated.go
+    mostResourceScorer.
     """
 
     reads: ClassVar[Reads] = Reads.NODE
@@ -93,7 +95,9 @@ class FullnessScore:
 class RatioScore:
     """The weighted mean over the resources that score at all, rounded half up.
 
-    Source: framework.md §10.1, RequestedToCapacityRatio.
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go
+    requestedToCapacityRatioScorer.
     """
 
     reads: ClassVar[Reads] = Reads.NODE

@@ -21,7 +21,11 @@ _CORDON = Taint(TAINT_UNSCHEDULABLE, "", Effect.NO_SCHEDULE)
 
 @dataclass(frozen=True)
 class NodeUnschedulable:
-    """Source: framework.md §9.1."""
+    """Keep pods off cordoned nodes, unless they tolerate the taint that says so.
+
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go Filter.
+    """
 
     name: ClassVar[str] = "NodeUnschedulable"
     reads: ClassVar[Reads] = Reads.SPEC

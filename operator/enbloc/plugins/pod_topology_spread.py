@@ -24,7 +24,10 @@ from enbloc.plugins.pod_topology_spread_score import SpreadScore, normalize
 
 @dataclass(frozen=True)
 class PodTopologySpread:
-    """Source: framework.md §9.11 and §10.5.
+    """Filter and score by how evenly alike pods are spread over domains.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go
+    Filter; pkg/scheduler/framework/plugins/podtopologyspread/scoring.go Score.
 
     `labelSelector: {}` counts every pod of the namespace, as the API defines it; kube-scheduler
     up to 1.37 counts none for it.

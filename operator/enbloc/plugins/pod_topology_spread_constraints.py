@@ -3,8 +3,9 @@
 """Which constraints a pod is spread by, and what each of them counts."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -118,12 +119,15 @@ class Table(Protocol):
     counts: npt.NDArray[np.int64]
 
 
-class Counting:
+T = TypeVar("T", bound=Table)
+
+
+class Counting(Generic[T]):
     """Keeps the counts of its tables right as pods come and go."""
 
-    def __init__(self, namespace: str, tables: Sequence[Table]) -> None:
+    def __init__(self, namespace: str, tables: Sequence[T]) -> None:
         self._namespace = namespace
-        self._told = tables
+        self._tables = tables
 
     def placed(self, pod: Pod, row: int) -> bool:
         """Count a pod that came."""
@@ -133,9 +137,18 @@ class Counting:
         """Count a pod that left no more."""
         return self._count(pod, row, -1)
 
+    def fork(self) -> Self:
+        """A copy that counts on its own."""
+        tables = [copy(table) for table in self._tables]
+        for table in tables:
+            table.counts = table.counts.copy()
+        made: Self = copy(self)
+        made._tables = tables
+        return made
+
     def _count(self, pod: Pod, row: int, sign: int) -> bool:
         changed = False
-        for table in self._told:
+        for table in self._tables:
             if table.counted[row] and counts(table.constraint, self._namespace, pod):
                 table.counts[table.codes[row]] += sign
                 changed = True

@@ -26,8 +26,12 @@ SKEWED: Final = "node(s) didn't match pod topology spread constraints"
 NO_KEY: Final = f"{SKEWED} (missing required label)"
 
 
-class SpreadFilter(Counting):
-    """Counts per domain, kept up as pods come and go. Source: framework.md §9.11."""
+class SpreadFilter(Counting["_Table"]):
+    """Counts per domain, kept up as pods come and go.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go
+    Filter.
+    """
 
     reads: ClassVar[Reads] = Reads.CLUSTER
     reason: ClassVar[str] = SKEWED
@@ -36,8 +40,8 @@ class SpreadFilter(Counting):
         self, pod: Pod, constraints: Sequence[SpreadConstraint], snapshot: Snapshot
     ) -> None:
         complete = keys_present(constraints, snapshot.nodes)
-        self._tables = [_Table(each, pod, snapshot, complete) for each in constraints]
-        super().__init__(pod.key.namespace, self._tables)
+        tables = [_Table(each, pod, snapshot, complete) for each in constraints]
+        super().__init__(pod.key.namespace, tables)
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Every constraint's skew stays within its bound; a node without its key is refused."""

@@ -15,7 +15,9 @@ def could_help(event: Happening, pod: Pod, defaults: Sequence[SpreadConstraint])
     """Whether the event could change what the DoNotSchedule constraints say of `pod`.
 
     What `defaults` select is not known here: every pod of the namespace may be counted by them.
-    Source: framework.md §4.6.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
+    EventsToRegister.
     """
     constraints = own_constraints(pod, hard=True) if pod.spec.spread else defaults
     if event.resource is Resource.POD:

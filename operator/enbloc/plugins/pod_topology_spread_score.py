@@ -27,8 +27,11 @@ from enbloc.plugins.pod_topology_spread_constraints import (
 IGNORED: Final = -1
 
 
-class SpreadScore(Counting):
-    """Counts per domain, kept up as pods come and go. Source: framework.md §10.5."""
+class SpreadScore(Counting["_Table"]):
+    """Counts per domain, kept up as pods come and go.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go Score.
+    """
 
     reads: ClassVar[Reads] = Reads.CLUSTER
 
@@ -45,8 +48,8 @@ class SpreadScore(Counting):
         present = keys_present(constraints, snapshot.nodes)
         complete = present if require_keys else np.ones(size, np.bool_)
         self._ignored = ~complete
-        self._tables = [_Table(each, pod, snapshot, complete) for each in constraints]
-        super().__init__(pod.key.namespace, self._tables)
+        tables = [_Table(each, pod, snapshot, complete) for each in constraints]
+        super().__init__(pod.key.namespace, tables)
 
     def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
         """round(Σ count · ln(domains + 2) + (max_skew − 1)); fewer is better.

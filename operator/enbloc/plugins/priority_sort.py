@@ -11,10 +11,11 @@ from enbloc.model.groups import Group
 
 @dataclass(frozen=True)
 class PrioritySort:
-    """The order of gangs.md §2.7; without groups it is kube-scheduler's."""
+    """The order of semantics §2.7; without groups it is kube-scheduler's."""
 
     name: ClassVar[str] = "PrioritySort"
 
     def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
-        """(−priority, not held in part, queue time, key): the smallest goes first."""
-        return (-facts.priority, not facts.held_in_part, facts.queue_time, group.key)
+        """(−priority, not held in part by us, queue time, key): the smallest goes first."""
+        in_part = facts.held_in_part and facts.bound_by_us
+        return (-facts.priority, not in_part, facts.queue_time, group.key)

@@ -14,7 +14,13 @@ from enbloc.model.groups import Group
 
 @dataclass(frozen=True)
 class SchedulingGates:
-    """Source: framework.md §9.15. A gated member of a gang only does not count towards it."""
+    """Keep a pod with scheduling gates out of the queue.
+
+    A gated member of a gang only does not count towards it.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go
+    PreEnqueue.
+    """
 
     name: ClassVar[str] = "SchedulingGates"
     events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent(Resource.POD, Action.UPDATE_GATES),)

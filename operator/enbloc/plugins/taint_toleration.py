@@ -19,7 +19,11 @@ _HARD = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
 
 @dataclass(frozen=True)
 class TaintToleration:
-    """Source: framework.md §9.3 and §10.3."""
+    """Keep a pod off nodes with taints that it does not tolerate, and score those it would avoid.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go
+    Filter, Score.
+    """
 
     name: ClassVar[str] = "TaintToleration"
     reads: ClassVar[Reads] = Reads.SPEC

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A local API server with fake nodes, for the demo, the tests and plugin authors.
 
-What may live here: the embedded API server (`Sandbox`), which knows no client, and clients that
-make a cluster of it (kubelet, controllers), which reach it by HTTP only, so that they run
-unchanged against a real one. Nothing outside `demo` and `cli` imports this package.
+Who lives here: `apiserver`, an API server in this process; `nodes`, clients that make a cluster of
+any API server; `together`, which runs both. The two know each other by HTTP only, so that the
+clients run unchanged against a real kube-apiserver.
+
+What may be touched from outside: the names below, `together`, and what `nodes` exports. Only `demo`
+and the commands `enbloc sandbox` and `enbloc demo` import this package: the image of the servers
+does not carry it.
 """
 
-from enbloc.sandbox.faults import Faults
-from enbloc.sandbox.server import Sandbox, load_crds, serve
+from enbloc.sandbox.apiserver import Faults, Sandbox, load_crds
 
-__all__ = ["Faults", "Sandbox", "load_crds", "serve"]
+__all__ = ["Faults", "Sandbox", "load_crds"]

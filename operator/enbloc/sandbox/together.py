@@ -17,11 +17,8 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.items import Added, Modified
 from enbloc.kube.paths import NODES
 from enbloc.kube.reflector import Reflector
-from enbloc.sandbox.controllers import run_controllers
-from enbloc.sandbox.kubelet import Kubelet
-from enbloc.sandbox.objects import Object
-from enbloc.sandbox.server import Sandbox
-from enbloc.sandbox.shapes import Shape
+from enbloc.sandbox.apiserver import Sandbox
+from enbloc.sandbox.nodes import Kubelet, Object, Shape, run_controllers
 
 #: The nodes take pods within this time (seconds).
 READY_SECONDS: Final = 60.0

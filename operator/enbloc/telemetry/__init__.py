@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What operators see: metrics, logs, troubles, health.
+"""What operators see: metrics, logs, problems, health.
 
 Nothing here knows what is measured, checked or in trouble.
 """
 
-from enbloc.telemetry.beat import Beat
 from enbloc.telemetry.health import Health, HealthServer
+from enbloc.telemetry.heartbeat import Heartbeat
 from enbloc.telemetry.logs import configure_logging
-from enbloc.telemetry.troubles import Troubles
+from enbloc.telemetry.problems import Problems
 
-__all__ = ["Beat", "Health", "HealthServer", "Troubles", "configure_logging"]
+__all__ = ["Health", "HealthServer", "Heartbeat", "Problems", "configure_logging"]

@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             code, text = self.health.report(name, url.query)
             self._answer(code, text.encode())
         else:
-            self._answer(404, b"/livez, /healthz, /readyz and /metrics are here\n")
+            self._answer(404, b"not found; served are /livez, /healthz, /readyz and /metrics\n")
 
     def _answer(
         self, code: int, body: bytes, content_type: str = "text/plain; charset=utf-8"

@@ -24,7 +24,7 @@ PLAN_DURATION: Final = Histogram(
 )
 SEARCH_STEPS: Final = Counter(
     "enbloc_search_steps_total",
-    "Steps of the search beyond the ordered pass, by result (what found it, or why not). [ALPHA]",
+    "Search steps after the ordered pass, by result (what found a placement, or why none). [ALPHA]",
     ["result"],
 )
 BIND_DURATION: Final = Histogram(
@@ -35,7 +35,7 @@ BIND_DURATION: Final = Histogram(
 )
 EVICTIONS: Final = Counter(
     "enbloc_evictions_total",
-    "Members asked to give their room back, by outcome (evicted, blocked, exempt). [ALPHA]",
+    "Evictions of members to release capacity, by outcome (evicted, blocked, exempt). [ALPHA]",
     ["outcome"],
 )
 POD_GROUPS: Final = Gauge(
@@ -45,29 +45,29 @@ POD_GROUPS: Final = Gauge(
 )
 INFEASIBLE_POD_GROUPS: Final = Gauge(
     "enbloc_infeasible_podgroups",
-    "PodGroups that no change of load could ever place on the present nodes. [ALPHA]",
+    "PodGroups that do not fit even on empty nodes. [ALPHA]",
 )
 PARTIAL_BINDS: Final = Gauge(
     "enbloc_partial_binds",
-    "Gangs that are bound below their minimum, and not by a burst under way. [ALPHA]",
+    "Partially bound gangs: below their minimum, with no Bindings in flight. [ALPHA]",
 )
 PARTIAL_BINDS_ENDED: Final = Counter(
     "enbloc_partial_binds_ended_total",
-    "Gangs bound in part that came to an end, by outcome (repaired, returned). [ALPHA]",
+    "Partially bound gangs that ended, by outcome (repaired, evicted). [ALPHA]",
     ["outcome"],
 )
 BELOW_MINIMUM_SECONDS: Final = Counter(
     "enbloc_below_minimum_seconds_total",
-    "Time that groups which had started spent below their minimum, summed over them. [ALPHA]",
+    "Time that started groups spent below their minimum, summed over groups. [ALPHA]",
 )
 WATCH_RESTARTS: Final = Counter(
     "enbloc_watch_restarts_total",
-    "Watches that ended with an error or had to list again, by resource. [ALPHA]",
+    "Watches that ended with an error or had to relist, by resource. [ALPHA]",
     ["resource"],
 )
 EVENTS_DROPPED: Final = Counter(
     "enbloc_events_dropped_total",
-    "Kubernetes events that were not written: queue full, or refused to the last try. [ALPHA]",
+    "Kubernetes events dropped: queue full, or rejected by the API server. [ALPHA]",
 )
 LEADER: Final = Gauge(
     "leader_election_master_status",

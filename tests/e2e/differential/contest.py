@@ -11,7 +11,7 @@ from typing import Final
 
 from enbloc.kube.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
-from tests.e2e.bare import Bare, Verdict, without_afterwards
+from tests.e2e.bare import Bare, PlanResult, without_afterwards
 from tests.e2e.differential.clusters import Cluster
 from tests.e2e.differential.stage import Stage
 from tests.e2e.differential.vocabulary import OWNERS, STANDING, Json
@@ -42,8 +42,8 @@ class Answer:
     """What both said about one pod."""
 
     name: str
-    kube: Verdict
-    enbloc: Verdict
+    kube: PlanResult
+    enbloc: PlanResult
     scores: Scores
 
     @property
@@ -102,14 +102,14 @@ class Contest:
 
     async def answer(self, pod: Json, *, kube_first: bool) -> Answer:
         """Give the pod to one, take it away, and give it to the other."""
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, PlanResult] = {}
         for scheduler in (KUBE, SCHEDULER_NAME) if kube_first else (SCHEDULER_NAME, KUBE):
             verdicts[scheduler] = await self._ask(pod, scheduler)
         metadata = pod["metadata"]
         scores = self._scores(f"{metadata['namespace']}/{metadata['name']}")
         return Answer(metadata["name"], verdicts[KUBE], verdicts[SCHEDULER_NAME], scores)
 
-    async def _ask(self, pod: Json, scheduler: str) -> Verdict:
+    async def _ask(self, pod: Json, scheduler: str) -> PlanResult:
         body = {**pod, "spec": {**pod["spec"], "schedulerName": scheduler}}
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         uid = await self._bare.create(PODS, body, namespace)

@@ -134,7 +134,6 @@ class Tally:
 
 
 @pytest.mark.controlplane
-@pytest.mark.timeout(120 + CASES)
 async def test_enbloc_gives_the_verdicts_of_kube_scheduler(contestants: Contest) -> None:
     tally = Tally()
     differences: list[str] = []

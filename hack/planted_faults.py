@@ -1,0 +1,503 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plant one fault after the other in a copy of the engine, and see which of them the tests notice.
+
+A test that cannot fail is none. Each fault is a slip that somebody could make in one line, where a
+mistake would matter. It is found by the line itself, for modules move. Whoever rewrites that line
+rewrites the fault: one whose line is not found once is an error. A fault that nothing notices is a
+test that is missing.
+
+    hack/planted_faults.py                    # all of them: hours
+    hack/planted_faults.py --list
+    hack/planted_faults.py deadline- promise- # those whose names begin so
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parent.parent
+#: Where faults are planted.
+ENGINE: Final = Path("operator/enbloc/engine")
+#: What the tests need.
+COPIED: Final = ("operator", "tests", "crds", "hack", "pyproject.toml")
+#: The cheapest first: the first failure ends a run.
+SUITES: Final = ("tests/rules", "tests/engine", "tests/laws")
+#: Seconds after which a test hangs; a fault that makes one hang is noticed.
+HANG: Final = 600
+
+
+class Fault(NamedTuple):
+    """A slip in one line.
+
+    Attributes:
+        name: what goes wrong, in a few words.
+        line: a part of a line, or of neighbours, that stands once in the engine.
+        slip: what stands there instead.
+    """
+
+    name: str
+    line: str
+    slip: str
+
+
+FAULTS: Final = (
+    # ── who counts ───────────────────────────────────────────────────────────────────────────
+    Fault(
+        "count-gated-members-as-pending",
+        "if pod.scheduler in ours and not pod.gates]",
+        "if pod.scheduler in ours]",
+    ),
+    Fault(
+        "count-reserved-members-as-pending",
+        "if not pod.node and pod.uid not in assumed]",
+        "if not pod.node]",
+    ),
+    Fault(
+        "count-strangers-members-as-pending",
+        "[pod for pod in unbound if pod.scheduler in ours and",
+        "[pod for pod in unbound if",
+    ),
+    Fault(
+        "forget-what-status-counts-as-succeeded",
+        "return len(self.successes()) + self._forgotten.total()",
+        "return len(self.successes())",
+    ),
+    Fault(
+        "count-successes-of-an-earlier-life",
+        "if pod.phase is Phase.SUCCEEDED and pod.uid not in self._of_the_past:",
+        "if pod.phase is Phase.SUCCEEDED:",
+    ),
+    Fault(
+        "keep-the-start-of-an-earlier-life",
+        "            self.started = None\n            self.captured = {}",
+        "            self.captured = {}",
+    ),
+    # ── when a group has started ─────────────────────────────────────────────────────────────
+    Fault(
+        "start-a-group-that-lacks-members",
+        "if members.started is None and not facts.deficit and members.runs_whole(facts):",
+        "if members.started is None and not facts.deficit:",
+    ),
+    Fault(
+        "run-whole-without-the-roles",
+        "and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)",
+        "and True",
+    ),
+    Fault(
+        "let-a-raised-minimum-count-after-the-start",
+        "return min(minimum, self.captured.get(role, 0)) if self.captured else minimum",
+        "return minimum",
+    ),
+    # ── order ────────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "queue-time-of-the-oldest-member",
+        "k = max(1, total.minimum - total.succeeded)",
+        "k = 1",
+    ),
+    Fault(
+        "queue-time-never-kept",
+        "if k <= len(created) and complete:",
+        "if k <= len(created) and complete and not live:",
+    ),
+    Fault(
+        "priority-of-the-highest-member",
+        "lowest = min((pod.priority for pod in live or self.successes()), default=0)",
+        "lowest = max((pod.priority for pod in live or self.successes()), default=0)",
+    ),
+    Fault(
+        "order-backwards",
+        "return mine is not None and one != other and (its is None or mine < its)",
+        "return mine is not None and one != other and (its is None or its < mine)",
+    ),
+    # ── sending ──────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "no-last-look",
+        "if open_plan.seen == self._state.foreign_version:",
+        "if open_plan.seen >= 0:",
+    ),
+    Fault(
+        "last-look-counts-the-plan-against-itself",
+        "trial.take_off(seat.pod, row)",
+        "_ = seat.pod",
+    ),
+    Fault(
+        "last-look-forgets-what-it-found-to-fit",
+        "                trial.put(assignment.pod, row)\n        return failed",
+        "                pass\n        return failed",
+    ),
+    Fault(
+        "send-more-than-there-are-slots",
+        "self.slots -= 1",
+        "self.slots -= 0",
+    ),
+    Fault(
+        "send-surplus-before-the-floor-is-bound",
+        "if len(found) >= limit or not (assignment.needed or self.floor_confirmed):",
+        "if len(found) >= limit:",
+    ),
+    Fault(
+        "send-on-after-a-refusal",
+        "if self.refusals and (self.doomed or counts[Stage.SENT]):",
+        "if self.refusals and self.doomed:",
+    ),
+    Fault(
+        "never-doomed",
+        "return bool(self.refusals) and self._needed_total > 0 and self._sent == 0",
+        "return False",
+    ),
+    Fault(
+        "surplus-never-void",
+        "return lost > 0 and lost + self._needed[Stage.CONFIRMED] == self._needed_total",
+        "return False",
+    ),
+    Fault(
+        "send-before-all-are-prepared",
+        "if counts[Stage.RESERVED] or counts[Stage.PREPARING]:",
+        "if counts[Stage.RESERVED]:",
+    ),
+    Fault(
+        "believe-an-answer-before-the-watch",
+        "                open_plan.move(answer.uid, Stage.BOUND)",
+        "                open_plan.move(answer.uid, Stage.CONFIRMED)",
+    ),
+    Fault(
+        "take-a-binding-elsewhere-for-ours",
+        "same = assignment is not None and assignment.node == pod.node",
+        "same = assignment is not None",
+    ),
+    Fault(
+        "keep-the-room-of-a-refused-member",
+        "happening = self._state.forget(uid, open_plan.number)",
+        "happening = None",
+    ),
+    Fault(
+        "ranks-of-held-members-given-twice",
+        "taken = set(facts.ranks)",
+        "taken = set[int]()",
+    ),
+    Fault(
+        "a-plan-outlives-a-raised-minimum",
+        "if not open_plan.started and not open_plan.still_meets(facts, members.pods):",
+        "if False:",
+    ),
+    Fault(
+        "permit-waits-for-ever",
+        "over = [name for name, wait in open_plan.waits.items() if wait.deadline <= now]",
+        "over = list[str]()",
+    ),
+    # ── what is held ─────────────────────────────────────────────────────────────────────────
+    Fault(
+        "hold-no-room-of-the-lost",
+        "if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):",
+        "if False:",
+    ),
+    Fault(
+        "hold-more-than-the-deficit",
+        "spare = [c for c in held if c.pod is not None and not lacking.take(c.pod.role)]",
+        "spare = [c for c in held if c.pod is not None and lacking.take(c.pod.role) is None]",
+    ),
+    Fault(
+        "hold-room-after-the-deadline",
+        "if until <= turn.now or self._repair.releasing(facts.key):",
+        "if self._repair.releasing(facts.key):",
+    ),
+    Fault(
+        "held-room-binds-earlier-groups-too",
+        "return self.holder is not None and order.before(self.holder, facts.key)",
+        "return self.holder is not None",
+    ),
+    Fault(
+        "foreign-nominations-count-for-nobody",
+        "return self.pod is not None and self.pod.priority >= facts.priority",
+        "return False",
+    ),
+    Fault(
+        "foreign-nominations-of-lower-priority-count",
+        "return self.pod is not None and self.pod.priority >= facts.priority",
+        "return True",
+    ),
+    Fault(
+        "foreign-nominations-never-lapse",
+        "self.claims.put(claim._replace(end=now + NOMINATION_SECONDS))",
+        "self.claims.put(claim._replace(end=math.inf))",
+    ),
+    # ── repair ───────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "deadline-from-the-first-member-scheduled",
+        "return max(times, default=since) + self.timeout(facts)",
+        "return min(times, default=since) + self.timeout(facts)",
+    ),
+    Fault(
+        "deadline-from-the-newest-member-needed",
+        "times = [min((pod.created for pod in _needed(facts)), default=since)]",
+        "times = [max((pod.created for pod in _needed(facts)), default=since)]",
+    ),
+    Fault(
+        "deadline-of-the-default-always",
+        "        own = facts.group.timeout if facts.group else 0\n"
+        "        return float(own or self._default_timeout)",
+        "        return float(self._default_timeout)",
+    ),
+    Fault(
+        "evict-without-a-failed-plan",
+        "if repair.failed and repair.bound]",
+        "if repair.bound]",
+    ),
+    Fault(
+        "evict-the-earliest-that-is-due",
+        "return (due[-1], None) if due else None",
+        "return (due[0], None) if due else None",
+    ),
+    Fault(
+        "evict-the-earlier-of-two",
+        "if waiting.key in free and self._order.before(yielding.key, waiting.key):",
+        "if waiting.key in free and self._order.before(waiting.key, yielding.key):",
+    ),
+    Fault(
+        "evict-while-others-leave",
+        "        if self._victims:\n            return None\n        now",
+        "        now",
+    ),
+    Fault(
+        "evict-while-one-is-yet-to-be-planned",
+        "if any(self._undecided(key) for key in self._open):",
+        "if False:",
+    ),
+    Fault(
+        "evict-bare-members",
+        "if self.bare or not self.members.bound:",
+        "if not self.members.bound:",
+    ),
+    Fault(
+        "evict-what-is-to-be-kept",
+        "if group is None or group.on_incomplete is OnIncomplete.KEEP:",
+        "if group is None:",
+    ),
+    Fault(
+        "evict-a-started-gang-that-is-to-be-repaired",
+        "return group.on_incomplete is OnIncomplete.RESTART and self.facts.quorum",
+        "return self.facts.quorum",
+    ),
+    Fault(
+        "restart-before-the-replacements-exist",
+        "return group.on_incomplete is OnIncomplete.RESTART and self.facts.quorum",
+        "return group.on_incomplete is OnIncomplete.RESTART",
+    ),
+    Fault(
+        "ask-a-budget-again-at-once",
+        "return self.able and self.not_before <= now",
+        "return self.able",
+    ),
+    Fault(
+        "wait-for-ever-for-members-that-leave",
+        "for unit in self._units.values() if unit.until <= turn.now]",
+        "for unit in self._units.values() if unit.until == turn.now - 1.0]",
+    ),
+    # ── promises ─────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "promise-to-groups-ordered-later",
+        "if each.owner != owner and each.order < order:",
+        "if each.owner != owner and each.order > order:",
+    ),
+    Fault(
+        "promise-held-against-its-own-owner",
+        "if each.owner != owner and each.order < order:",
+        "if each.order < order:",
+    ),
+    Fault(
+        "promise-never-expires",
+        "if p.open and p.deadline <= turn.now]",
+        "if p.open and p.deadline < 0.0]",
+    ),
+    Fault(
+        "promise-not-prolonged-by-progress",
+        "self.progress_at, self.open = now, True",
+        "pass",
+    ),
+    Fault(
+        "promise-not-filled-by-what-is-held",
+        "return Counter(dict(group.min_resources if group else ())) - self._held(members)",
+        "return Counter(dict(group.min_resources if group else ()))",
+    ),
+    Fault(
+        "promise-kept-by-a-group-that-ended",
+        "if group is None or not admitted or over:\n            self.forget(turn, key)\n",
+        "if group is None or not admitted or over:\n            pass\n",
+    ),
+    Fault(
+        "promised-room-on-cordoned-nodes",
+        "nodes.ready & ~nodes.unschedulable",
+        "nodes.ready",
+    ),
+    Fault(
+        "admit-a-group-without-its-room",
+        "            if wanted.due[resource] > amount:\n                free",
+        "            if wanted.due[resource] > 2 * amount:\n                free",
+    ),
+    # ── the queue, and who is woken ──────────────────────────────────────────────────────────
+    Fault(
+        "pause-never-grows",
+        "return min(self.maximum, self.initial * 2.0 ** min(failures - 1, 31))",
+        "return min(self.maximum, self.initial)",
+    ),
+    Fault(
+        "miss-events-during-an-attempt",
+        "if self._deciding:\n            self._events.append(happening)",
+        "if self._deciding and False:\n            self._events.append(happening)",
+    ),
+    Fault(
+        "wake-groups-that-wait-for-room-without-end",
+        "if isinstance(happening, Release) and happening.number >= item.counted:",
+        "if False:",
+    ),
+    Fault(
+        "wake-nobody-at-a-gate",
+        "            for item, name in self._interested(self._gated, happening)\n",
+        "            for item, name in self._interested({}, happening)\n",
+    ),
+    Fault(
+        "forget-who-waits-when-nothing-happens",
+        "latest = (now + self._longest_wait,)",
+        "latest = (math.inf,)",
+    ),
+    Fault(
+        "no-pause-for-pods-without-a-group",
+        "(item.solo or patient or item.hinted >= _MOST_HINTED)",
+        "(patient or item.hinted >= _MOST_HINTED)",
+    ),
+    Fault(
+        "hints-without-bound",
+        "(item.solo or patient or item.hinted >= _MOST_HINTED)",
+        "(item.solo or patient)",
+    ),
+    # ── kept rankings ────────────────────────────────────────────────────────────────────────
+    Fault(
+        "class-key-without-annotations",
+        "            pod.annotations,\n            signatures,",
+        "            (),\n            signatures,",
+    ),
+    Fault(
+        "class-key-without-labels",
+        "labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)",
+        "labels = ()",
+    ),
+    Fault(
+        "class-key-without-the-namespace",
+        "            pod.key.namespace,\n            self._number(pod.spec),",
+        '            "",\n            self._number(pod.spec),',
+    ),
+    Fault(
+        "ranking-not-caught-up",
+        "if left and not kept.ranking.catch_up(snapshot.nodes, left):",
+        "if left and not kept.ranking.catch_up(snapshot.nodes, left[:-1]):",
+    ),
+    Fault(
+        "ranking-outlives-its-epoch",
+        "        if self._stamp(epoch) != self._epoch:\n            self._kept.clear()",
+        "        if self._stamp(epoch) != self._epoch:",
+    ),
+    # ── placing ──────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "surplus-for-a-group-held-in-part",
+        "    if facts.held_in_part:\n        return\n    for pod in others:",
+        "    for pod in others:",
+    ),
+)
+
+
+def planted(tree: Path, fault: Fault) -> Path:
+    """Plant a fault; the file that it is in.
+
+    Raises:
+        LookupError: its line is not found, or found more than once.
+    """
+    files = sorted((tree / ENGINE).rglob("*.py"))
+    found = [path for path in files for _ in range(path.read_text().count(fault.line))]
+    if len(found) != 1:
+        raise LookupError(f"{fault.name}: found {len(found)} times, not once: {fault.line!r}")
+    [path] = found
+    path.write_text(path.read_text().replace(fault.line, fault.slip))
+    return path
+
+
+def tried(tree: Path, suites: Sequence[str]) -> str:
+    """The first test that fails in a tree; "" = all pass.
+
+    Raises:
+        RuntimeError: the tests do not run at all.
+    """
+    command = [
+        sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider",
+        "-o", f"timeout={HANG}", *suites,
+    ]  # fmt: skip
+    ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    if ran.returncode == 0:
+        return ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
+    if failed:
+        return failed[1]
+    if "Timeout" in ran.stdout + ran.stderr:
+        return "a test that hangs"
+    raise RuntimeError(f"pytest ended with {ran.returncode}:\n{ran.stdout[-3000:]}{ran.stderr}")
+
+
+def chosen(names: Iterable[str]) -> list[Fault]:
+    """The faults whose names begin so; all of them without any name."""
+    begun = tuple(names) or ("",)
+    return [fault for fault in FAULTS if fault.name.startswith(begun)]
+
+
+def main() -> int:
+    """Plant faults and run the tests; exits with how many were not noticed, or not found."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("names", nargs="*", help="how the names of the faults begin; none = all")
+    parser.add_argument("--list", action="store_true", help="only plant, and say where")
+    parser.add_argument("--suites", nargs="+", default=SUITES, help="which tests to run")
+    parser.add_argument("--trust", action="store_true", help="the tests pass without any fault")
+    given = parser.parse_args()
+    suites: list[str] = list(given.suites)
+    missed: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        for name in COPIED:
+            source, ignored = ROOT / name, shutil.ignore_patterns("__pycache__", ".hypothesis")
+            if source.is_dir():
+                shutil.copytree(source, tree / name, ignore=ignored)
+            else:
+                shutil.copy(source, tree / name)
+        if not (given.list or given.trust):
+            failed = tried(tree, suites)
+            if failed:
+                print(f"{failed} fails without any fault")
+                return 1
+        for fault in chosen(given.names):
+            began = time.monotonic()
+            try:
+                path = planted(tree, fault)
+            except LookupError as error:
+                print(f"GONE     {error}", flush=True)
+                missed.append(fault.name)
+                continue
+            if given.list:
+                print(f"{fault.name:48} {path.relative_to(tree)}")
+            else:
+                noticed = tried(tree, suites)
+                word, took = "noticed" if noticed else "MISSED", time.monotonic() - began
+                print(f"{word:8} {fault.name:48} {took:5.0f}s  {noticed}", flush=True)
+                missed += [] if noticed else [fault.name]
+            shutil.copy(ROOT / path.relative_to(tree), path)
+    if missed:
+        print(f"{len(missed)} were not noticed: {', '.join(missed)}")
+    return len(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

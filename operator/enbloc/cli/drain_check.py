@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc drain-check`: which groups would stay whole if these nodes were drained."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from enbloc.cli.entry import BAD_USAGE, OK
+from enbloc.cli.files import sources
+from enbloc.cli.flags import cluster_flags, config_flag
+from enbloc.cli.tables import print_table
+from enbloc.errors import EnblocError
+
+if TYPE_CHECKING:
+    from enbloc.config import Configuration
+    from enbloc.engine import Aftermath
+    from enbloc.live import Reading
+
+#: Exit codes beside 0. As with diff, an answer that is no differs from having none.
+NOT_WHOLE: Final = 1
+NO_ANSWER: Final = BAD_USAGE
+
+_MOST_NODES: Final = 5
+
+
+@click.command(short_help="Say which groups would stay whole if these nodes were drained.")
+@click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How the answer looks.",
+)
+@config_flag
+@cluster_flags
+def drain_check(
+    *,
+    nodes: tuple[str, ...],
+    output: str,
+    configs: tuple[Path, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+) -> int:
+    """Say which groups would stay whole if these nodes were drained at once.
+
+    It lists what the scheduler lists and plans as the scheduler would for the members that would
+    be lost. It writes nothing, and no scheduler needs to run.
+
+    Exit code: 0 every group would be whole, 1 at least one would not, 2 the answer is not known.
+    """
+    from enbloc.config import configure, default_configuration  # noqa: PLC0415  # not for `--help`
+
+    # What would be logged of malformed objects is among the warnings.
+    logging.getLogger("enbloc").addHandler(logging.NullHandler())
+    found: Sequence[Aftermath] | None = None
+    try:
+        configuration = configure(sources(configs)) if configs else default_configuration()
+        _warn(configuration.warnings)
+        reading = asyncio.run(_read(kubeconfig, context, configuration))
+        _warn(reading.problems)
+        found = reading.engine.without(nodes, reading.now)
+    except* EnblocError as group:
+        for line in dict.fromkeys(_said(error) for error in group.exceptions):
+            click.echo(f"error: {line}", err=True)
+    if found is None:
+        return NO_ANSWER
+    if output == "json":
+        click.echo(json.dumps(_document(nodes, found), indent=2))
+    elif found:
+        rows = [(_name(after), str(len(after.lost)), _verdict(after)) for after in found]
+        print_table(("GROUP", "LOST", "VERDICT"), rows)
+    else:
+        click.echo(f"No group has members on {', '.join(nodes)}.")
+    return OK if all(after.whole for after in found) else NOT_WHOLE
+
+
+async def _read(
+    kubeconfig: Path | None, context: str | None, configuration: "Configuration"
+) -> "Reading":
+    # Imported here: `--help` needs none of it.
+    from enbloc.kube import Client, load  # noqa: PLC0415
+    from enbloc.kube.permissions import DRAIN_CHECK  # noqa: PLC0415
+    from enbloc.live import read_once  # noqa: PLC0415
+
+    named = Path(configuration.kubeconfig) if configuration.kubeconfig else None
+    cluster = await load(kubeconfig or named, context)
+    async with Client(cluster, component="drain-check", rules=DRAIN_CHECK) as client:
+        return await read_once(client, configuration)
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _said(error: Exception) -> str:
+    """The error with its fix; one that concerns every request is the same for each."""
+    from enbloc.kube.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
+
+    if isinstance(error, Unreachable):
+        return f"the API server cannot be reached: {error.message}"
+    return error.advice if isinstance(error, APIError) else str(error)
+
+
+def _name(after: "Aftermath") -> str:
+    """`namespace/name`; a pod without a group is said to be one."""
+    if after.facts.solo:
+        return f"{after.lost[0].namespace}/{after.lost[0].name} (pod)"
+    return str(after.group)
+
+
+def _verdict(after: "Aftermath") -> str:
+    """What would become of a group, for people."""
+    solo, plan, pending = after.facts.solo, after.plan, len(after.facts.pending)
+    if not after.whole:
+        if not solo:
+            return f"would fall below its minimum: {plan.message}"
+        return f"finds no room: {plan.message}" if pending else "no controller would replace it"
+    rest = ""
+    if plan.message:  # else all fit, or what is beyond the minimum is tried only when that is bound
+        rest = f"; no room for {pending - len(plan.assignments)} of its members: {plan.message}"
+    if not plan.assignments:
+        return f"stays whole{rest}"
+    nodes = list(dict.fromkeys(assignment.node for assignment in plan.assignments))
+    more = len(nodes) - _MOST_NODES
+    where = ", ".join(nodes[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
+    return f"{'' if solo else 'members '}can be rescheduled on: {where}{rest}"
+
+
+def _document(nodes: Sequence[str], found: Sequence["Aftermath"]) -> Any:
+    """The answer, for programs."""
+    return {
+        "nodes": list(nodes),
+        "whole": all(after.whole for after in found),
+        "groups": [
+            {
+                "kind": "Pod" if after.facts.solo else "PodGroup",
+                "namespace": after.group.namespace,
+                "name": after.lost[0].name if after.facts.solo else after.group.name,
+                "whole": after.whole,
+                "minimum": after.facts.total.minimum,
+                "remaining": after.facts.total.held,
+                "lost": [pod.name for pod in after.lost],
+                "placements": [
+                    {"pod": assignment.pod.key.name, "node": assignment.node}
+                    for assignment in after.plan.assignments
+                ],
+                "message": after.plan.message,
+            }
+            for after in found
+        ],
+    }

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The PodGroups as last seen, and the writing of the controller's part of their status."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from cachetools import LRUCache
+
+from enbloc.controller.existence import Creators, fragile
+from enbloc.controller.incarnation import History, finished
+from enbloc.controller.members import Members
+from enbloc.controller.reconcile import reconcile
+from enbloc.kube import Client
+from enbloc.kube.coalescing_writer import CoalescingWriter
+from enbloc.kube.errors import NotFound
+from enbloc.kube.events import Notice, ObjectReference, Recorder
+from enbloc.kube.group_status import apply_group_status
+from enbloc.kube.paths import JOBS, POD_GROUPS
+from enbloc.model import codec, names
+from enbloc.model.field_ownership import CONTROLLER_FIELDS
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.objects import PodGroupObject
+from enbloc.telemetry import Problems
+
+log = logging.getLogger(__name__)
+
+#: The least time between two reconciliations of one group (seconds).
+INTERVAL: Final = 1.0
+#: How many groups are reconciled, and so written, at the same time.
+PARALLEL: Final = 32
+#: Of how many Jobs it is kept that they were warned of.
+WARNED: Final = 4096
+
+
+@dataclass(slots=True)
+class _Known:
+    """One PodGroup.
+
+    Attributes:
+        status: its status as it stands, both writers' parts.
+        history: what the last look left to be remembered.
+    """
+
+    group: Group
+    status: Mapping[str, Any]
+    history: History
+
+
+class StatusWriter:
+    """What is known of every PodGroup; writes the controller's part of its status.
+
+    Args:
+        client: the API, fenced when a Lease is held.
+        members: the pods, by group.
+        problems: told what keeps a status from being written.
+        recorder: told of groups that ended, and of Jobs that a repair could make fail.
+        now: server time, seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        members: Members,
+        problems: Problems,
+        recorder: Recorder,
+        now: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._members = members
+        self._recorder = recorder
+        self._now = now
+        self._groups: dict[GroupKey, _Known] = {}
+        # By UID of the Job; bounded, as what is forgotten is merely said again.
+        self._warned: LRUCache[str, int] = LRUCache(WARNED)
+        self.writer: Final = CoalescingWriter[GroupKey, _Known](
+            "PodGroup status", self._write, problems, parallel=PARALLEL, interval=INTERVAL
+        )
+
+    def clear(self) -> None:
+        """All PodGroups are about to be shown again."""
+        self._groups.clear()
+
+    def seen(self, found: Mapping[str, Any]) -> None:
+        """A PodGroup was added, changed or listed; a state older than the known one is ignored."""
+        group = _read(found)
+        if group is None:
+            return
+        status = found.get("status") or {}
+        known = self._groups.get(group.key)
+        history = History(group.memory.incarnation, int(status.get("failed") or 0))
+        if known is not None and known.group.uid == group.uid:
+            if group.resource_version <= known.group.resource_version:
+                return
+            history = known.history
+        self._groups[group.key] = _Known(group, status, history)
+        self.reconcile(group.key)
+
+    def gone(self, found: Mapping[str, Any]) -> None:
+        """A PodGroup was deleted; another of that name, if it is there, stays."""
+        group = _read(found)
+        known = self._groups.get(group.key) if group else None
+        if known is not None and group is not None and known.group.uid == group.uid:
+            del self._groups[group.key]
+
+    def reconcile(self, key: GroupKey) -> None:
+        """Look at a group, if it is known, and write what changed: at most once per INTERVAL."""
+        known = self._groups.get(key)
+        if known is not None:
+            self.writer.put(key, known)
+
+    async def _write(self, key: GroupKey, known: _Known) -> None:
+        if self._groups.get(key) is not known:
+            return  # it is gone, or its newer state is waiting
+        group = known.group
+        creators = self._members.creators(key)
+        self._warn(group, creators)
+        found = reconcile(
+            group, known.status, self._members.of(key), creators, self._now(), known.history
+        )
+        if found.patch is None:
+            known.history = found.history
+            return
+        try:
+            written = await apply_group_status(
+                self._client, key, group.uid, found.patch, CONTROLLER_FIELDS.manager
+            )
+        except NotFound:
+            if self._groups.get(key) is known:
+                del self._groups[key]
+            raise
+        current = self._groups.get(key)  # the watch may have shown another state meanwhile
+        if current is not None and current.group.uid == group.uid:
+            current.history = found.history
+        if found.ended:
+            self._recorder.emit(_ended(group, found.patch))
+        # It holds what others wrote in between, whose own event will be old: look at it again.
+        self.seen(msgspec.json.decode(written))
+
+    def _warn(self, group: Group, creators: Creators) -> None:
+        """Say which Jobs a repair could make fail, once for each state of their spec."""
+        for creator, note in fragile(group, creators):
+            if self._warned.get(creator.uid) != creator.generation:
+                self._warned[creator.uid] = creator.generation
+                job = ObjectReference(JOBS, group.key.namespace, creator.name, creator.uid)
+                reason = names.EventReason.BACKOFF_LIMIT_TOO_SMALL
+                self._recorder.emit(_notice(group, "Warning", reason, note, job))
+
+
+def _read(found: Mapping[str, Any]) -> Group | None:
+    """A PodGroup as scheduling reads it; None, and a line in the log, if it cannot be read."""
+    try:
+        return codec.group(msgspec.convert(found, PodGroupObject))
+    except msgspec.ValidationError as error:
+        log.warning("Ignored a malformed PodGroup: %s", error)
+        return None
+
+
+def _ended(group: Group, patch: Mapping[str, Any]) -> Notice:
+    end = finished(patch)
+    assert end is not None, "a group that ended says so"
+    kind = "Normal" if end["reason"] == names.Reason.SUCCEEDED else "Warning"
+    note = f"{end['reason']}: {end['message']}"
+    return _notice(group, kind, names.EventReason.POD_GROUP_FINISHED, note)
+
+
+def _notice(
+    group: Group,
+    kind: str,
+    reason: names.EventReason,
+    note: str,
+    related: ObjectReference | None = None,
+) -> Notice:
+    return Notice(
+        type=kind,
+        reason=reason,
+        action="Reconciling",
+        note=note,
+        reporter=names.CONTROLLER_REPORTER,
+        regarding=ObjectReference(POD_GROUPS, group.key.namespace, group.key.name, group.uid),
+        related=related,
+    )

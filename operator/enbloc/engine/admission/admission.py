@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Admission: where a group belongs in the queue, and why it is not scheduled at present."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from enbloc.engine.admission.gate import fingerprint, gate, helps
+from enbloc.engine.core import Core
+from enbloc.engine.cycle import GANG_PLUGIN
+from enbloc.engine.effects import EventType
+from enbloc.engine.packing import takers
+from enbloc.engine.plan import Plan
+from enbloc.engine.policies import Policy
+from enbloc.engine.queue import CapacityPrecheck, Item, Place
+from enbloc.engine.report import PENDING, Explanation, Missing
+from enbloc.engine.state import Members
+from enbloc.engine.turn import End, Ending, Turn
+from enbloc.errors import PluginError
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Happening
+from enbloc.model.binding import Cause
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import EventReason, Reason
+
+_LACK_OF_ROOM: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE)
+
+
+class Admission:
+    """Puts groups into the queue, keeps out who may not be tried, and remembers why.
+
+    Args:
+        core: what is known.
+        policies: learn which attempts failed.
+        precheck: which groups need not be tried.
+    """
+
+    def __init__(self, core: Core, policies: Sequence[Policy], precheck: CapacityPrecheck) -> None:
+        self._groups, self._order, self._queue = core.groups, core.order, core.queue
+        self._plans, self._victims, self._reporter = core.plans, core.victims, core.reporter
+        self._extender_queries = core.extender_queries
+        self._policies = policies
+        self._precheck = precheck
+        self._takers = {name: takers(profile) for name, profile in core.profiles.items()}
+        self._missing = Missing(core.settings.missing_grace)
+        self._why: dict[GroupKey, Explanation] = {}
+
+    def why(self, key: GroupKey) -> Explanation:
+        """Why a group is not scheduled at present."""
+        return self._why.get(key, PENDING)
+
+    def item(self, members: Members) -> Item:
+        """The group's item in the queue, made when new."""
+        item = self._queue.get(members.key)
+        if item is None:
+            item = self._queue.item(members.key, solo=members.solo)
+            if members.group is not None:
+                item.attempts = members.group.memory.attempts
+        return item
+
+    def forget(self, key: GroupKey) -> None:
+        """A group is gone."""
+        self._precheck.forget(key)
+        self._queue.drop(key)
+        self._extender_queries.drop(key)
+        self._why.pop(key, None)
+        self._missing.forget(key)
+
+    # ── time, and what happened ──────────────────────────────────────────────────────────────
+
+    def deadline(self) -> float | None:
+        """When something is to be done here."""
+        times = (self._queue.wakeup(), self._missing.deadline())
+        return min((time for time in times if time is not None), default=None)
+
+    def expire(self, turn: Turn) -> None:
+        """Try those whose pause is over; report PodGroups that do not come to exist."""
+        for item in self._queue.due(turn.now):
+            if item.place is Place.WAITING:  # no event for long: find out anew why
+                self._precheck.forget(item.key)
+            if item.fingerprint is None:  # a plugin failed before it could be tried
+                turn.change(item.key)
+            else:
+                self._queue.activate(item)
+        for key in self._missing.overdue(turn.now):
+            members = self._groups.get(key)
+            if members is not None and members.group is None:  # it may have come in this turn
+                facts = self._groups.facts(members)
+                self._reporter.missing_group(turn, facts, self._groups.profile(facts).name)
+
+    def wake(self, turn: Turn, happened: Iterable[Happening]) -> None:
+        """Queue the waiting groups that events could help."""
+        for happening in happened:
+            for key in self._queue.wake(happening, turn.now, self._would_help):
+                turn.change(key)
+
+    def _would_help(self, item: Item, plugin: str, happening: Happening) -> bool:
+        """Whether an event could help a group; one after which it must still fail could not."""
+        return not self._refused_by_precheck(item) and helps(self._groups, item, plugin, happening)
+
+    def _refused_by_precheck(self, item: Item) -> bool:
+        """Whether aggregate free capacity refuses a group as an attempt would; it counts as one."""
+        if item.profile is None or not self._precheck.refuses(item.key):
+            return False
+        item.counted = self._plans.opened
+        self._queue.listen(item, self._takers[item.profile.name])  # whoever refused it last
+        return True
+
+    def reorder(self, turn: Turn) -> None:
+        """The order of groups is another: ask for the place of each again."""
+        for members in self._groups:
+            self.place(members, self._groups.facts(members))
+            self._queue.reorder(self.item(members))
+            turn.change(members.key)
+
+    def next(self, turn: Turn) -> Item | None:
+        """The next group that is worth an attempt."""
+        while (item := self._queue.pop()) is not None and self._refused_by_precheck(item):
+            self._queue.rest(item, turn.now)
+        return item
+
+    # ── one group ────────────────────────────────────────────────────────────────────────────
+
+    def place(self, members: Members, facts: GroupFacts) -> str:
+        """Give a group its place in the order; why that failed, "" = it did not."""
+        item = self.item(members)
+        try:
+            item.sort_key = self._order.note(facts)
+        except PluginError as error:
+            return str(error)
+        return ""
+
+    def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:
+        """A group without an open plan changed: put it where it belongs in the queue.
+
+        Args:
+            turn: what is to be done goes there.
+            members: the group.
+            facts: what is true of it.
+            misplaced: what `place` said.
+        """
+        item = self.item(members)
+        self._missing.look(facts, turn.now)
+        if self.kept_out(turn, item, members, facts):
+            self._precheck.forget(item.key)
+        elif item.fingerprint != fingerprint(facts):
+            self._precheck.forget(item.key)
+            item.profile = self._groups.profile(facts)
+            if misplaced:
+                item.fingerprint = None
+                self.refused(turn, members, facts, Explanation(Reason.SCHEDULER_ERROR, misplaced))
+                return
+            item.fingerprint = fingerprint(facts)
+            self._why[members.key] = PENDING
+            self._queue.activate(item)
+
+    def kept_out(self, turn: Turn, item: Item, members: Members, facts: GroupFacts) -> bool:
+        """Ask whether a group may be tried; if not, it waits for what could change that."""
+        profile = self._groups.profile(facts)
+        why, plugin = gate(profile, members.group, facts)
+        staying = self._victims.staying(item.key)
+        if staying:
+            text = f"evicting {staying} members to release capacity"
+            why, plugin = Explanation(Reason.TIMED_OUT, text), ""
+        if why is None and facts.pending:
+            return False
+        item.profile, item.fingerprint = profile, None
+        self._extender_queries.drop(item.key)
+        if why is not None and why.reason is Reason.SCHEDULER_ERROR and facts.pending:
+            self.refused(turn, members, facts, why)
+            return True
+        self._queue.decided(item)
+        self._queue.park(item, plugin)
+        if why is not None:
+            self._why[members.key] = why
+            if not staying:  # it lacks members, or makes no sense, and still holds capacity
+                self._failed(members.key)
+            if facts.solo and facts.problem:
+                self._reporter.unplaced(turn, facts, profile.name, why)
+            else:
+                self._reporter.gated(turn, facts, why)
+        return True
+
+    def refused(
+        self,
+        turn: Turn,
+        members: Members,
+        facts: GroupFacts,
+        why: Explanation,
+        who: Plan | Ending | None = None,
+    ) -> None:
+        """An attempt failed; the group waits for what could help it.
+
+        Args:
+            turn: what is to be done goes there.
+            members: the group.
+            facts: what is true of it.
+            why: why.
+            who: names the plugins that refused; None = nobody did, it was an error.
+        """
+        rejectors, pending = (who.rejectors, who.pending) if who else (frozenset(), frozenset())
+        if why.reason in _LACK_OF_ROOM and not rejectors:
+            # A refusal without a plugin's name (no nodes at all) is the cluster's.
+            rejectors = frozenset({GANG_PLUGIN})
+        self._failed(members.key)
+        item = self.item(members)
+        item.profile = self._groups.profile(facts)
+        never = why.reason is Reason.INFEASIBLE
+        self._queue.failed(item, turn.now, rejectors, pending, self._would_help, infeasible=never)
+        self._why[members.key] = why
+        if why.reason is Reason.WAITING_ON_PERMIT:
+            self._reporter.gated(turn, facts, why)
+        else:
+            self._reporter.unplaced(turn, facts, item.profile.name, why)
+
+    def _failed(self, key: GroupKey) -> None:
+        for policy in self._policies:
+            policy.failed(key)
+
+    # ── the end of a plan ────────────────────────────────────────────────────────────────────
+
+    def ended(self, turn: Turn, ending: Ending) -> None:
+        """A plan is open no more: its group is done, or is tried again."""
+        members = self._groups.get(ending.plan.group)
+        if members is None:
+            return
+        facts = self._groups.facts(members)
+        item = self.item(members)
+        turn.change(members.key)
+        item.fingerprint = None
+        if ending.end in (End.REJECTED, End.FAILED):
+            reason = Reason.SCHEDULER_ERROR
+            if ending.rejectors:  # a gang that somebody holds up does not lack room
+                reason = Reason.UNSCHEDULABLE if facts.solo else Reason.WAITING_ON_PERMIT
+            item.fingerprint = fingerprint(facts)
+            self.refused(turn, members, facts, Explanation(reason, ending.message), ending)
+            return
+        causes = {refusal.cause for refusal in ending.refusals}
+        pending = {pod.uid for pod in facts.pending}
+        unseen = [refusal for refusal in ending.refusals if refusal.uid in pending]
+        if Cause.NAMESPACE_TERMINATING in causes:
+            # Its pods are being deleted: there is nothing to report or to try.
+            item.fingerprint = fingerprint(facts)
+        elif Cause.SCHEDULER_ERROR in causes and facts.pending:
+            text = next(r.message for r in ending.refusals if r.cause is Cause.SCHEDULER_ERROR)
+            item.fingerprint = fingerprint(facts)
+            why = Explanation(Reason.SCHEDULER_ERROR, f"binding was refused: {text}")
+            self.refused(turn, members, facts, why)
+        elif unseen:
+            # The watch has yet to show what became of the member. That will be a change of the
+            # group's own, and ends the pause; until then the same Binding would be refused again.
+            item.fingerprint = fingerprint(facts)
+            self._failed(members.key)
+            self._queue.failed(item, turn.now, (), (), self._would_help)
+        else:
+            self._queue.succeeded(item)
+        self._queue.decided(item)
+        needed = any(assignment.needed for assignment in ending.plan.assignments)
+        if needed and not facts.deficit and facts.group is not None:
+            self._why[members.key] = PENDING
+            note = f"All {facts.total.minimum} required members are scheduled"
+            kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
+            self._reporter.transition(turn, facts, Explanation(Reason.SCHEDULED, note))
+            self._reporter.group_event(turn, facts, kind, scheduled, note)

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gate: whether a group may be tried, and which changes make that worth another look."""
+
+from enbloc.engine.plan import Release
+from enbloc.engine.queue import Item
+from enbloc.engine.report import Explanation
+from enbloc.engine.state import Groups
+from enbloc.engine.trial import asked_status
+from enbloc.errors import PluginError
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, Happening, RefusalExpired, Resource
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import Group
+from enbloc.model.names import Reason
+
+
+def gate(
+    profile: Profile, group: Group | None, facts: GroupFacts
+) -> tuple[Explanation | None, str]:
+    """Why this group may not be tried, None if it may; and which plugin says so, "" = none.
+
+    Where nothing but a change of the group's own can help, no plugin is named.
+    """
+    if facts.problem:
+        return Explanation(Reason.INVALID_SPEC, facts.problem), ""
+    for plugin in profile.pre_enqueue:
+        name = plugin.name if facts.quorum else ""
+        try:
+            status = asked_status(plugin.name, "PreEnqueue", plugin.pre_enqueue, group, facts)
+        except PluginError as error:
+            return Explanation(Reason.SCHEDULER_ERROR, str(error)), name
+        if not status.ok:
+            return Explanation(Reason.WAITING_FOR_MEMBERS, status.message), name
+    # The quorum is the engine's own rule: no profile can switch it off (semantics §2.3).
+    return None if facts.quorum else Explanation(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
+
+
+def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool:
+    """Whether an event that this plugin named could help a group that it refused.
+
+    Capacity that a plan reserved after the group's last decision and gave back unused was there
+    before: without this rule two groups that Permit refuses would wake each other for ever.
+    """
+    profile = item.profile
+    members = groups.get(item.key)
+    if profile is None or members is None:
+        return False
+    if item.infeasible and happening.resource is Resource.POD:
+        return False  # no load is in its way
+    if isinstance(happening, RefusalExpired):
+        return happening.group in (None, item.key)
+    if isinstance(happening, Release) and happening.number >= item.counted:
+        return False
+    return profile.hints(plugin, happening, lambda: groups.facts(members))
+
+
+def group_action(before: Group | None, group: Group) -> Action:
+    """What a change of a PodGroup is to those who wait; 0 = nothing that wakes anybody."""
+    if before is None:
+        return Action.ADD
+    action = Action(0)
+    if before.min_member != group.min_member or before.roles != group.roles:
+        action |= Action.UPDATE_MINIMUM
+    if before.annotations != group.annotations:
+        action |= Action.UPDATE_ANNOTATION
+    return action
+
+
+def fingerprint(facts: GroupFacts) -> object:
+    """What would make another attempt worthwhile without any event from elsewhere."""
+    resources = facts.group.min_resources if facts.group else ()
+    floors = tuple((floor.role, floor.deficit) for floor in facts.floors)
+    pending = tuple(
+        (pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending
+    )
+    # Bound members that it needs no more may have been in the way of those that it needs.
+    return pending, floors, facts.total.bound, facts.priority, resources

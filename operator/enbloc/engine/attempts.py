@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attempts: one group is decided against one snapshot of the present."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from enbloc.engine.admission import Admission
+from enbloc.engine.core import Core
+from enbloc.engine.cycle import Room, place_group, schedule_group, to_be_admitted
+from enbloc.engine.effects import Decided
+from enbloc.engine.plan import Plan, PlanResult
+from enbloc.engine.policies import MinResources, Policy
+from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
+from enbloc.engine.replay import Decision, question
+from enbloc.engine.report import Explanation
+from enbloc.engine.state import Members
+from enbloc.engine.turn import Turn
+from enbloc.errors import PluginError
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Reason
+from enbloc.model.pods import Pod
+
+_REASONS: Final = {
+    PlanResult.UNSCHEDULABLE: Reason.UNSCHEDULABLE,
+    PlanResult.INFEASIBLE: Reason.INFEASIBLE,
+    PlanResult.ERROR: Reason.SCHEDULER_ERROR,
+}
+
+
+class Planner:
+    """What would be decided, with nothing done about it.
+
+    Args:
+        core: what is known.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._groups, self._plans, self._trials = core.groups, core.plans, core.trials
+        self._steps = core.settings.search_steps
+
+    def planning(self, group: GroupKey) -> bool:
+        """A plan of this group is under way."""
+        return self._plans.of(group) is not None
+
+    def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
+        """Whether a group could be placed if these pods were gone."""
+        profile = self._groups.profile(waiting)
+        try:
+            ledgers = self._plans.ledgers(profile)
+            trial = self._trials.trial(profile, waiting, now, ledgers, keep=False)
+            for pod in without:
+                trial.lift(pod, pod.node)
+            outcome, _ = place_group(waiting, trial, self._steps)
+        except PluginError:
+            return False
+        return not outcome.failed
+
+
+class Attempts:
+    """Decides one group at a time.
+
+    Args:
+        core: what is known.
+        policies: learn which plans are open.
+        min_resources: says what groups want reserved.
+        admission: where a group goes that was not placed.
+        precheck: learns what was lacking.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        policies: Sequence[Policy],
+        min_resources: MinResources,
+        admission: Admission,
+        precheck: CapacityPrecheck,
+    ) -> None:
+        self._core = core
+        self._policies = policies
+        self._min_resources = min_resources
+        self._admission = admission
+        self._precheck = precheck
+        self._refutations = Refutations(precheck)
+        self._count = 0
+
+    def forget(self, key: GroupKey) -> None:
+        """A group is gone."""
+        self._refutations.forget(key)
+
+    def decide(
+        self, turn: Turn, item: Item, members: Members, facts: GroupFacts, profile: Profile
+    ) -> bool:
+        """Decide about a group; a plan that is found is open from here on.
+
+        Returns:
+            False where HTTP extenders must be asked first; their answers bring it back.
+        """
+        plan = self._plan(turn, members, facts, profile)
+        if plan is None:
+            return False
+        core = self._core
+        core.extender_queries.drop(item.key)
+        item.attempts += 1
+        item.last_attempt = turn.now
+        item.counted = core.plans.opened
+        turn.effects.append(
+            Decided(
+                group=item.key,
+                profile=profile.name,
+                attempts=item.attempts,
+                result=plan.verdict.value,
+                placed=len(plan.assignments),
+                message=plan.message,
+                plan=plan.id,
+                search=plan.search,
+                steps=plan.steps,
+            )
+        )
+        if plan.verdict is not PlanResult.PLACED:
+            why = Explanation(_REASONS[plan.verdict], plan.message)
+            self._admission.refused(turn, members, facts, why, plan)
+            return True
+        core.queue.placed(item)
+        core.plans.open(plan, profile, facts, turn)
+        for policy in self._policies:
+            policy.planned(turn, members, facts)
+        return True
+
+    def _plan(
+        self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile
+    ) -> Plan | None:
+        """Decide about a group on the present state; None = extenders must be asked first."""
+        core = self._core
+        self._precheck.forget(facts.key)
+        self._count += 1
+        plan_id = f"{core.settings.identity}-{self._count}"
+        try:
+            ledgers = core.plans.ledgers(profile)
+            trial = core.trials.trial(profile, facts, turn.now, ledgers)
+            if profile.extenders:
+                asks = core.extender_queries.ask(facts.key, trial, facts.pending)
+                if asks is not None:
+                    turn.effects += asks
+                    return None
+            wanted = self._min_resources.wanted(members, facts)
+        except PluginError as error:
+            return Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
+        room = Room(self._min_resources.capacity(), wanted) if wanted else None
+        never = partial(self._refutations.of, core.state.epoch, facts, members.bound)
+        steps = core.settings.search_steps
+        plans = core.plans.reserved(profile)
+        asked_for = question(facts, members.bound, trial, room, plans, turn.now)
+        plan = schedule_group(plan_id, facts, trial, room, never, steps)
+        core.state.log.note(Decision(asked_for, plan))
+        if profile.post_filter:  # it may make room, and so must be asked again
+            self._precheck.forget(facts.key)
+        elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
+            self._precheck.not_admitted(wanted)
+        return plan

@@ -1,0 +1,240 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""OpenPlan: a plan from the moment its capacity is reserved until every member is settled.
+
+Each member::
+
+    RESERVED ──permitted──► PREPARING ──PreBound──► READY ──a slot──► SENT ──201──► BOUND
+                                                                       │             │ watch
+    any ──gone, refused, last look failed──► LOST                      └──watch──► CONFIRMED
+
+The members of the deficit are sent first; surplus waits until the watch shows all of these bound
+(semantics §3.3). The plan is closed when every member is CONFIRMED or LOST.
+"""
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import NamedTuple
+
+from enbloc.engine.plan import Assignment, Plan
+from enbloc.engine.turn import Refusal
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.model.pods import Pod, PodUID
+
+
+class Stage(enum.StrEnum):
+    """How far one member has come."""
+
+    RESERVED = "reserved"
+    PREPARING = "preparing"
+    READY = "ready"
+    SENT = "sent"
+    BOUND = "bound"
+    CONFIRMED = "confirmed"
+    LOST = "lost"
+
+
+_UNSENT = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
+
+
+class Wait(NamedTuple):
+    """A Permit plugin's wish to wait.
+
+    Attributes:
+        deadline: when it is over, engine clock.
+        message: what for, in the plugin's words; "" = it did not say.
+    """
+
+    deadline: float
+    message: str
+
+
+class OpenPlan:
+    """One reserved plan.
+
+    How many members are in each stage is counted as they move, so that no question costs a walk
+    over a large gang.
+
+    Attributes:
+        facts: the group as it was when the plan was made: the captured floor.
+        seen: the state's foreign_version that the last look (or the plan itself) was made on.
+        permitted: Permit has released the group.
+        reserved_at: when its capacity was reserved, engine clock.
+        number: how many plans were opened before it.
+        waits: the Permit plugins that asked to wait.
+        started: a Bind of this plan was handed out; that a stranger bound a member is none.
+        ask_again: an event that a waiting plugin named has happened.
+        refusals: what the API server said no to, in order.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        profile: Profile,
+        facts: GroupFacts,
+        seen: int,
+        reserved_at: float,
+        number: int,
+    ) -> None:
+        self.plan = plan
+        self.profile = profile
+        self.facts = facts
+        self.seen = seen
+        self.permitted = False
+        self.reserved_at = reserved_at
+        self.number = number
+        self.waits: dict[str, Wait] = {}
+        self.started = False
+        self.ask_again = False
+        self.refusals: list[Refusal] = []
+        self._assignments = {a.pod.uid: a for a in plan.assignments}
+        self._stages = dict.fromkeys(self._assignments, Stage.RESERVED)
+        self._all = Counter({Stage.RESERVED: len(self._stages)})
+        needed = sum(a.needed for a in plan.assignments)
+        self._needed = Counter({Stage.RESERVED: needed})
+        self._needed_total = needed
+        self._order = plan.assignments
+        self._ranks = {} if facts.solo else _ranks(plan, facts)
+        self._next = 0
+
+    @property
+    def id(self) -> str:
+        """The plan's identity."""
+        return self.plan.id
+
+    @property
+    def size(self) -> int:
+        """How many members it binds."""
+        return len(self._stages)
+
+    @property
+    def uids(self) -> Iterable[PodUID]:
+        """Its members."""
+        return self._stages.keys()
+
+    def waiting(self) -> str:
+        """Which plugins the group waits for at Permit, and what for."""
+        return ", ".join(
+            f"{name} asked to wait" + (f" ({wait.message})" if wait.message else "")
+            for name, wait in sorted(self.waits.items())
+        )
+
+    def assignment(self, uid: PodUID) -> Assignment | None:
+        """The assignment of a member of this plan."""
+        return self._assignments.get(uid)
+
+    def rank(self, uid: PodUID) -> int | None:
+        """A member's number within its group; None for a pod without one."""
+        return self._ranks.get(uid)
+
+    def stage(self, uid: PodUID) -> Stage | None:
+        """How far a member has come; None if it is none of this plan."""
+        return self._stages.get(uid)
+
+    def move(self, uid: PodUID, stage: Stage) -> None:
+        """A member reaches a stage."""
+        before = self._stages[uid]
+        self._stages[uid] = stage
+        self._all[before] -= 1
+        self._all[stage] += 1
+        if self._assignments[uid].needed:
+            self._needed[before] -= 1
+            self._needed[stage] += 1
+
+    def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
+        """Whether what it binds, and what is held, is every minimum as it is now."""
+        roles = Counter(pods[uid].role for uid in self._stages if uid in pods)
+        return not facts.problem and all(
+            floor.held + (roles[floor.role] if floor.role else roles.total()) >= floor.minimum
+            for floor in facts.floors
+        )
+
+    def outstanding(self) -> Sequence[Pod]:
+        """Needed members that it may yet bind."""
+        settled = (Stage.CONFIRMED, Stage.LOST)
+        return [a.pod for a in self._order if a.needed and self._stages[a.pod.uid] not in settled]
+
+    def unsent(self) -> list[Assignment]:
+        """Members whose Bind was not handed out, needed ones first."""
+        return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in _UNSENT]
+
+    def sent_part(self) -> Plan:
+        """The plan without the members whose Bind was not handed out."""
+        unsent = {a.pod.uid for a in self.unsent()}
+        sent = tuple(a for a in self.plan.assignments if a.pod.uid not in unsent)
+        return replace(self.plan, assignments=sent)
+
+    @property
+    def _sent(self) -> int:
+        return self._all[Stage.SENT] + self._all[Stage.BOUND] + self._all[Stage.CONFIRMED]
+
+    @property
+    def preparing(self) -> bool:
+        """PreBind plugins are at work."""
+        return self._all[Stage.PREPARING] > 0
+
+    @property
+    def closed(self) -> bool:
+        """Every member is settled."""
+        return self._all[Stage.CONFIRMED] + self._all[Stage.LOST] == len(self._stages)
+
+    @property
+    def doomed(self) -> bool:
+        """Something was refused, everything sent is settled, and nothing is bound.
+
+        Then the group is as it was, and what was not sent must not be; unless it has its floor, and
+        each addition is for itself.
+        """
+        return bool(self.refusals) and self._needed_total > 0 and self._sent == 0
+
+    @property
+    def floor_confirmed(self) -> bool:
+        """The watch shows every needed member bound."""
+        return self._needed[Stage.CONFIRMED] == self._needed_total
+
+    @property
+    def surplus_is_void(self) -> bool:
+        """A needed member was lost for good, so that surplus can never be sent by this plan."""
+        lost = self._needed[Stage.LOST]
+        return lost > 0 and lost + self._needed[Stage.CONFIRMED] == self._needed_total
+
+    def sendable(self, limit: int) -> list[Assignment]:
+        """Members whose Bind may be handed out now, in order, at most `limit`.
+
+        After a refusal nothing more is sent until the outcome of everything sent is known.
+        """
+        counts = self._all
+        if not self.permitted or not counts[Stage.READY]:
+            return []
+        if counts[Stage.RESERVED] or counts[Stage.PREPARING]:
+            return []
+        if self.refusals and (self.doomed or counts[Stage.SENT]):
+            return []
+        found: list[Assignment] = []
+        for assignment in self._order[self._next :]:
+            if len(found) >= limit or not (assignment.needed or self.floor_confirmed):
+                break
+            if self._stages[assignment.pod.uid] is Stage.READY:
+                found.append(assignment)
+        return found
+
+    def send(self, assignment: Assignment) -> None:
+        """The Bind of a member, the next in order, is handed out."""
+        self.started = True
+        self.move(assignment.pod.uid, Stage.SENT)
+        while self._next < len(self._order):
+            if self._stages[self._order[self._next].pod.uid] in _UNSENT:
+                break
+            self._next += 1
+
+
+def _ranks(plan: Plan, facts: GroupFacts) -> dict[PodUID, int]:
+    """The smallest numbers that no held member has: whoever replaces a lost one takes its."""
+    taken = set(facts.ranks)
+    free = (rank for rank in count() if rank not in taken)
+    members = sorted((a for a in plan.assignments), key=lambda a: (not a.needed, a.pod.seniority))
+    return {a.pod.uid: rank for a, rank in zip(members, free, strict=False)}

@@ -1,0 +1,390 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: every open plan, from its reservation to the last settled member (semantics §3)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from enbloc.engine.binding.open_plan import OpenPlan, Stage, Wait
+from enbloc.engine.cycle import Trials
+from enbloc.engine.effects import Bind, CancelPlan, PreBind
+from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
+from enbloc.engine.plan import Assignment, Plan
+from enbloc.engine.state import HELD, ClusterState, Order
+from enbloc.engine.trial import asked, asked_status
+from enbloc.engine.turn import End, Ending, Refusal, Turn
+from enbloc.errors import PluginError
+from enbloc.framework.act import Target
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Happening
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import Code, Status, refuse
+from enbloc.model.binding_record import binding_record
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
+from enbloc.model.pods import Pod, PodUID
+
+#: No Permit plugin may hold a group for longer, whatever it asks. Source: kube-scheduler v1.36
+#: pkg/scheduler/framework/runtime/framework.go maxTimeout.
+LONGEST_PERMIT_SECONDS = 15 * 60.0
+
+#: An annotation set beyond this size makes every later write of the pod fail.
+ANNOTATIONS_LIMIT = 262_144
+
+_REFUSED = refuse("")
+
+_LEAVABLE = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
+
+
+class Plans:
+    """The open plans, one per group at most, in the order they were made.
+
+    Attributes:
+        slots: how many more Binds the executor can take.
+        opened: how many plans there have been.
+    """
+
+    def __init__(
+        self, state: ClusterState, order: Order, trials: Trials, default_timeout: float
+    ) -> None:
+        self._state, self._order = state, order
+        self._trials = trials
+        self._default_timeout = default_timeout
+        self._open: dict[str, OpenPlan] = {}
+        self._of_group: dict[GroupKey, OpenPlan] = {}
+        self.slots = 0
+        self.opened = 0
+
+    def of(self, group: GroupKey) -> OpenPlan | None:
+        """The open plan of a group."""
+        return self._of_group.get(group)
+
+    def ledgers(self, profile: Profile, looked_at: OpenPlan | None = None) -> Mapping[str, object]:
+        """Each Reserve plugin's ledger over the open plans, by plugin name.
+
+        Of a plan that is looked at again only what was sent is in it.
+        """
+        return ledgers_over(profile, self.reserved(profile, looked_at))
+
+    def reserved(self, profile: Profile, looked_at: OpenPlan | None = None) -> Sequence[Plan]:
+        """The open plans, where some plugin of the profile keeps a ledger over them."""
+        if not profile.reserve:
+            return ()
+        plans = [p.sent_part() if p is looked_at else p.plan for p in self._open.values()]
+        return [plan for plan in plans if plan.assignments]
+
+    # ── reserve, permit ──────────────────────────────────────────────────────────────────────
+
+    def open(self, plan: Plan, profile: Profile, facts: GroupFacts, turn: Turn) -> None:
+        """Reserve a plan: from here on its capacity is taken; Permit plugins are asked about it."""
+        turn.happened += self._state.release(self._state.claims.of(HELD, plan.group))
+        seen = self._state.foreign_version
+        self._state.assume(plan, self._order)
+        open_plan = OpenPlan(plan, profile, facts, seen, turn.now, self.opened)
+        self.opened += 1
+        self._open[plan.id] = self._of_group[plan.group] = open_plan
+        self._ask_permit(open_plan, facts, turn)
+
+    def _ask_permit(self, open_plan: OpenPlan, facts: GroupFacts, turn: Turn) -> None:
+        """Ask every Permit plugin; each that waits has a time of its own."""
+        open_plan.ask_again = False
+        waiting: dict[str, Wait] = {}
+        try:
+            for plugin in open_plan.profile.permit:
+                status = asked_status(plugin.name, "Permit", plugin.permit, open_plan.plan, facts)
+                if status.code is Code.WAIT:
+                    begun = open_plan.waits.get(plugin.name)
+                    latest = open_plan.reserved_at + LONGEST_PERMIT_SECONDS
+                    deadline = min(turn.now + self._longest(status, facts), latest)
+                    waiting[plugin.name] = Wait(
+                        begun.deadline if begun else deadline, status.message
+                    )
+                elif not status.ok:
+                    self._forget(turn, open_plan, End.REJECTED, status.message, plugin.name, status)
+                    return
+        except PluginError as error:
+            self._forget(turn, open_plan, End.FAILED, str(error))
+            return
+        open_plan.waits = waiting
+        if not waiting:
+            self._release(open_plan, turn)
+
+    def _longest(self, status: Status, facts: GroupFacts) -> float:
+        """For how long a plugin may hold the reservation (seconds)."""
+        own = facts.group.timeout if facts.group else 0
+        longest = min(float(own or self._default_timeout), LONGEST_PERMIT_SECONDS)
+        return min(longest, status.timeout) if status.timeout > 0 else longest
+
+    def _release(self, open_plan: OpenPlan, turn: Turn) -> None:
+        """The group may be bound: from here on `windows` hands out its Binds."""
+        open_plan.permitted = True
+        prepare = bool(open_plan.profile.pre_bind)
+        for uid in open_plan.uids:
+            open_plan.move(uid, Stage.PREPARING if prepare else Stage.READY)
+        if prepare:
+            for assignment in open_plan.unsent():
+                target = _target(open_plan, assignment)
+                turn.effects.append(PreBind(open_plan.profile.name, target))
+
+    def wake(self, happening: Happening) -> None:
+        """An event: plugins that hold a group at Permit and named it are asked again."""
+        for open_plan in self._open.values():
+            wants = open_plan.profile.wants
+            if any(wants(name, happening) for name in open_plan.waits):
+                open_plan.ask_again = True
+
+    def permits(self, turn: Turn, facts_of: Callable[[GroupKey], GroupFacts]) -> None:
+        """Ask the waiting plugins again where something happened; end waits that are over.
+
+        An event of the same turn as the end of the wait comes first. Groups that wait for other
+        plugins now than before are to be reviewed.
+        """
+        now = turn.now
+        for open_plan in list(self._open.values()):
+            if open_plan.permitted:
+                self._end_late_preparing(open_plan, turn)
+                continue
+            if open_plan.ask_again:
+                before = open_plan.waiting()
+                facts = facts_of(open_plan.plan.group)
+                # Reserved members are pending to nobody but the plugin that is asked about them.
+                facts = replace(facts, pending=open_plan.facts.pending)
+                self._ask_permit(open_plan, facts, turn)
+                if before != open_plan.waiting():
+                    turn.change(open_plan.plan.group)
+            if open_plan.id not in self._open or open_plan.permitted:
+                continue
+            over = [name for name, wait in open_plan.waits.items() if wait.deadline <= now]
+            if over:
+                waited = f"{now - open_plan.reserved_at:g}s"
+                text = f"rejected due to timeout after waiting {waited} at plugin {over[0]}"
+                self._forget(turn, open_plan, End.REJECTED, text, over[0])
+
+    def _end_late_preparing(self, open_plan: OpenPlan, turn: Turn) -> None:
+        """Give up a plan whose PreBind plugins hold its capacity for too long."""
+        if open_plan.preparing and self._prepared_by(open_plan) <= turn.now:
+            waited = f"{turn.now - open_plan.reserved_at:g}s"
+            text = f"PreBind did not finish: gave up {waited} after capacity was reserved"
+            self._forget(turn, open_plan, End.FAILED, text)
+
+    def _prepared_by(self, open_plan: OpenPlan) -> float:
+        return open_plan.reserved_at + self._longest(_REFUSED, open_plan.facts)
+
+    def deadline(self) -> float | None:
+        """When the next wait at Permit or PreBind is over; 0 while plugins are to be asked."""
+        if any(each.ask_again for each in self._open.values()):
+            return 0.0
+        waits = [wait.deadline for each in self._open.values() for wait in each.waits.values()]
+        waits += [self._prepared_by(each) for each in self._open.values() if each.preparing]
+        return min(waits, default=None)
+
+    # ── binding ──────────────────────────────────────────────────────────────────────────────
+
+    def windows(self, turn: Turn) -> None:
+        """Hand out Binds while there are slots, oldest plan first."""
+        for open_plan in list(self._open.values()):
+            if self.slots <= 0:
+                return
+            if open_plan.sendable(1) and self._still_fits(open_plan, turn):
+                for assignment in open_plan.sendable(self.slots):
+                    open_plan.send(assignment)
+                    target = _target(open_plan, assignment)
+                    turn.effects.append(Bind(open_plan.profile.name, target))
+                    self.slots -= 1
+
+    def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
+        """The last look (semantics §3.1): Filter again on the plan's own rows.
+
+        Only where somebody else changed the cluster since; what the plan itself holds and has
+        not sent is left out of the tables.
+        """
+        if open_plan.seen == self._state.foreign_version:
+            return True
+        open_plan.seen = self._state.foreign_version
+        try:
+            failed = self._misfits(open_plan, turn.now)
+        except PluginError as error:
+            if not open_plan.started:
+                self._forget(turn, open_plan, End.FAILED, str(error))
+                return False
+            # What is left is planned again, where the plugin fails again or does not.
+            failed = open_plan.unsent()
+        if failed and not open_plan.started:
+            self._forget(turn, open_plan, End.LOOK)
+            return False
+        for assignment in failed:
+            self._lose(turn, open_plan, assignment.pod.uid)
+        self._settle(turn, open_plan)
+        return open_plan.id in self._open
+
+    def _misfits(self, open_plan: OpenPlan, now: float) -> list[Assignment]:
+        unsent = open_plan.unsent()
+        profile = open_plan.profile
+        ledgers = self.ledgers(profile, open_plan)
+        trial = self._trials.trial(profile, open_plan.facts, now, ledgers, keep=False)
+        snapshot = trial.snapshot
+        rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
+        for assignment, row in zip(unsent, rows, strict=True):
+            seat = self._state.seat(assignment.pod.uid)
+            if row is not None and seat is not None:
+                trial.take_off(seat.pod, row)
+        failed: list[Assignment] = []
+        for assignment, row in zip(unsent, rows, strict=True):
+            if row is None or not trial.ranking(assignment.pod).feasible(row):
+                failed.append(assignment)
+            else:
+                trial.put(assignment.pod, row)
+        return failed
+
+    # ── what came of it ──────────────────────────────────────────────────────────────────────
+
+    def answered(
+        self, answer: Bound | BindRefused | PreBound | PreBindFailed, turn: Turn
+    ) -> Assignment | None:
+        """An outcome from the executor; the assignment it settles, None if it settles none."""
+        open_plan = self._open.get(answer.plan)
+        stage = open_plan.stage(answer.uid) if open_plan else None
+        if open_plan is None or stage is None:
+            return None
+        match answer:
+            case Bound() if stage is Stage.SENT:
+                open_plan.move(answer.uid, Stage.BOUND)
+            case PreBound() if stage is Stage.PREPARING:
+                open_plan.move(answer.uid, Stage.READY)
+            case PreBindFailed() if stage is Stage.PREPARING:
+                self._forget(turn, open_plan, End.REJECTED, answer.message, answer.plugin)
+            case BindRefused() if stage is Stage.SENT:
+                open_plan.refusals.append(Refusal(answer.uid, answer.cause, answer.message))
+                self._lose(turn, open_plan, answer.uid)
+                self._settle(turn, open_plan)
+            case _:
+                return None
+        return open_plan.assignment(answer.uid)
+
+    def seen(self, pod: Pod, group: GroupKey, turn: Turn) -> Assignment | None:
+        """A member as the watch shows it; the assignment that it confirms before any answer."""
+        open_plan = self._of_group.get(group)
+        stage = open_plan.stage(pod.uid) if open_plan else None
+        if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
+            return None
+        assignment = open_plan.assignment(pod.uid)
+        if pod.node:
+            same = assignment is not None and assignment.node == pod.node
+            open_plan.move(pod.uid, Stage.CONFIRMED if same else Stage.LOST)
+            self._settle(turn, open_plan)
+            return assignment if same and stage is Stage.SENT else None
+        if (not pod.live or pod.gated) and stage in _LEAVABLE:
+            self.gone(pod.uid, group, turn)
+        return None
+
+    def binding(self, uid: PodUID, group: GroupKey) -> bool:
+        """Whether a Binding of this member was sent of which the watch shows nothing yet."""
+        open_plan = self._of_group.get(group)
+        return open_plan is not None and open_plan.stage(uid) in (Stage.SENT, Stage.BOUND)
+
+    def gone(self, uid: PodUID, group: GroupKey, turn: Turn) -> None:
+        """A member will never be bound: deleted, finished, or gated again."""
+        open_plan = self._of_group.get(group)
+        stage = open_plan.stage(uid) if open_plan else None
+        if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
+            return
+        self._lose(turn, open_plan, uid)
+        if open_plan.started:
+            self._settle(turn, open_plan)
+        else:
+            self._forget(turn, open_plan, End.LOOK)
+
+    def withdraw(self, group: GroupKey, turn: Turn) -> None:
+        """The group's floor changed: a plan of which nothing was sent is made again."""
+        open_plan = self._of_group.get(group)
+        if open_plan is not None and not open_plan.started:
+            self._forget(turn, open_plan, End.LOOK)
+
+    def give_up_additions(self, group: GroupKey, turn: Turn) -> None:
+        """The group is incomplete again: planned additions wait (semantics §3.3)."""
+        open_plan = self._of_group.get(group)
+        if open_plan is None or not open_plan.floor_confirmed:
+            return
+        if open_plan.started:
+            self._lose_unsent(turn, open_plan)
+            self._settle(turn, open_plan)
+        else:
+            self._forget(turn, open_plan, End.LOOK)
+
+    def _lose(self, turn: Turn, open_plan: OpenPlan, uid: PodUID) -> None:
+        open_plan.move(uid, Stage.LOST)
+        happening = self._state.forget(uid, open_plan.number)
+        if happening:
+            turn.happened.append(happening)
+
+    def _settle(self, turn: Turn, open_plan: OpenPlan) -> None:
+        """End the plan where nothing is left to send or to wait for."""
+        if open_plan.doomed or open_plan.surplus_is_void:
+            self._lose_unsent(turn, open_plan)
+        if open_plan.closed:
+            self._remove(open_plan)
+            refusals = tuple(open_plan.refusals)
+            turn.endings.append(Ending(open_plan.plan, End.CLOSED, refusals))
+
+    def _lose_unsent(self, turn: Turn, open_plan: OpenPlan) -> None:
+        for assignment in open_plan.unsent():
+            self._lose(turn, open_plan, assignment.pod.uid)
+
+    def _forget(
+        self,
+        turn: Turn,
+        open_plan: OpenPlan,
+        end: End,
+        message: str = "",
+        plugin: str = "",
+        status: Status = _REFUSED,
+    ) -> None:
+        """Give the whole reservation back; nothing of the plan was sent.
+
+        Args:
+            turn: keeps how it ended, and whom that may help.
+            open_plan: the plan.
+            end: how it ended.
+            message: why.
+            plugin: who refused it; "" = nobody did.
+            status: with what.
+        """
+        assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
+        if open_plan.preparing:
+            turn.effects.append(CancelPlan(open_plan.id))
+        self._lose_unsent(turn, open_plan)
+        self._remove(open_plan)
+        rejectors = frozenset({plugin}) if plugin and status.rejected else frozenset[str]()
+        pending = rejectors if status.code is Code.PENDING else frozenset[str]()
+        refusals = tuple(open_plan.refusals)
+        ending = Ending(open_plan.plan, end, refusals, rejectors, pending, message)
+        turn.endings.append(ending)
+
+    def _remove(self, open_plan: OpenPlan) -> None:
+        del self._open[open_plan.id]
+        del self._of_group[open_plan.plan.group]
+
+
+def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object]:
+    """Each Reserve plugin's ledger over these plans, by plugin name."""
+    ledgers: dict[str, object] = {}
+    for plugin in profile.reserve:
+        ledger: object = None
+        for plan in plans:
+            ledger = asked(plugin.name, "Reserve", plugin.reserve, plan, ledger)
+        ledgers[plugin.name] = ledger
+    return ledgers
+
+
+def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
+    pod, facts = assignment.pod, open_plan.facts
+    minimum = facts.total.minimum
+    text = binding_record(open_plan.id, facts.incarnation, minimum, facts.queue_time)
+    wanted = {PLAN_KEY: text} if text else {}
+    rank = open_plan.rank(pod.uid)
+    if rank is not None:
+        wanted |= {RANK_KEY: str(rank), SIZE_KEY: str(minimum)}
+    room = ANNOTATIONS_LIMIT - pod.annotations_size
+    fits = sum(len(key) + len(value) for key, value in wanted.items()) <= room
+    annotations = tuple(wanted.items()) if fits else ()
+    return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations)

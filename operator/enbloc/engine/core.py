@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Core: what all stages of a turn work on, one of each."""
+
+from collections.abc import Mapping
+
+from enbloc.engine.binding import Plans
+from enbloc.engine.cycle import Trials
+from enbloc.engine.eviction import Victims
+from enbloc.engine.extender_queries import ExtenderQueries
+from enbloc.engine.observations import Observations
+from enbloc.engine.queue import SchedulingQueue
+from enbloc.engine.report import Reporter
+from enbloc.engine.settings import Settings
+from enbloc.engine.state import ClusterState, Groups, Order
+from enbloc.framework.profile import Profile
+
+
+class Core:
+    """What is known of the cluster, and the ledgers of what the engine does to it.
+
+    Args:
+        profiles: by the schedulerName that pods write.
+        settings: how the engine behaves.
+
+    Attributes:
+        state: the tables, who sits where, and the claims.
+        groups: the members of every group.
+        order: who is before whom.
+        queue: which group is tried next.
+        trials: the cluster as a group may see it.
+        plans: what is being bound.
+        victims: who is being evicted.
+        extender_queries: what was asked of HTTP extenders.
+        observations: what plugins learned of nodes and kubelets.
+        reporter: writes statuses, conditions and events, each once.
+    """
+
+    def __init__(self, profiles: Mapping[str, Profile], settings: Settings) -> None:
+        self.profiles = dict(profiles)
+        self.settings = settings
+        self.state = ClusterState(self.profiles, settings.log)
+        self.groups = Groups(
+            self.profiles, self.state.claims.plans, raises=settings.priority_class_raises
+        )
+        self.order = Order(self.groups.profile)
+        self.queue = SchedulingQueue(settings.backoff, settings.longest_wait)
+        self.observations = Observations(self.profiles.values())
+        self.trials = Trials(self.state, self.order, self.observations.opinions)
+        self.plans = Plans(self.state, self.order, self.trials, settings.schedule_timeout)
+        self.victims = Victims()
+        self.extender_queries = ExtenderQueries()
+        self.reporter = Reporter()

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Assign: which member goes where: tried in order, and where that fails, searched for."""
+
+from collections.abc import Sequence
+
+from enbloc.engine.packing import find_placement, place_deficit
+from enbloc.engine.trial import Outcome, Trial
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.pods import Pod
+
+
+def place_group(
+    facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool = True
+) -> tuple[Outcome, Trial]:
+    """Place the deficit, whole, then whatever else fits, oldest member first.
+
+    Members are tried in order. Where that fails, a placement is searched for, whatever its order;
+    plugins have the last word on it. A group that is held in part gets its deficit and nothing
+    beyond it.
+
+    Args:
+        facts: the group as it is.
+        trial: the cluster as it is, and stays.
+        steps: how much the search may cost; 0 = there is none. More steps never lose a placement
+            that fewer find.
+        exactly: ask the exact solver too, where it is installed.
+
+    Returns:
+        What it came to, and the fork that holds the placement; `trial` itself if there is none.
+    """
+    outcome, tried = ordered_pass(facts, trial)
+    if not outcome.failed:
+        return outcome, tried
+    found, tried = find_placement(facts, trial, steps, exactly=exactly)
+    if not found.needed:
+        outcome.search, outcome.steps = found.search, found.steps
+        return outcome, trial
+    placed = {pod.uid for pod, _ in found.needed}
+    others = [pod for pod in facts.pending if pod.uid not in placed]
+    _place_surplus(facts, others, tried, found)
+    return found, tried
+
+
+def ordered_pass(facts: GroupFacts, trial: Trial) -> tuple[Outcome, Trial]:
+    """Place the deficit, whole, then whatever else fits, oldest member first, on a fork."""
+    outcome, tried = Outcome(), trial.fork()
+    left = place_deficit(facts, facts.pending, tried, outcome)
+    if not outcome.failed:
+        _place_surplus(facts, (*outcome.unplaced, *left), tried, outcome)
+    return outcome, tried
+
+
+def _place_surplus(
+    facts: GroupFacts, others: Sequence[Pod], trial: Trial, outcome: Outcome
+) -> None:
+    """Place what else fits and say why the rest does not; nothing if the group is held in part."""
+    if facts.held_in_part:
+        return
+    for pod in others:
+        row = trial.place(pod)
+        if row is not None:
+            outcome.surplus.append((pod, row))
+    kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
+    outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
+    for pod in {trial.key(pod): pod for pod in reversed(outcome.unplaced)}.values():
+        outcome.note(trial.diagnosis(pod))

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cycle: one group, one snapshot and one profile make one plan; pure."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.cycle.explain import unplaced
+from enbloc.engine.plan import Assignment, Plan, PlanResult
+from enbloc.engine.state import Capacity, Reservation, beyond
+from enbloc.engine.trial import Outcome, Trial, asked_status
+from enbloc.errors import PluginError
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import Code, Diagnosis
+from enbloc.model.nodes import Nodes
+from enbloc.model.snapshot import Snapshot
+
+#: The engine's own refusals (minResources) wake on what this plugin names.
+GANG_PLUGIN: Final = "GangScheduling"
+
+
+class Room(NamedTuple):
+    """What a group may take of the cluster, where amounts of it are reserved.
+
+    Attributes:
+        capacity: who has reserved how much.
+        wanted: what this group may still take, or wants to be reserved.
+    """
+
+    capacity: Capacity
+    wanted: Reservation
+
+
+def schedule_group(
+    plan_id: str,
+    facts: GroupFacts,
+    trial: Trial,
+    room: Room | None,
+    never: Callable[[Trial, int], str],
+    steps: int,
+) -> Plan:
+    """Place the deficit of a group, all of it or nothing, and what else of it fits.
+
+    Args:
+        plan_id: the identity of the plan, if there will be one.
+        facts: the group as it is.
+        trial: the cluster as it is, and the plugins that are asked; nothing may be asked of it
+            afterwards, since its rankings are kept for the next decision.
+        room: what others have reserved, and this group wants; None = nobody wants anything.
+        never: asked when the group was not placed: why no change of load could help; "" = it may.
+        steps: how much a search beyond the ordered pass may cost.
+
+    Returns:
+        A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
+        refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
+    """
+    try:
+        plan, last = _planned(plan_id, facts, trial, room, never, steps)
+    except PluginError as error:
+        return Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
+    last.keep()
+    return plan
+
+
+def _planned(
+    plan_id: str,
+    facts: GroupFacts,
+    trial: Trial,
+    room: Room | None,
+    never: Callable[[Trial, int], str],
+    steps: int,
+) -> tuple[Plan, Trial]:
+    """As `schedule_group`, with the trial that holds what the plan places."""
+    short = _short(plan_id, facts, trial, room) if room else None
+    if short is not None:
+        return short, trial
+    outcome, tried = place_group(facts, trial, steps)
+    plan = _plan(plan_id, facts, outcome, trial.snapshot)
+    if plan.verdict is PlanResult.UNSCHEDULABLE:
+        why = never(trial, steps)
+        if why:
+            text = f"{why}. {plan.message}"
+            return replace(plan, verdict=PlanResult.INFEASIBLE, message=text), trial
+        return _post_filtered(plan, facts, trial.snapshot, trial.profile), trial
+    if room is not None and room.capacity:
+        plan = _kept(plan, room, trial.nodes)
+    return plan, tried if plan.verdict is PlanResult.PLACED else trial
+
+
+def to_be_admitted(facts: GroupFacts) -> bool:
+    """Whether the capacity that the group wants before any member starts must be there.
+
+    What a started gang has lost is placed again, whatever else it may claim: it was admitted.
+    """
+    return facts.deficit and not (facts.started and facts.held_in_part)
+
+
+def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: Room) -> Plan | None:
+    """A refusal if the capacity that the group wants before any member starts is not its own."""
+    if not to_be_admitted(facts):
+        return None
+    nodes = trial.nodes
+    for resource, amount in facts.group.min_resources if facts.group else ():
+        offered = int(nodes.allocatable(resource).sum())
+        if amount > offered:
+            text = beyond(resource, amount, offered)
+            return _no(plan_id, facts, PlanResult.INFEASIBLE, text)
+    text = room.capacity.admits(room.wanted, nodes)
+    return _no(plan_id, facts, PlanResult.UNSCHEDULABLE, text) if text else None
+
+
+def _no(plan_id: str, facts: GroupFacts, verdict: PlanResult, message: str) -> Plan:
+    return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({GANG_PLUGIN}))
+
+
+def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
+    """What of a plan leaves alone the capacity that others have reserved."""
+    stay, why = room.capacity.kept(room.wanted, plan.assignments, before)
+    if not stay:
+        return replace(
+            plan,
+            verdict=PlanResult.UNSCHEDULABLE,
+            assignments=(),
+            message=why,
+            rejectors=frozenset({GANG_PLUGIN}),
+        )
+    return replace(plan, assignments=tuple(stay), message=plan.message or why)
+
+
+def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: Profile) -> Plan:
+    """Ask the PostFilter plugins in order; the first that can help ends it."""
+    said: list[str] = []
+    for plugin in profile.post_filter:
+        status = asked_status(
+            plugin.name, "PostFilter", plugin.post_filter, facts, snapshot, plan.diagnosis
+        )
+        if status.message:
+            said.append(status.message)
+        if status.code is not Code.UNSCHEDULABLE:
+            break
+    return replace(plan, message=" ".join((plan.message, *said))) if said else plan
+
+
+def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot) -> Plan:
+    diagnoses = outcome.diagnoses or [Diagnosis(nodes=len(snapshot.nodes))]
+    placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
+    if not placed:
+        return Plan(
+            plan_id,
+            facts.key,
+            PlanResult.UNSCHEDULABLE,
+            diagnosis=diagnoses[0],
+            message=unplaced(facts, facts.lacking, len(outcome.needed), diagnoses),
+            rejectors=frozenset[str]().union(*(each.plugins for each in diagnoses)),
+            pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
+            search=outcome.search,
+            steps=outcome.steps,
+        )
+    names = snapshot.nodes.names
+    assignments = tuple(
+        Assignment(pod, names[row], needed=needed)
+        for needed, members in ((True, outcome.needed), (False, outcome.surplus))
+        for pod, row in members
+    )
+    return Plan(
+        plan_id,
+        facts.key,
+        PlanResult.PLACED,
+        assignments,
+        diagnosis=diagnoses[0],
+        message=unplaced(facts, 0, 0, diagnoses) if outcome.unplaced else "",
+        search=outcome.search,
+        steps=outcome.steps,
+    )

@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Event handlers: the tables and the groups take note of what happened; nothing is decided here."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from enbloc.engine import events as happened
+from enbloc.engine.admission import group_action
+from enbloc.engine.core import Core
+from enbloc.engine.effects import EventType
+from enbloc.engine.events import Event, Stream
+from enbloc.engine.queue import Place
+from enbloc.engine.state import HELD, Seat, solo_key
+from enbloc.engine.turn import Loss, Turn
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.framework.observations import NodeChanged, PodChanged
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.names import EventReason
+from enbloc.model.node import Node
+from enbloc.model.pods import Phase, Pod, PodUID
+
+
+class EventHandlers:
+    """Takes events into the tables, and leaves to the next turn what it must look at.
+
+    Args:
+        core: what takes note.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._state, self._groups, self._queue = core.state, core.groups, core.queue
+        self._plans, self._victims, self._reporter = core.plans, core.victims, core.reporter
+        self._extender_queries = core.extender_queries
+        self._observations = core.observations
+        self._unsynced = set(Stream)
+        self._regrouped: dict[PodUID, Pod] = {}
+
+    @property
+    def synced(self) -> bool:
+        """Every stream has delivered its first list."""
+        return not self._unsynced
+
+    @property
+    def _observed(self) -> bool:
+        """Somebody wants to learn from changes, and they are no old news of a first list."""
+        return self._observations.wanted and self.synced
+
+    def apply(self, event: Event, turn: Turn) -> None:  # noqa: C901, PLR0912 - one line for each kind of event
+        """Take note of what happened."""
+        match event:
+            case happened.PodSeen(pod):
+                self._pod_seen(pod, turn)
+            case happened.PodGone(_, uid):
+                self._pod_gone(uid, turn)
+            case happened.GroupSeen(group):
+                self._group_seen(group, turn)
+            case happened.GroupGone(key, uid):
+                self._group_gone(key, uid, turn)
+            case happened.PriorityClassSeen(name, value):
+                self._class_changed(name, value, turn)
+            case happened.PriorityClassGone(name):
+                self._class_changed(name, None, turn)
+            case (
+                happened.NodeSeen()
+                | happened.NodeGone()
+                | happened.NamespaceSeen()
+                | happened.NamespaceGone()
+                | happened.WorkloadSeen()
+                | happened.WorkloadGone()
+            ):
+                self._cluster_changed(event, turn)
+            case happened.Synced(stream):
+                self._synced(stream, turn)
+            case happened.SlotsFree(count):
+                self._plans.slots += count
+            case (
+                happened.Bound()
+                | happened.BindRefused()
+                | happened.PreBound()
+                | happened.PreBindFailed()
+            ):
+                self._answered(event, turn)
+            case happened.BindUnknown():
+                # The member stays SENT and its capacity taken; the executor is sending it again.
+                pass
+            case happened.Evicted():
+                pass  # the watch will show it terminating
+            case happened.EvictRefused():
+                turn.refused_evictions.append(event)
+            case happened.Answer():
+                self._extender_answered(event)
+            case _:
+                assert_never(event)
+
+    def _synced(self, stream: Stream, turn: Turn) -> None:
+        self._unsynced.discard(stream)
+        if not self._unsynced:
+            self._groups.settle()
+            turn.changed.update((members.key, None) for members in self._groups)
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────
+
+    def _pod_seen(self, pod: Pod, turn: Turn) -> None:
+        self._regrouped.pop(pod.uid, None)
+        before = self._groups.key_of(pod.uid)
+        if before is not None and before != (pod.group or solo_key(pod)):
+            if pod.node or not self._plans.binding(pod.uid, before):
+                self._leave(pod.uid, turn)
+            else:  # where it goes is decided: it changes its group when the outcome is known
+                self._regrouped[pod.uid] = pod
+                pod = replace(pod, group=self._state.pods[pod.uid].group)
+        old, seat = self._state.pods.get(pod.uid), self._state.seat(pod.uid)
+        turn.happened += self._state.pod_seen(pod)
+        if self._observed and pod.node and (old is None or old.phase != pod.phase or not old.node):
+            turn.observed.append(PodChanged(old, pod, self._groups.ours(pod)))
+        key = self._groups.enter(pod)
+        if key is None:
+            return
+        if pod.group_conflict and self._groups.ours(pod) and not pod.node:
+            self._reporter.ambiguous(turn, pod, pod.scheduler)
+        confirmed = self._plans.seen(pod, key, turn)
+        if confirmed is not None:  # the watch was quicker than the answer
+            self._reporter.bound(turn, pod, confirmed.node, pod.scheduler)
+        if pod.deleting:
+            self._victims.terminating(pod.uid)
+        if pod.finished:
+            self._freed(key, pod.uid, seat, turn, lost=pod.phase is not Phase.SUCCEEDED)
+        turn.change(key)
+
+    def _pod_gone(self, uid: PodUID, turn: Turn) -> None:
+        seat, planned = self._state.seat(uid), uid in self._state.claims.plans
+        key = self._groups.key_of(uid)
+        self._regrouped.pop(uid, None)
+        turn.happened += self._state.pod_gone(uid)
+        self._reporter.forget_pod(uid)
+        self._leave(uid, turn)
+        if key is not None:
+            self._freed(key, uid, seat, turn, lost=not planned)
+
+    def _freed(
+        self, key: GroupKey, uid: PodUID, seat: Seat | None, turn: Turn, *, lost: bool
+    ) -> None:
+        """A member holds its capacity no more."""
+        unit = self._victims.gone(uid)
+        if unit is not None:
+            turn.released.append(unit.group)
+        elif lost and seat is not None and seat.pod.group is not None:
+            turn.losses.setdefault(key, []).append(Loss(key, seat.pod, seat.node))
+
+    def _leave(self, uid: PodUID, turn: Turn) -> None:
+        key = self._groups.leave(uid)
+        if key is not None:
+            self._plans.gone(uid, key, turn)
+            turn.change(key)
+
+    # ── groups ───────────────────────────────────────────────────────────────────────────────
+
+    def _group_seen(self, group: Group, turn: Turn) -> None:
+        members = self._groups.obtain(group.key)
+        action = group_action(members.group, group)
+        self._groups.own(group.key, members.group.owner if members.group else "", group.owner)
+        members.take_group(group)
+        turn.change(group.key)
+        if action & Action.UPDATE_MINIMUM:
+            self._plans.withdraw(group.key, turn)
+        if action:
+            turn.happened.append(Happening(Resource.POD_GROUP, action, group=group.key))
+
+    def _group_gone(self, key: GroupKey, uid: str, turn: Turn) -> None:
+        members = self._groups.get(key)
+        if members is None or members.group is None or members.group.uid != uid:
+            return
+        open_plan = self._plans.of(key)
+        if open_plan is not None and open_plan.started:
+            note = "the PodGroup was deleted while its members were being bound; they are completed"
+            kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
+            self._reporter.group_event(turn, open_plan.facts, kind, reason, note)
+        self._groups.own(key, members.group.owner, "")
+        members.take_group(None)
+        self._plans.withdraw(key, turn)
+        turn.change(key)
+
+    def _class_changed(self, name: str, value: int | None, turn: Turn) -> None:
+        if value is None:
+            self._groups.classes.pop(name, None)
+        else:
+            self._groups.classes[name] = value
+        turn.changed.update((key, None) for key in self._groups.naming_class(name))
+
+    # ── nodes and what else there is ─────────────────────────────────────────────────────────
+
+    def _cluster_changed(
+        self,
+        event: happened.NodeSeen
+        | happened.NodeGone
+        | happened.NamespaceSeen
+        | happened.NamespaceGone
+        | happened.WorkloadSeen
+        | happened.WorkloadGone,
+        turn: Turn,
+    ) -> None:
+        if isinstance(event, happened.NodeSeen):
+            self._node_changed(event.node.name, event.node, turn)
+        elif isinstance(event, happened.NodeGone):
+            self._node_changed(event.name, None, turn)
+            held = [c for c in self._state.claims.with_purpose(HELD) if c.node == event.name]
+            turn.happened += self._state.release(held)
+        turn.happened += self._state.apply(event)
+
+    def _node_changed(self, name: str, node: Node | None, turn: Turn) -> None:
+        """Plugins that learn are told, with the gangs that have members of ours there."""
+        old = self._state.nodes.node(name)
+        if not self._observed or _alike(old, node):
+            return
+        gangs = {
+            key: None
+            for pod in self._state.on(name)
+            if pod.group is not None
+            and self._groups.ours(pod)
+            and (key := self._groups.key_of(pod.uid)) is not None
+        }
+        turn.observed.append(NodeChanged(name, old, node, tuple(gangs)))
+
+    # ── answers ──────────────────────────────────────────────────────────────────────────────
+
+    def _answered(
+        self,
+        event: happened.Bound | happened.BindRefused | happened.PreBound | happened.PreBindFailed,
+        turn: Turn,
+    ) -> None:
+        assignment = self._plans.answered(event, turn)
+        if assignment is None:
+            return
+        turn.change(self._groups.key_of(event.uid) or solo_key(assignment.pod))
+        if isinstance(event, happened.BindRefused) and event.uid in self._regrouped:
+            self._pod_seen(self._regrouped[event.uid], turn)
+        if isinstance(event, happened.Bound):
+            pod = assignment.pod
+            self._reporter.bound(turn, pod, assignment.node, pod.scheduler)
+
+    def _extender_answered(self, event: happened.Answer) -> None:
+        ready = self._extender_queries.answered(event)
+        asking = self._queue.get(ready) if ready is not None else None
+        if asking is not None and asking.place is Place.PARKED:
+            self._queue.activate(asking)
+
+
+def _alike(old: Node | None, node: Node | None) -> bool:
+    """Whether nothing of a node has changed but its version, as each of its heartbeats does."""
+    if old is None or node is None:
+        return old is node
+    return replace(node, resource_version=old.resource_version) == old

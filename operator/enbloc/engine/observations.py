@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Observations: the memories of the plugins that learn from what nodes and kubelets do.
+
+::
+
+    change of a bound pod, of a node ──turn──► take_in(now) ──► events on nodes
+                                                  │      └───► whom to wake
+    decision about a gang ──opinions──► masks and scores beside those of the other plugins
+
+Profiles in which a plugin is equal share its memory, so that what one group's members met counts
+for the gangs of all of them, and is written on a node once. Nothing is collected for nobody.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.effects import Emit, EventType
+from enbloc.engine.trial import NodeView, Opinion, asked, asked_unchecked, shape_of
+from enbloc.errors import PluginError
+from enbloc.framework import decide
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import RefusalExpired
+from enbloc.framework.observations import Expired, GroupGone, NodeNote, Observation
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import SCHEDULER_REPORTER
+from enbloc.model.nodes import Nodes
+
+
+class Observations:
+    """What was observed, and what plugins make of it.
+
+    Args:
+        profiles: whose plugins are told.
+    """
+
+    def __init__(self, profiles: Iterable[Profile]) -> None:
+        self._learners: list[_Learner] = []
+        self._uses = {
+            profile.name: [self._use(profile, plugin) for plugin in profile.observers]
+            for profile in profiles
+        }
+        self._now = -math.inf
+
+    def _use(self, profile: Profile, plugin: decide.Observes) -> "_Use":
+        learner = next((each for each in self._learners if each.plugin == plugin), None)
+        if learner is None:
+            learner = _Learner(plugin)
+            self._learners.append(learner)
+        filters, scores = plugin in profile.filter, plugin in profile.score
+        return _Use(learner, filters, scores, profile.weight(plugin))
+
+    @property
+    def wanted(self) -> bool:
+        """Whether some plugin wants to be told; if not, nothing need be observed."""
+        return bool(self._learners)
+
+    def take_in(
+        self, observed: Sequence[Observation], now: float
+    ) -> tuple[list[Emit], list[RefusalExpired]]:
+        """Tell the plugins of what was observed, and what time it is.
+
+        Returns:
+            Events to write on nodes, each once; and who may be tried again.
+        """
+        self._now = now
+        notes: list[NodeNote] = []
+        woken: list[RefusalExpired] = []
+        for learner in self._learners:
+            for observation in observed:
+                notes += learner.observe(observation, now)
+            expired = learner.expire(now)
+            notes += expired.notes
+            woken += (RefusalExpired(group=key, plugin=learner.name) for key in expired.groups)
+        return [_event(note) for note in dict.fromkeys(notes)], woken
+
+    def forget_group(self, key: GroupKey) -> list[Emit]:
+        """A group is gone; what is to be written on nodes for that."""
+        gone = GroupGone(key)
+        notes = [note for each in self._learners for note in each.observe(gone, self._now)]
+        return [_event(note) for note in dict.fromkeys(notes)]
+
+    def deadline(self) -> float | None:
+        """When `take_in` should be called next, if nothing is observed; None = never."""
+        times = (learner.deadline for learner in self._learners)
+        return min((time for time in times if time is not None), default=None)
+
+    def opinions(
+        self, profile: Profile, facts: GroupFacts, nodes: Nodes, now: float
+    ) -> list[Opinion]:
+        """What the memories say for one decision about this group, on this very table.
+
+        Nothing for pods without a group, and nothing where no memory tells nodes apart.
+
+        Raises:
+            PluginError: a plugin raised or broke its contract, now or when it was told something.
+        """
+        if facts.solo:
+            return []
+        said = (use.opinion(facts, nodes, now) for use in self._uses[profile.name])
+        return [opinion for opinion in said if opinion is not None]
+
+
+class _Learner:
+    """A plugin and its memory.
+
+    Attributes:
+        failure: why the memory was made anew, until somebody was told.
+    """
+
+    def __init__(self, plugin: decide.Observes) -> None:
+        self.plugin = plugin
+        self.name = plugin.name
+        self.memory: decide.NodeMemory = plugin.new_memory()
+        self.failure: PluginError | None = None
+        self._deadline: float | None = None
+        self._restarted = False
+
+    @property
+    def deadline(self) -> float | None:
+        """When `expire` should be called next; None = never."""
+        return 0.0 if self._restarted else self._deadline
+
+    def observe(self, observation: Observation, now: float) -> Sequence[NodeNote]:
+        """Tell the memory of a change; what to write on nodes."""
+        try:
+            notes = asked(self.name, "observe", self.memory.observe, observation, now)
+            said = _checked_notes(self.name, "observe", notes)
+            self._look()
+        except PluginError as error:
+            self._restart(error)
+            return ()
+        return said
+
+    def expire(self, now: float) -> Expired:
+        """What time has ended; everything, where the memory was made anew."""
+        if not self._restarted and self._deadline is not None and self._deadline <= now:
+            try:
+                return self._expired(now)
+            except PluginError as error:
+                self._restart(error)
+        expired = Expired((None,)) if self._restarted else Expired()
+        self._restarted = False
+        return expired
+
+    def _expired(self, now: float) -> Expired:
+        memory = self.memory
+        assert decide.implements(memory, decide.MemoryFilter), "nobody else has a deadline"
+        expired = asked_unchecked(self.name, "expire", memory.expire, now)
+        if not isinstance(expired, Expired):
+            text = f"expected an Expired, got {shape_of(expired)}"
+            raise PluginError(self.name, "expire", text)
+        _checked_notes(self.name, "expire", expired.notes)
+        self._look()
+        if self._deadline is not None and self._deadline <= now:
+            text = f"the deadline {self._deadline} has not moved beyond {now}"
+            raise PluginError(self.name, "expire", text)
+        return expired
+
+    def _look(self) -> None:
+        """Ask the memory for its deadline, after what may have changed it."""
+        if not decide.implements(self.memory, decide.MemoryFilter):
+            return
+        deadline = asked_unchecked(self.name, "deadline", self.memory.deadline)
+        if deadline is None or (isinstance(deadline, int | float) and deadline >= 0):
+            self._deadline = deadline
+            return
+        text = f"expected a time in seconds or None, got {deadline!r}"
+        raise PluginError(self.name, "deadline", text)
+
+    def _restart(self, error: PluginError) -> None:
+        """Nobody knows what the memory is now: begin anew, and try again all that it refused."""
+        self.failure, self._deadline, self._restarted = error, None, True
+        try:
+            self.memory = asked(self.name, "new_memory", self.plugin.new_memory)
+        except PluginError as again:
+            self.failure = again
+
+
+class _Use(NamedTuple):
+    """How one profile uses a plugin that learns."""
+
+    learner: _Learner
+    filters: bool
+    scores: bool
+    weight: int
+
+    def opinion(self, facts: GroupFacts, nodes: Nodes, now: float) -> Opinion | None:
+        """What the memory says for this group on this table; None = nothing."""
+        learner = self.learner
+        if learner.failure is not None:
+            failure, learner.failure = learner.failure, None
+            raise failure
+        name, memory = learner.name, learner.memory
+        reasons: Mapping[int, str] = {}
+        scores = np.zeros(len(nodes), np.int64)
+        if self.filters and decide.implements(memory, decide.MemoryFilter):
+            refused = asked(name, "Filter", memory.refused, facts, nodes, now)
+            reasons = asked(name, "Filter", _reasons, refused, nodes)
+        if self.scores and decide.implements(memory, decide.MemoryScore):
+            given = asked(name, "Score", memory.scores, facts, nodes, now)
+            scores = asked(name, "Score", _scores, given, nodes)
+        if not reasons and (scores == scores[:1]).all():
+            return None
+        feasible = np.ones(len(nodes), np.bool_)
+        feasible[list(reasons)] = False
+        return Opinion(name, NodeView(feasible, scores, reasons), self.weight)
+
+
+def _reasons(refused: Mapping[str, str], nodes: Nodes) -> dict[int, str]:
+    return {row: str(why) for name, why in refused.items() if (row := nodes.row(name)) is not None}
+
+
+def _scores(given: Mapping[str, int], nodes: Nodes) -> npt.NDArray[np.int64]:
+    scores = np.full(len(nodes), decide.MAX_NODE_SCORE, np.int64)
+    for name, score in given.items():
+        row = nodes.row(name)
+        if row is not None:
+            scores[row] = index(score)
+    return scores
+
+
+def _checked_notes(plugin: str, point: str, notes: object) -> Sequence[NodeNote]:
+    """What a memory wants to have written on nodes, if it is that."""
+    if not isinstance(notes, Sequence) or not all(isinstance(each, NodeNote) for each in notes):
+        raise PluginError(plugin, point, f"expected NodeNotes, got {shape_of(notes)}")
+    return notes
+
+
+def _event(note: NodeNote) -> Emit:
+    return Emit(
+        type=EventType.WARNING if note.warning else EventType.NORMAL,
+        reason=note.reason,
+        action="Binding",
+        note=note.note,
+        reporter=SCHEDULER_REPORTER,
+        uid=note.node,
+        node=note.node,
+    )

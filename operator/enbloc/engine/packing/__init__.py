@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packing: where a placement exists when members tried in order do not find one.
+
+`model` states the problem in numbers, `bounds` refutes by adding up, `orders` tries other orders,
+`branch` and `states` search completely, `highs` asks a solver, `search` runs them one after the
+other; `infeasible` says what no change of load could ever place.
+"""
+
+from enbloc.engine.packing.bounds import shortage
+from enbloc.engine.packing.highs import available as solver_available
+from enbloc.engine.packing.infeasibility import answer, infeasible, may_be_infeasible
+from enbloc.engine.packing.model import Packing, packing_ever, takers
+from enbloc.engine.packing.orders import place_deficit
+from enbloc.engine.packing.search import find_placement
+
+__all__ = [
+    "Packing",
+    "answer",
+    "find_placement",
+    "infeasible",
+    "may_be_infeasible",
+    "packing_ever",
+    "place_deficit",
+    "shortage",
+    "solver_available",
+    "takers",
+]

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Counts: what shows by adding up that a packing has no answer, before anything is searched."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.packing.model import Apart, Need, Packing
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Less is there than is needed.
+
+    Attributes:
+        need: so much of it; a count of places for members, or an amount of a resource.
+        have: at most so much can be had.
+        resource: its name; "" = places.
+        kinds: of whom the need is.
+        apart: members need a domain each of this node label, "" = a node each; None = it is for
+            want of room.
+    """
+
+    need: int
+    have: int
+    resource: str
+    kinds: tuple[int, ...]
+    apart: str | None = None
+
+
+def shortage(packing: Packing) -> Shortage | None:
+    """The first shortage that adding up shows; None = it shows none."""
+    for need in _narrowest_first(packing):
+        found = _of_places(packing, need)
+        if found is not None:
+            return found
+    return _of_resources(packing)
+
+
+def _narrowest_first(packing: Packing) -> Iterator[Need]:
+    """What is needed of one kind, because the others are too few; then the floors."""
+    for need in packing.needs:
+        there = sum(packing.counts[kind] for kind in need.kinds)
+        for kind in need.kinds:
+            yield Need(need.members - there + packing.counts[kind], (kind,))
+    yield from reversed(packing.needs)
+
+
+def counting_decides(packing: Packing) -> bool:
+    """Whether a packing without a shortage has an answer that any order finds."""
+    if len(packing.kinds) > 1:
+        return False
+    return sum(bool(each.pairs.any()) for each in packing.apart) <= 1
+
+
+def _of_places(packing: Packing, need: Need) -> Shortage | None:
+    kinds = list(need.kinds)
+    each = np.minimum(packing.counts, packing.places.sum(axis=1))
+    have = int(each[kinds].sum())
+    apart: str | None = None
+    for rule in packing.apart:
+        most = _apart(packing, rule, kinds, each)
+        if most < have or (most == have < need.members):
+            have, apart = most, rule.key
+    together = _together(packing, kinds)
+    if together < have:
+        have, apart = together, None
+    return Shortage(need.members, have, "", need.kinds, apart) if have < need.members else None
+
+
+def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArray[np.int64]) -> int:
+    """How many members fit if nobody but their own like, or whom all of them exclude, matters."""
+    alike = [kind for kind in kinds if rule.pairs[kind, kind]]
+    clique = bool(rule.pairs[np.ix_(alike, alike)].all())
+    most = int(each[[kind for kind in kinds if kind not in alike]].sum())
+    for group in [alike] if clique else [[kind] for kind in alike]:
+        places = packing.places[group]
+        inside = np.unique(rule.domains[places.any(axis=0)])
+        domains = int((inside != 0).sum() + places[:, rule.domains == 0].sum())
+        most += min(int(each[group].sum()), domains)
+    return most
+
+
+def _together(packing: Packing, kinds: Sequence[int]) -> int:
+    """How many members fit if each requested only the least that any of them does."""
+    least = packing.requests[kinds].min(axis=0)
+    places = packing.places[kinds].sum(axis=0)
+    for resource in np.flatnonzero(least):
+        np.minimum(places, packing.room[:, resource] // least[resource], out=places)
+    return int(places.sum())
+
+
+def _of_resources(packing: Packing) -> Shortage | None:
+    demand = _least_demand(packing)
+    usable = np.minimum(packing.room, packing.places.T @ packing.requests).sum(axis=0)
+    for column, (name, unit) in enumerate(packing.resources):
+        need, have = demand[column], int(usable[column])
+        if need > have:
+            return Shortage(need * unit, have * unit, name, packing.needs[0].kinds)
+    return None
+
+
+def _least_demand(packing: Packing) -> list[int]:
+    """Of each resource, what the members that need the least of it and meet the floors need."""
+    demands: list[int] = []
+    for column in packing.requests.T.tolist():
+        members = sorted(
+            (amount, kind)
+            for kind, amount in enumerate(column)
+            for _ in range(packing.counts[kind])
+        )
+        taken: set[int] = set()
+        for need in (*packing.needs[1:], packing.needs[0]):
+            missing = need.members - sum(members[index][1] in need.kinds for index in taken)
+            free = (i for i, (_, k) in enumerate(members) if k in need.kinds and i not in taken)
+            taken.update(index for index, _ in zip(free, range(missing), strict=False))
+        demands.append(sum(members[index][0] for index in taken))
+    return demands

@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""ClassSearch: a complete search for an answer to a packing, over kinds and alike rows.
+
+::
+
+    kind with the fewest places to spare ──► row where it costs the others least ──► one member
+           ▲                                                                            │
+           └───── dead end: the last choice and all rows like it are barred ◄───────────┘
+
+After too many dead ends it begins again, with more heed to the kinds that failed; each beginning
+may take twice as many, so that in the end everything is tried. A step is one row that changes.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.packing.model import Counts, Packing
+from enbloc.engine.packing.states import States
+
+#: Dead ends before the first new beginning.
+_FIRST_LIMIT: Final = 32
+
+#: Steps that a choice and a new state cost beyond the rows that change; a step is about 5 µs.
+_CHOOSING: Final = 8
+
+#: How many numbers can be tabulated in one step.
+_NUMBERS: Final = 300
+
+
+class _Undo(NamedTuple):
+    """A row was in this state before, and a member of a kind was put there, or −1."""
+
+    row: int
+    state: int
+    kind: int
+
+
+class ClassSearch:
+    """One search.
+
+    Attributes:
+        steps: spent so far.
+        exhausted: everything was tried.
+
+    Args:
+        packing: what to find an answer to.
+        budget: how many steps it may take.
+    """
+
+    def __init__(self, packing: Packing, budget: int) -> None:
+        self.steps = 0
+        self.exhausted = False
+        self._packing = packing
+        self._budget = budget
+        kinds, rows = packing.places.shape
+        self._tabulating = _CHOOSING + packing.requests.size * kinds // _NUMBERS
+        self.steps = _CHOOSING + rows * packing.requests.size * kinds // _NUMBERS
+        if self.steps >= budget:
+            return
+        self._states = States(packing)
+        self._state = self._states.first.copy()
+        self._places = self._states.places[self._state].T.copy()
+        self._sums = self._places.sum(axis=1)
+        self._left = np.array(packing.counts, np.int64)
+        self._needs = [need.members for need in packing.needs]
+        self._within = np.zeros((len(packing.needs), kinds), np.bool_)
+        for index, need in enumerate(packing.needs):
+            self._within[index, list(need.kinds)] = True
+        self._weights = np.ones(kinds)
+        self._counts: Counts = np.zeros(self._places.shape, np.int64)
+        self._trail: list[_Undo] = []
+        self._known = self._states.count
+        self._wide = [
+            (each, [np.flatnonzero(each.domains == d) for d in range(each.domains.max() + 1)])
+            for each in packing.apart
+            if len(each.domains) and np.bincount(each.domains)[1:].max(initial=0) > 1
+        ]
+
+    def answers(self) -> Iterator[Counts]:
+        """Answers, each as int64[C, M]; whoever asks for another one refuses the last."""
+        limit = _FIRST_LIMIT
+        while self.steps < self._budget:
+            yield from self._attempt(limit)
+            if self.exhausted:
+                return
+            self._undo(0)
+            limit *= 2
+
+    def _attempt(self, limit: int) -> Iterator[Counts]:
+        """Search from the beginning, up to so many dead ends."""
+        choices: list[tuple[int, int, int]] = []
+        while self.steps < self._budget:
+            known = self._states.count
+            self.steps += _CHOOSING + self._tabulating * (known - self._known)
+            self._known = known
+            spare = self._spare()
+            if spare is not None and max(self._needs) > 0:
+                kind = self._kind(spare)
+                row = self._row(kind, spare)
+                choices.append((len(self._trail), kind, row))
+                self._put(kind, row)
+                continue
+            if spare is not None:
+                yield self._counts.copy()
+            limit -= 1
+            if limit < 0:
+                return
+            if not choices:
+                self.exhausted = True
+                return
+            mark, kind, row = choices.pop()
+            self._undo(mark)
+            self._bar(kind, row)
+
+    # ── bounds ───────────────────────────────────────────────────────────────────────────────
+
+    def _spare(self) -> npt.NDArray[np.int64] | None:
+        """int64[2, C]: members that each kind must still place, and its places beyond them.
+
+        None = a dead end.
+        """
+        able = np.minimum(self._left, self._sums)
+        must = np.zeros(len(able), np.int64)
+        for need, within in zip(self._needs, self._within, strict=True):
+            if need > 0:
+                slack = int(able[within].sum()) - need
+                if slack < 0:
+                    self._weights[within & (self._sums < self._left)] += 1
+                    return None
+                np.maximum(must, able - slack, out=must, where=within)
+        return np.stack((must, self._sums - must))
+
+    def _kind(self, spare: npt.NDArray[np.int64]) -> int:
+        """The kind to place next: the one with the fewest places to spare for each it must."""
+        must, beyond = spare
+        helps = np.zeros(len(must), np.bool_)
+        total, *roles = (max(0, need) for need in self._needs)
+        for need, within in zip((total - sum(roles), *roles), self._within, strict=True):
+            if need > 0:
+                helps |= within
+        helps &= (self._left > 0) & (self._sums > 0)
+        urgency = (must + 0.01) * self._weights / (beyond + 1.0)
+        return int(np.where(helps, urgency, -1.0).argmax())
+
+    def _row(self, kind: int, spare: npt.NDArray[np.int64]) -> int:
+        """The row where a member of the kind costs the others the fewest places."""
+        must, beyond = spare
+        worth = self._weights * (must > 0) / (beyond + 1.0)
+        cost = self._states.loss[self._state, kind] @ worth + self._states.size[self._state]
+        return int(np.where(self._places[kind] > 0, cost, np.inf).argmin())
+
+    # ── changes ──────────────────────────────────────────────────────────────────────────────
+
+    def _put(self, kind: int, row: int) -> None:
+        """Place one member."""
+        self._change(row, self._states.after(int(self._state[row]), kind), kind)
+        self._count(kind, row, 1)
+        for apart, members in self._wide:
+            domain = int(apart.domains[row])
+            if domain and apart.pairs[kind].any():
+                for other in members[domain].tolist():
+                    barred = self._states.barred(int(self._state[other]), apart.pairs[kind])
+                    self._change(other, barred, -1)
+
+    def _bar(self, kind: int, row: int) -> None:
+        """No more members of a kind on a row, nor on those that are like it."""
+        alike = self._state == self._state[row]
+        for apart, _ in self._wide:
+            alike &= apart.domains == apart.domains[row]
+        only = np.zeros(len(self._left), np.bool_)
+        only[kind] = True
+        state = self._states.barred(int(self._state[row]), only)
+        for other in np.flatnonzero(alike).tolist():
+            self._change(other, state, -1)
+
+    def _change(self, row: int, state: int, kind: int) -> None:
+        before = int(self._state[row])
+        self._trail.append(_Undo(row, before, kind))
+        self._write(row, state)
+
+    def _write(self, row: int, state: int) -> None:
+        self.steps += 1
+        self._state[row] = state
+        places = self._states.places[state]
+        self._sums += places - self._places[:, row]
+        self._places[:, row] = places
+
+    def _count(self, kind: int, row: int, sign: int) -> None:
+        self._counts[kind, row] += sign
+        self._left[kind] -= sign
+        for index, within in enumerate(self._within):
+            if within[kind]:
+                self._needs[index] -= sign
+
+    def _undo(self, mark: int) -> None:
+        while len(self._trail) > mark:
+            row, state, kind = self._trail.pop()
+            self._write(row, state)
+            if kind >= 0:
+                self._count(kind, row, -1)

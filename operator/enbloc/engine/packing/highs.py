@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exact: the HiGHS solver asked for an answer to a packing; it is there with the extra `exact`.
+
+It is bounded by the nodes of its tree, never by time, so that it answers the same each time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.packing.model import Apart, Counts, Packing
+
+#: HiGHS reckons in floats; above this, its refutation could be a rounding error.
+_LARGEST: Final = 2**31
+
+_OPTIONS: Final[Mapping[str, object]] = {"output_flag": False, "threads": 1, "random_seed": 1}
+
+#: Steps for each node of the tree; and for each variable, at the root and at the other nodes.
+_FIRST: Final = 2000
+_ROOT: Final = 5
+_NODE: Final = 1
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the solver found.
+
+    Attributes:
+        counts: int64[C, M], checked in integers; None = none was found.
+        refuted: there is none, by the solver's word.
+        steps: what it cost.
+    """
+
+    counts: Counts | None = None
+    refuted: bool = False
+    steps: int = 0
+
+
+@cache
+def available() -> bool:
+    """Whether the solver is installed."""
+    return find_spec("highspy") is not None
+
+
+def solve(packing: Packing, steps: int) -> Answer:
+    """Find an answer to a packing or refute it, within so many steps."""
+    size = int((packing.places > 0).sum())
+    root, node = _FIRST + _ROOT * size, _FIRST + _NODE * size
+    if steps < root:
+        return Answer()
+    highspy = import_module("highspy")
+    solver = highspy.Highs()
+    limit = 1 + (steps - root) // node
+    for name, value in {**_OPTIONS, "mip_max_nodes": limit}.items():
+        solver.setOptionValue(name, value)
+    model = _model(packing)
+    solver.passModel(model.lp(highspy))
+    solver.run()
+    status, info = solver.getModelStatus(), solver.getInfo()
+    answer = Answer(steps=root + node * max(0, info.mip_node_count - 1))
+    if status == highspy.HighsModelStatus.kInfeasible:
+        answer.refuted = model.largest <= _LARGEST
+    elif info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        values = np.rint(np.array(solver.getSolution().col_value[:size])).astype(np.int64)
+        counts = np.zeros(packing.places.shape, np.int64)
+        counts[np.nonzero(packing.places)] = values
+        if packing.holds(counts):
+            answer.counts = counts
+    return answer
+
+
+@dataclass
+class _Model:
+    """Rows of an integer program, collected; the first variables are the places, one each.
+
+    Attributes:
+        upper: of each variable; the lower bounds are 0.
+        largest: the largest number in it.
+    """
+
+    upper: list[float]
+    columns: list[npt.NDArray[np.int64]] = field(default_factory=list[npt.NDArray[np.int64]])
+    factors: list[npt.NDArray[np.int64]] = field(default_factory=list[npt.NDArray[np.int64]])
+    bounds: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    largest: int = 0
+
+    def add(self, columns: Sequence[int], factors: Sequence[int], low: float, high: float) -> None:
+        """One more constraint: low ≤ Σ factor × variable ≤ high."""
+        self.columns.append(np.array(columns, np.int64))
+        self.factors.append(np.array(factors, np.int64))
+        self.bounds.append((low, high))
+        self.largest = max(self.largest, *(int(abs(f)) for f in factors))
+
+    def lp(self, highspy: Any) -> Any:
+        """The same in the solver's own form."""
+        lp = highspy.HighsLp()
+        count = len(self.upper)
+        lp.num_col_, lp.num_row_ = count, len(self.bounds)
+        lp.col_cost_, lp.col_lower_ = np.zeros(count), np.zeros(count)
+        lp.col_upper_ = np.array(self.upper, np.float64)
+        lp.row_lower_ = np.array([low for low, _ in self.bounds], np.float64)
+        lp.row_upper_ = np.array([high for _, high in self.bounds], np.float64)
+        lp.integrality_ = [highspy.HighsVarType.kInteger] * count
+        matrix = lp.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.num_col_, matrix.num_row_ = count, len(self.bounds)
+        matrix.start_ = np.cumsum([0, *map(len, self.columns)])
+        matrix.index_ = np.concatenate(self.columns)
+        matrix.value_ = np.concatenate(self.factors).astype(np.float64)
+        return lp
+
+
+def _model(packing: Packing) -> _Model:
+    places = packing.places
+    model = _Model(places[places > 0].astype(float).tolist())
+    column = np.full(places.shape, -1, np.int64)
+    column[places > 0] = np.arange(len(model.upper))
+    for kind, count in enumerate(packing.counts):
+        mine = column[kind][column[kind] >= 0]
+        if int(places[kind].sum()) > count:
+            model.add(mine.tolist(), [1] * len(mine), -np.inf, count)
+    for index, need in enumerate(packing.needs):
+        lines = column[list(need.kinds)]
+        mine = lines[lines >= 0]
+        model.add(mine.tolist(), [1] * len(mine), need.members, np.inf if index else need.members)
+    _add_room(model, packing, column)
+    for apart in packing.apart:
+        _add_apart(model, column, apart)
+    return model
+
+
+def _add_room(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
+    """Room of each row, where its places together could exceed it."""
+    exceeds = packing.places.T @ packing.requests > packing.room
+    for row, resource in zip(*np.nonzero(exceeds), strict=True):
+        kinds = np.flatnonzero((packing.places[:, row] > 0) & (packing.requests[:, resource] > 0))
+        requests = packing.requests[kinds, resource].tolist()
+        room = int(packing.room[row, resource])
+        model.add(column[kinds, row].tolist(), requests, -np.inf, room)
+
+
+def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> None:
+    """At most one of those that exclude each other in each domain."""
+    cliques = list(_cliques(apart.pairs))
+    for domain in range(1, int(apart.domains.max(initial=0)) + 1):
+        inside = column[:, apart.domains == domain]
+        members = [line[line >= 0].tolist() for line in inside]
+        stand_in: dict[int, list[int]] = {}
+        for clique in cliques:
+            present = [kind for kind in clique if members[kind]]
+            if len(present) > 1 or (present and len(members[present[0]]) > 1):
+                terms = [c for kind in present for c in _one(model, kind, apart, members, stand_in)]
+                model.add(terms, [1] * len(terms), -np.inf, 1)
+
+
+def _one(
+    model: _Model, kind: int, apart: Apart, members: list[list[int]], stand_in: dict[int, list[int]]
+) -> list[int]:
+    """Variables whose sum is 1 if any of a kind is in the domain, and 0 if none is."""
+    if apart.pairs[kind, kind]:
+        return members[kind]
+    if kind not in stand_in:
+        model.upper.append(1)
+        stand_in[kind] = [len(model.upper) - 1]
+        for variable in members[kind]:
+            most = int(model.upper[variable])
+            model.add([variable, *stand_in[kind]], [1, -most], -np.inf, 0)
+    return stand_in[kind]
+
+
+def _cliques(pairs: npt.NDArray[np.bool_]) -> Iterator[tuple[int, ...]]:
+    """Sets of kinds that all exclude each other, which together cover every pair."""
+    size = len(pairs)
+    open_ = {(a, b) for a in range(size) for b in range(a, size) if pairs[a, b]}
+    for a, b in sorted(open_, key=lambda pair: (pair[0] == pair[1], pair)):
+        if (a, b) not in open_:
+            continue
+        clique = [a] if a == b else [a, b]
+        clique += [
+            kind
+            for kind in range(size)
+            if kind not in clique and all(pairs[kind, other] for other in clique)
+        ]
+        open_ -= {(min(x, y), max(x, y)) for x in clique for y in clique}
+        yield tuple(clique)

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Infeasible: what no change of load could ever place on the present nodes, with the number."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from enbloc.engine.packing import highs
+from enbloc.engine.packing.bounds import Shortage, counting_decides, shortage
+from enbloc.engine.packing.branch import ClassSearch
+from enbloc.engine.packing.model import Packing, packing_ever, room_ever
+from enbloc.engine.trial import Trial
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.nodes import Amounts, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.quantity import render
+from enbloc.model.resources import PODS
+
+_ALLOWED: Final = " on eligible nodes"
+
+
+def infeasible(facts: GroupFacts, held: Sequence[Pod], trial: Trial, steps: int) -> str:
+    """Why the deficit could not be met even if the group were alone on the present nodes.
+
+    Node objects alone count: what filters read in them, what they offer less what the group's
+    bound members take, and who of the group excludes whom. What depends on other pods is taken
+    to be as the group would wish.
+
+    Args:
+        facts: the group as it is.
+        held: its bound members, which stay where they are.
+        trial: the nodes, and the plugins that are asked.
+        steps: how much a search may cost where adding up shows nothing.
+
+    Returns:
+        One sentence with the number that shows it; "" = nothing shows it. A pod without a group
+        has upstream's words for this.
+
+    Raises:
+        PluginError: a plugin raised or broke its contract.
+    """
+    if not may_be_infeasible(facts):
+        return ""
+    return answer(packing_ever(facts, held, trial), held, trial.snapshot.nodes, steps)
+
+
+def may_be_infeasible(facts: GroupFacts) -> bool:
+    """Whether the question makes sense: a gang that lacks members which exist."""
+    return not facts.solo and facts.deficit and facts.quorum
+
+
+def answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> str:
+    """As `infeasible`, of what a group needs on nodes that are otherwise empty."""
+    short = shortage(packing)
+    if short is not None:
+        return _sentence(short, packing, held, nodes)
+    if counting_decides(packing) or not _refuted(packing, steps):
+        return ""
+    return (
+        f"its {packing.needs[0].members} missing members do not fit on the {len(packing.rows)} "
+        f"eligible nodes, even if no other pod were there"
+    )
+
+
+def _refuted(packing: Packing, steps: int) -> bool:
+    """Whether a search, or the solver, shows that there is no answer; half of the steps each."""
+    searching = ClassSearch(packing, steps // 2)
+    if next(searching.answers(), None) is not None:
+        return False
+    if searching.exhausted:
+        return True
+    return highs.available() and highs.solve(packing, steps // 2).refuted
+
+
+def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
+    """The shortage in words."""
+    if short.resource:
+        need, have = render(short.resource, short.need), render(short.resource, short.have)
+        return f"needs {need} {short.resource}; the eligible nodes have {have} that it can use"
+    each = _each(short, packing, held, nodes)
+    if short.apart is not None and (short.apart or each == _ALLOWED):
+        what = f"values of node label {short.apart}" if short.apart else "nodes"
+        return (
+            f"needs {short.need} {what} for members that exclude each other; "
+            f"{short.have} are eligible"
+        )
+    most = packing.places[list(short.kinds)].max(initial=0)
+    nodes_ = "node" if short.need == 1 else "nodes"
+    if most == 0 and each == _ALLOWED:
+        exist = "exists" if short.need == 1 else "exist"
+        return f"needs {short.need} eligible {nodes_}; none {exist}"
+    if most <= 1:
+        eligible = "eligible " if each.endswith(_ALLOWED) else ""
+        shape = each.removesuffix(_ALLOWED)
+        return f"needs {short.need} {eligible}{nodes_}{shape}; the cluster has {short.have}"
+    members = "member" if short.need == 1 else "members"
+    return f"needs capacity for {short.need} {members}{each}; the empty nodes fit {short.have}"
+
+
+def _each(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
+    """What each place must have: the requests that matter, and that it is allowed."""
+    specs = {packing.kinds[kind].pods[0].spec.requests for kind in short.kinds}
+    requests = min(specs)
+    names = tuple(name for name, _ in requests)
+    amounts = np.array([amount for _, amount in requests], np.int64)
+    places = room_ever(names, held, nodes).clip(min=0) // amounts[:, None]
+    have = _fit(places, short.need)
+    if have >= short.need:
+        return _ALLOWED
+    if len(specs) > 1:
+        return ""
+    matter = [
+        name
+        for line, name in enumerate(names)
+        if _fit(np.delete(places, line, axis=0), short.need) > have
+    ]
+    said = [
+        f"{render(name, amount)} {name}"
+        for name, amount in requests
+        if name != PODS and name in (matter or names)
+    ]
+    allowed = _ALLOWED if have > short.have else ""
+    return f" with {' and '.join(said)} each{allowed}" if said else allowed
+
+
+def _fit(places: Amounts, most: int) -> int:
+    """How many members fit by these resources (int64[R, N]), at most so many on each node."""
+    return int(places.min(axis=0, initial=most).sum())

@@ -1,0 +1,372 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packing: a group's deficit as numbers: so many of each kind into the room of each node.
+
+It says no more than what filters demand for certain, so that a packing without an answer proves
+that there is no placement; an answer is only a proposal, on which plugins have the last word.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.trial import ClassKey, Trial, asked
+from enbloc.framework import decide
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.model.nodes import Amounts, Mask, Nodes
+from enbloc.model.pods import Pod
+
+#: How many members of each kind go to each row: int64[C, M].
+Counts = npt.NDArray[np.int64]
+
+
+class Kind(NamedTuple):
+    """Alike pending members of one role, oldest first."""
+
+    key: ClassKey
+    role: str
+    pods: tuple[Pod, ...]
+
+
+class Need(NamedTuple):
+    """A floor: at least so many members, of these kinds."""
+
+    members: int
+    kinds: tuple[int, ...]
+
+
+class Apart(NamedTuple):
+    """Kinds of which no two may share a domain.
+
+    Attributes:
+        key: the node label whose values are the domains; "" = each row is one.
+        domains: int64[M], of each row, from 1 on; 0 = it belongs to none.
+        pairs: bool[C, C], symmetric.
+    """
+
+    key: str
+    domains: npt.NDArray[np.int64]
+    pairs: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """What must go where.
+
+    Attributes:
+        kinds: C kinds of members.
+        needs: the floors; the first is the group's own, of all kinds.
+        resources: R names of what is shared out, each with its unit: amounts are multiples of it.
+        requests: int64[C, R], in units.
+        rows: int64[M]: the rows of the node table that have a place for some kind.
+        room: int64[M, R], in units, rounded down.
+        places: int64[C, M]: how many members of a kind a row could take, were it alone there.
+        apart: who excludes whom.
+    """
+
+    kinds: tuple[Kind, ...]
+    needs: tuple[Need, ...]
+    resources: tuple[tuple[str, int], ...]
+    requests: Amounts
+    rows: npt.NDArray[np.intp]
+    room: Amounts
+    places: Counts
+    apart: tuple[Apart, ...]
+
+    @cached_property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """bool[C, M]: a row takes at most one of the kind."""
+        alone = np.zeros(self.places.shape, np.bool_)
+        for _, domains, pairs in self.apart:
+            alone |= pairs.diagonal()[:, None] & (domains != 0)
+        return alone
+
+    @property
+    def counts(self) -> list[int]:
+        """How many members of each kind there are."""
+        return [len(kind.pods) for kind in self.kinds]
+
+    def only(self, chosen: Mask) -> "Packing":
+        """The same on some of the rows (bool[M])."""
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            room=self.room[chosen],
+            places=self.places[:, chosen],
+            apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
+        )
+
+    def within(self, nodes: Nodes) -> "Packing":
+        """The same in what is free on the same rows of these nodes."""
+        names = tuple(name for name, _ in self.resources)
+        units = np.array([unit for _, unit in self.resources], np.int64).reshape(-1, 1)
+        free = nodes.frees(names)[:, self.rows] if names else self.room.T
+        room = free.clip(min=0) // units
+        places = np.array(
+            [
+                np.minimum(most, _places(request, room, count))
+                for most, request, count in zip(
+                    self.places, self.requests, self.counts, strict=True
+                )
+            ]
+        )
+        return replace(self, room=room.T, places=places)
+
+    @property
+    def shape(self) -> bytes:
+        """Two packings of the same shape differ in nothing but whose members they place."""
+        digest = hashlib.blake2b(repr((self.counts, self.needs, self.resources)).encode())
+        for array in (self.requests, self.rows, self.room, self.places):
+            digest.update(repr(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        for key, domains, pairs in self.apart:
+            digest.update(key.encode())
+            digest.update(np.ascontiguousarray(domains).data)
+            digest.update(np.ascontiguousarray(pairs).data)
+        return digest.digest()
+
+    def holds(self, counts: Counts) -> bool:
+        """Whether so many members of each kind (int64[C, M]) satisfy everything, in integers."""
+        if (counts < 0).any() or (counts > self.places).any():
+            return False
+        if (counts.T @ self.requests > self.room).any():
+            return False
+        sums = counts.sum(axis=1)
+        if (sums > np.array(self.counts)).any():
+            return False
+        if any(int(sums[list(need.kinds)].sum()) < need.members for need in self.needs):
+            return False
+        return not any(_clashes(counts, each) for each in self.apart)
+
+
+def _clashes(counts: Counts, apart: Apart) -> bool:
+    """Whether two that exclude each other share a domain."""
+    size = int(apart.domains.max(initial=0)) + 1
+    inside = np.array([np.bincount(apart.domains, line, size) for line in counts])[:, 1:]
+    several = inside - np.eye(len(counts))[:, :, None]  # [C, C, D]: whom each finds besides itself
+    present = inside[:, None] > 0
+    return bool((present & (several > 0) & apart.pairs[:, :, None]).any())
+
+
+# ── from a group and a cluster ───────────────────────────────────────────────────────────────
+
+
+def packing_now(facts: GroupFacts, trial: Trial) -> Packing:
+    """The deficit, in the room that is free now."""
+
+    def mask(pod: Pod) -> Mask:
+        return trial.ranking(pod).narrowed()
+
+    return _packing(facts, trial, mask, lambda names: trial.nodes.frees(names).copy(), ())
+
+
+def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packing:
+    """The deficit, in what the nodes have when nobody is there but the group's bound members."""
+    nodes = trial.snapshot.nodes
+
+    def mask(pod: Pod) -> Mask:
+        return trial.ranking(pod).lasting()
+
+    return _packing(
+        facts,
+        trial,
+        mask,
+        lambda names: room_ever(names, held, nodes),
+        _seated(held, nodes),
+    )
+
+
+def room_ever(names: tuple[str, ...], held: Sequence[Pod], nodes: Nodes) -> Amounts:
+    """int64[R, N]: what the nodes have when nobody is there but these bound pods."""
+    rooms = nodes.allocatables(names).copy()
+    for pod, row in _seated(held, nodes):
+        requests = dict(pod.spec.requests)
+        rooms[:, row] -= [requests.get(name, 0) for name in names]
+    return rooms
+
+
+def _seated(held: Sequence[Pod], nodes: Nodes) -> list[tuple[Pod, int]]:
+    return [(pod, row) for pod in held if (row := nodes.row(pod.node)) is not None]
+
+
+def _packing(
+    facts: GroupFacts,
+    trial: Trial,
+    mask: Callable[[Pod], Mask],
+    rooms: Callable[[tuple[str, ...]], Amounts],
+    seated: Sequence[tuple[Pod, int]],
+) -> Packing:
+    profile, nodes = trial.profile, trial.snapshot.nodes
+    kinds = _kinds(facts, trial)
+    pods = [kind.pods[0] for kind in kinds]
+    excludes = _Exclusions(profile, trial)
+    resources, requests = _shared(profile, pods)
+    names = tuple(name for name, _ in resources)
+    units = np.array([unit for _, unit in resources], np.int64).reshape(-1, 1)
+    room = rooms(names).clip(min=0) // units if names else np.zeros((0, len(nodes)), np.int64)
+    places = np.zeros((len(kinds), len(nodes)), np.int64)
+    for index, pod in enumerate(pods):
+        eligible = mask(pod)
+        for neighbour, row in seated:
+            eligible &= excludes.leaves(pod, neighbour, row)
+        places[index] = _places(requests[index], room, len(kinds[index].pods)) * eligible
+    rows = np.flatnonzero(places.any(axis=0))
+    aparts = tuple(
+        _apart(key, excludes.domains(key)[rows], pairs)
+        for key, pairs in excludes.among(pods).items()
+    )
+    packing = Packing(
+        kinds, _needs(facts, kinds), resources, requests, rows, room[:, rows].T, places[:, rows],
+        aparts,
+    )  # fmt: skip
+    np.minimum(packing.places, 1, out=packing.places, where=packing.alone)
+    return packing
+
+
+def _kinds(facts: GroupFacts, trial: Trial) -> tuple[Kind, ...]:
+    named = {floor.role for floor in facts.roles}
+    found: dict[tuple[ClassKey, str], list[Pod]] = {}
+    for pod in facts.pending:
+        role = pod.role if pod.role in named else ""
+        found.setdefault((trial.key(pod), role), []).append(pod)
+    return tuple(Kind(key, role, tuple(pods)) for (key, role), pods in found.items())
+
+
+def _needs(facts: GroupFacts, kinds: Sequence[Kind]) -> tuple[Need, ...]:
+    """Each floor's deficit; the group's is never less than those of its roles together."""
+    roles = [
+        Need(floor.deficit, tuple(i for i, kind in enumerate(kinds) if kind.role == floor.role))
+        for floor in facts.roles
+        if floor.deficit
+    ]
+    total = max(facts.total.deficit, sum(need.members for need in roles))
+    return (Need(total, tuple(range(len(kinds)))), *roles)
+
+
+def _shared(profile: Profile, pods: Sequence[Pod]) -> tuple[tuple[tuple[str, int], ...], Amounts]:
+    """What every kind that requests it must find free, each with its unit; int64[C, R] in units."""
+    wanted = [dict(pod.spec.requests) for pod in pods]
+    taken = [
+        {
+            name
+            for plugin in _filtering(profile)
+            if decide.implements(plugin, decide.Takes)
+            for name in asked(plugin.name, "Filter", plugin.takes, pod)
+        }
+        for pod in pods
+    ]
+    names = sorted({name for each in wanted for name in each})
+    shared = [
+        (name, math.gcd(*(each.get(name, 0) for each in wanted)))
+        for name in names
+        if all(name in mine for mine, each in zip(taken, wanted, strict=True) if each.get(name))
+    ]
+    requests = [[each.get(name, 0) // unit for name, unit in shared] for each in wanted]
+    return tuple(shared), np.array(requests, np.int64).reshape(len(pods), len(shared))
+
+
+def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
+    """int64[N]: how many members with this request (int64[R]) each row's room takes."""
+    places = np.full(room.shape[1], most, np.int64)
+    for amount, line in zip(request.tolist(), room, strict=True):
+        if amount:
+            np.minimum(places, line // amount, out=places)
+    return places
+
+
+def gathering(profile: Profile, packing: Packing) -> tuple[str, ...]:
+    """Keys of node labels in one of whose domains some kind must be with others."""
+    return tuple(
+        dict.fromkeys(
+            key
+            for plugin in _filtering(profile)
+            if decide.implements(plugin, decide.Gathers)
+            for kind in packing.kinds
+            for key in asked(plugin.name, "Filter", plugin.gathers, kind.pods[0])
+        )
+    )
+
+
+def takers(profile: Profile) -> frozenset[str]:
+    """The plugins that share out room: their events are those that make more of it."""
+    filtering = _filtering(profile)
+    return frozenset(each.name for each in filtering if decide.implements(each, decide.Takes))
+
+
+def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
+    """The plugins that do filter, themselves or through what they give at PreFilter."""
+    for plugin in profile.filter:
+        if any((decide.implements(plugin, decide.Filter), plugin in profile.pre_filter)):
+            yield plugin
+
+
+def numbered(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The same domains (int64[M]), numbered from 1 on as they first occur; 0 stays 0.
+
+    Codes of a node table depend on the labels that nodes had before; a decision must not.
+    """
+    _, first, inverse = np.unique(np.append(0, codes), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse][1:].astype(np.int64, copy=False)
+
+
+def _apart(key: str, codes: npt.NDArray[np.int64], pairs: npt.NDArray[np.bool_]) -> Apart:
+    domains = numbered(codes)
+    each_its_own = len(codes) == domains.max(initial=0)
+    return Apart("" if each_its_own else key, domains, pairs)
+
+
+class _Exclusions:
+    """What the plugins of a profile say of who keeps whom away."""
+
+    def __init__(self, profile: Profile, trial: Trial) -> None:
+        self._plugins = [
+            plugin for plugin in _filtering(profile) if decide.implements(plugin, decide.KeepsApart)
+        ]
+        self._snapshot = trial.snapshot
+        self._key = trial.key
+        self._known: dict[tuple[ClassKey, ClassKey], set[str]] = {}
+
+    def between(self, pod: Pod, other: Pod) -> set[str]:
+        """The label keys by which two pods exclude each other; "" = on one node."""
+        pair = self._key(pod), self._key(other)
+        known = self._known.get(pair)
+        if known is None:
+            known = self._known[pair] = {
+                key
+                for plugin in self._plugins
+                for key in asked(plugin.name, "Filter", plugin.apart, pod, other, self._snapshot)
+            }
+        return known
+
+    def domains(self, key: str) -> npt.NDArray[np.int64]:
+        """int64[N]: the domain of each row; 0 = none."""
+        nodes = self._snapshot.nodes
+        if not key:
+            return np.arange(1, len(nodes) + 1)
+        return nodes.domains(key).astype(np.int64)
+
+    def leaves(self, pod: Pod, neighbour: Pod, row: int) -> Mask:
+        """bool[N]: the rows that a pod's neighbour on `row` leaves to it."""
+        mask = np.ones(len(self._snapshot.nodes), np.bool_)
+        for key in self.between(pod, neighbour):
+            domains = self.domains(key)
+            if domains[row]:
+                mask &= domains != domains[row]
+        return mask
+
+    def among(self, pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:
+        """By label key, bool[C, C]: which of these pods exclude each other."""
+        found: dict[str, npt.NDArray[np.bool_]] = {}
+        for one, pod in enumerate(pods):
+            for two, other in enumerate(pods[: one + 1]):
+                for key in sorted(self.between(pod, other)):
+                    pairs = found.setdefault(key, np.zeros((len(pods), len(pods)), np.bool_))
+                    pairs[one, two] = pairs[two, one] = True
+        return found

@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Orders: the deficit, placed member by member in one order or another."""
+
+from collections.abc import Iterator, Sequence
+
+from enbloc.engine.trial import ClassKey, Outcome, Trial
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.pods import Pod
+
+
+def place_deficit(
+    facts: GroupFacts, order: Sequence[Pod], trial: Trial, outcome: Outcome
+) -> list[Pod]:
+    """Place the deficit from members in this order; give back those that were not tried.
+
+    Each role's deficit is met from members of that role, then the group's from all that are
+    left; a member that does not fit is passed over while others can meet the floor in its place.
+    """
+    left = list(order)
+    turn = {pod.uid: index for index, pod in enumerate(order)} if facts.roles else {}
+    for floor in facts.roles:
+        ours = [pod for pod in left if pod.role == floor.role]
+        left = [pod for pod in left if pod.role != floor.role]
+        spare = _meet(floor.deficit, ours, trial, outcome)
+        left = sorted([*left, *spare], key=lambda pod: turn[pod.uid])
+        if outcome.failed:
+            return left
+    return _meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
+
+
+def _meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome) -> list[Pod]:
+    """Place `deficit` of the candidates; give back those that were not tried."""
+    wanted = len(outcome.needed) + max(0, deficit)
+    explained: set[ClassKey] = set()
+    for index, pod in enumerate(candidates):
+        if len(outcome.needed) >= wanted:
+            return list(candidates[index:])
+        row = trial.place(pod)
+        if row is not None:
+            outcome.needed.append((pod, row))
+            continue
+        outcome.unplaced.append(pod)
+        key = trial.key(pod)
+        if key not in explained:
+            explained.add(key)
+            outcome.note(trial.diagnosis(pod))
+        if len(outcome.needed) + len(candidates) - index - 1 < wanted:
+            break
+    outcome.failed = len(outcome.needed) < wanted
+    return []
+
+
+def other_orders(facts: GroupFacts, trial: Trial) -> Iterator[list[Pod]]:
+    """The orders that matter: the largest first, then those with the fewest feasible nodes.
+
+    Both within a class by age, and by age among equals.
+    """
+    nodes = trial.nodes
+    names = sorted({name for pod in facts.pending for name, _ in pod.spec.requests})
+    free = {name: max(1, int(nodes.free(name).clip(min=0).sum())) for name in names}
+    size: dict[ClassKey, float] = {}
+    choice: dict[ClassKey, int] = {}
+    keys = {pod.uid: trial.key(pod) for pod in facts.pending}
+    for pod in facts.pending:
+        key = keys[pod.uid]
+        if key not in size:
+            size[key] = max(amount / free[name] for name, amount in pod.spec.requests)
+            choice[key] = int(trial.ranking(pod).mask.sum())
+    yield sorted(facts.pending, key=lambda pod: -size[keys[pod.uid]])
+    yield sorted(facts.pending, key=lambda pod: (choice[keys[pod.uid]], -size[keys[pod.uid]]))

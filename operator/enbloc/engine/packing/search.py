@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Search: a placement of the deficit where the ordered pass found none.
+
+::
+
+    counts ──► domains, other orders ──► search over classes ──► exact solver
+    (it is hopeless, or             (a quarter of the steps)     (a half, where it
+    nothing to search)                                            is installed)
+
+Each stage has its share of the steps, whatever the others left of theirs: so more steps never
+lose what fewer find, and the same steps find the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from enbloc.engine.packing import highs
+from enbloc.engine.packing.bounds import counting_decides, shortage
+from enbloc.engine.packing.branch import ClassSearch
+from enbloc.engine.packing.model import Counts, Packing, gathering, numbered, packing_now
+from enbloc.engine.packing.orders import other_orders, place_deficit
+from enbloc.engine.trial import Outcome, Search, Trial
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.pods import Pod
+
+#: Steps that placing one member with the plugins is worth; a step is about 5 µs.
+_PLACING: Final = 20
+
+
+class Placement(NamedTuple):
+    """A placement that the plugins accept.
+
+    Attributes:
+        members: with their rows, in the order they were placed.
+        trial: holds them.
+    """
+
+    members: Sequence[tuple[Pod, int]]
+    trial: Trial
+
+
+def find_placement(
+    facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool = True
+) -> tuple[Outcome, Trial]:
+    """Look for a placement of the deficit.
+
+    Args:
+        facts: the group as it is.
+        trial: the cluster as it is, and stays.
+        steps: how much it may cost in all.
+        exactly: ask the exact solver too, where it is installed.
+
+    Returns:
+        What it came to, and the fork that holds the placement; `trial` itself if there is none.
+    """
+    outcome = Outcome()
+    if steps <= 0:
+        return outcome, trial
+    packing = packing_now(facts, trial)
+    outcome.steps = cost_of(packing, len(trial.nodes))
+    if shortage(packing) is not None:
+        outcome.search = Search.INFEASIBLE
+    else:
+        for stage in _stages(facts, trial, packing, steps, exactly=exactly):
+            outcome.steps += stage.steps
+            outcome.search = stage.search or outcome.search
+            if stage.placement is not None:
+                outcome.needed = list(stage.placement.members)
+                return outcome, stage.placement.trial
+            if stage.search is Search.INFEASIBLE:
+                break
+    return outcome, trial
+
+
+def cost_of(packing: Packing, rows: int) -> int:
+    """Steps that making a packing and adding it up cost."""
+    return 20 + rows * packing.requests.size // 1000 + len(packing.kinds) ** 2 // 8
+
+
+def _stages(
+    facts: GroupFacts, trial: Trial, packing: Packing, steps: int, *, exactly: bool
+) -> Iterator["_Stage"]:
+    """Each stage's word, in order; the last one counts unless one of them settles it."""
+    keys = gathering(trial.profile, packing)
+    alike = counting_decides(packing)
+    if keys:
+        yield _domains(packing, trial, keys, steps if alike else steps // 8)
+    if alike:  # then any order finds what there is
+        return
+    yield _orders(facts, trial, steps // (8 if keys else 4))
+    yield _classes(packing, trial, steps // 4)
+    if exactly and highs.available():
+        yield _solver(packing, trial, steps // 2)
+
+
+class _Stage(NamedTuple):
+    """What one stage found.
+
+    Attributes:
+        search: NONE = it has nothing to say.
+    """
+
+    search: Search
+    steps: int
+    placement: Placement | None = None
+
+
+def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -> _Stage:
+    """One topology domain after the other, the smallest first, for those who must be together."""
+    steps = 0
+    for key in keys:
+        codes = numbered(trial.nodes.domains(key)[packing.rows])
+        sizes = np.bincount(codes, packing.places.sum(axis=0))
+        for domain in np.argsort(sizes, kind="stable").tolist():
+            inside = codes == domain
+            steps += 1 + packing.places.size // 1000
+            if not domain or shortage(packing.only(inside)) is not None:
+                continue
+            searching = ClassSearch(packing.only(inside), budget - steps)
+            part = next(searching.answers(), None)
+            steps += searching.steps
+            if part is not None:
+                steps += _PLACING * packing.needs[0].members
+                counts = np.zeros_like(packing.places)
+                counts[:, inside] = part
+                if placement := _accepted(packing, counts, trial):
+                    return _Stage(Search.DOMAIN, steps, placement)
+            if steps >= budget:
+                return _Stage(Search.SPENT, steps)
+    return _Stage(Search.NONE, steps)
+
+
+def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
+    """The orders that matter, all through the plugins."""
+    steps = 0
+    for order in other_orders(facts, trial):
+        steps += _PLACING * len(order)
+        if steps > budget:
+            return _Stage(Search.SPENT, steps - _PLACING * len(order))
+        outcome, tried = Outcome(), trial.fork()
+        place_deficit(facts, order, tried, outcome)
+        if not outcome.failed:
+            return _Stage(Search.ORDER, steps, Placement(outcome.needed, tried))
+    return _Stage(Search.NONE, steps)
+
+
+def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
+    """The complete search, which goes on after an answer that plugins refuse."""
+    searching = ClassSearch(packing, budget)
+    refused = False
+    for counts in searching.answers():
+        searching.steps += _PLACING * packing.needs[0].members
+        if placement := _accepted(packing, counts, trial):
+            return _Stage(Search.CLASSES, searching.steps, placement)
+        refused = True
+    if not searching.exhausted:
+        return _Stage(Search.SPENT, searching.steps)
+    return _Stage(Search.REFUSED if refused else Search.INFEASIBLE, searching.steps)
+
+
+def _solver(packing: Packing, trial: Trial, budget: int) -> _Stage:
+    """The exact solver's one answer."""
+    answer = highs.solve(packing, budget)
+    if answer.counts is not None:
+        placement = _accepted(packing, answer.counts, trial)
+        steps = answer.steps + _PLACING * packing.needs[0].members
+        return _Stage(Search.SOLVER if placement else Search.NONE, steps, placement)
+    return _Stage(Search.INFEASIBLE if answer.refuted else Search.NONE, answer.steps)
+
+
+def _accepted(packing: Packing, counts: Counts, trial: Trial) -> Placement | None:
+    """Place what an answer says, members of a kind by age; None if plugins refuse it.
+
+    A member that is refused is tried again once others are placed, since it may want to be near
+    them.
+    """
+    tried = trial.fork()
+    placed: list[tuple[Pod, int]] = []
+    waiting = [
+        (pod, row)
+        for kind, line in zip(packing.kinds, counts, strict=True)
+        for pod, row in zip(kind.pods, np.repeat(packing.rows, line).tolist(), strict=False)
+    ]
+    while waiting:
+        refused: list[tuple[Pod, int]] = []
+        for pod, row in waiting:
+            if tried.ranking(pod).feasible(row):
+                tried.put(pod, row)
+                placed.append((pod, row))
+            else:
+                refused.append((pod, row))
+        if len(refused) == len(waiting):
+            return None
+        waiting = refused
+    return Placement(placed, tried)

@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Policies: who reserves capacity and who evicts; they stand on claims, order and victims alone.
+
+Each module is one policy, a `Policy` that the stages of a turn ask; none knows another but by what
+it is given. A further one (preemption, quota, backfill) is a further module here, or is handed to
+the engine by whoever makes it.
+"""
+
+from enbloc.engine.policies.held_capacity import HeldCapacity
+from enbloc.engine.policies.min_resources import MinResources
+from enbloc.engine.policies.node_history import NodeHistory
+from enbloc.engine.policies.policy import Policy
+from enbloc.engine.policies.repair import Repair
+
+__all__ = ["HeldCapacity", "MinResources", "NodeHistory", "Policy", "Repair"]

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Held capacity: what a lost member requested waits for its replacement (semantics §4.1)."""
+
+from collections.abc import Sequence
+
+from enbloc.engine.binding import Plans
+from enbloc.engine.policies.policy import Policy
+from enbloc.engine.policies.repair import Repair
+from enbloc.engine.state import HELD, Against, Claim, ClusterState, Groups, Members, stand_in
+from enbloc.engine.turn import Turn
+from enbloc.framework.facts import GroupFacts, Lacking
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod
+
+
+class HeldCapacity(Policy):
+    """Claims the node of each member that a gang lost and needs again.
+
+    Args:
+        state: where claims are entered.
+        groups: the members of every group.
+        plans: what is being bound.
+        repair: says until when a gang may wait.
+    """
+
+    def __init__(self, state: ClusterState, groups: Groups, plans: Plans, repair: Repair) -> None:
+        self._state, self._groups, self._plans = state, groups, plans
+        self._repair = repair
+
+    def burst(self, turn: Turn, members: Members) -> None:
+        """Hold what was lost while others of the group are being bound."""
+        open_plan = self._plans.of(members.key)
+        if open_plan is not None and members.key in turn.losses:
+            facts = self._groups.facts(members)
+            # Until the plan is closed and tells better.
+            until = turn.now + self._repair.timeout(facts)
+            self._hold_needed(turn, facts, open_plan.outstanding(), until)
+
+    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+        """Hold the capacity of lost members until the deadline, and no longer than it is needed."""
+        if members.solo:
+            return
+        if self._plans.of(members.key) is not None:
+            self.burst(turn, members)
+            return
+        until = self._repair.deadline_of(facts.key)
+        held = self._state.claims.of(HELD, facts.key)
+        if until <= turn.now or self._repair.releasing(facts.key):
+            turn.happened += self._state.release(held)
+            return
+        for claim in held:
+            self._state.claim(claim._replace(end=until), turn.now)
+        self._hold_needed(turn, facts, (), until)
+
+    def _hold_needed(
+        self, turn: Turn, facts: GroupFacts, coming: Sequence[Pod], until: float
+    ) -> None:
+        """Hold what the deficit needs of what is held, and of what was lost since the last turn.
+
+        Args:
+            turn: names what was lost.
+            facts: the group.
+            coming: members that an open plan may yet bind.
+            until: when what is lost now is given up, engine clock.
+        """
+        lacking = Lacking(facts.floors)
+        for pod in coming:
+            lacking.take(pod.role)
+        held = self._state.claims.of(HELD, facts.key)
+        spare = [c for c in held if c.pod is not None and not lacking.take(c.pod.role)]
+        turn.happened += self._state.release(spare)
+        for loss in turn.losses.get(facts.key, ()):
+            name = f"{HELD}/{loss.pod.uid}"
+            claim = Claim(
+                name,
+                HELD,
+                Against.LATER,
+                holder=facts.key,
+                pod=stand_in(name, loss.pod, loss.node),
+                node=loss.node,
+                end=until,
+            )
+            free = self._state.claims.get(name) is None
+            if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):
+                lacking.take(loss.pod.role)
+
+    def forget(self, turn: Turn, group: GroupKey) -> None:
+        """A group is gone: nothing is held for it."""
+        turn.happened += self._state.release(self._state.claims.of(HELD, group))

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Node history: plugins that learn are told what nodes and kubelets did."""
+
+from enbloc.engine.observations import Observations
+from enbloc.engine.policies.policy import Policy
+from enbloc.engine.turn import Turn
+from enbloc.model.groups import GroupKey
+
+
+class NodeHistory(Policy):
+    """Tells plugins, and wakes groups that they refuse no more.
+
+    Args:
+        observations: what plugins learned.
+    """
+
+    def __init__(self, observations: Observations) -> None:
+        self._observations = observations
+
+    def expire(self, turn: Turn) -> None:
+        """Take in what was observed, and what time has ended."""
+        observed, turn.observed = turn.observed, []
+        events, expired = self._observations.take_in(observed, turn.now)
+        turn.effects += events
+        turn.happened += expired
+
+    def deadline(self) -> float | None:
+        """When a plugin has something to end."""
+        return self._observations.deadline()
+
+    def forget(self, turn: Turn, group: GroupKey) -> None:
+        """A group is gone."""
+        turn.effects += self._observations.forget_group(group)

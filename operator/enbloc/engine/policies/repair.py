@@ -1,0 +1,384 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Repair: what to do with a gang that is bound only in part (semantics §4).
+
+A gang::
+
+    whole, or not begun ──a member is lost, a burst was cut──► in part ──deficit placed──► whole
+                                                                │   ▲
+                     deadline, or an earlier gang needs it,     │   │ a budget forbids it
+                     and it may be evicted                      ▼   │
+                                                            evicted ──pods gone──► not begun
+
+Who may be evicted: before it has started a gang with ``Repair`` or ``Restart``; after that only
+one with ``Restart`` whose missing members exist; never one with a bound member that nobody would
+create again. One gang at a time is evicted, and the others are planned again before the next one
+is.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from enbloc.engine.effects import EventType
+from enbloc.engine.eviction import Unit, Victims
+from enbloc.engine.policies.policy import Policy
+from enbloc.engine.queue import Place, SchedulingQueue
+from enbloc.engine.report import Reporter
+from enbloc.engine.state import Groups, Members, Order
+from enbloc.engine.turn import Turn
+from enbloc.framework.facts import GroupFacts, Lacking
+from enbloc.model.groups import GroupKey, OnIncomplete
+from enbloc.model.names import EventReason, Reason
+from enbloc.model.pods import Pod
+
+#: How many pairs of gangs are compared at most when one of them failed anew.
+_MOST_PAIRS: Final = 64
+_MOST_STUCK: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """One gang that is bound in part, as it is now."""
+
+    members: Members
+    facts: GroupFacts
+
+    @property
+    def key(self) -> GroupKey:
+        """Its name."""
+        return self.facts.key
+
+    @property
+    def bare(self) -> bool:
+        """A bound member has no controller, and so would never come back."""
+        return any(pod.owner is None for pod in self.members.bound)
+
+    @property
+    def may_be_evicted(self) -> bool:
+        """Whether its capacity may be released (semantics §4.3, §4.5)."""
+        group = self.facts.group
+        if group is None or group.on_incomplete is OnIncomplete.KEEP:
+            return False
+        if self.bare or not self.members.bound:
+            return False
+        if not self.facts.started:
+            return True
+        return group.on_incomplete is OnIncomplete.RESTART and self.facts.quorum
+
+
+class Planner(Protocol):
+    """What repair asks of the cycle."""
+
+    def planning(self, group: GroupKey) -> bool:
+        """A plan of this group is under way."""
+        ...
+
+    def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
+        """Whether a group could be placed if these pods were gone."""
+        ...
+
+
+@dataclass(slots=True)
+class _Open:
+    """A gang bound in part.
+
+    Attributes:
+        since: when that was seen.
+        bound: some member is bound, and so holds capacity; else what it holds are successes.
+        deadline: when its capacity is released, engine clock, if it may be evicted.
+        able: it may be evicted.
+        failed: this process tried to plan the deficit since then, and could not.
+        fresh: it failed, and was not compared with the others since.
+        not_before: when a disruption budget may be asked again.
+        stuck_with: the gang whose capacity would complete this one, while neither may be evicted.
+        evicted: it was evicted before.
+    """
+
+    since: float
+    bound: bool = True
+    deadline: float = math.inf
+    able: bool = False
+    failed: bool = False
+    fresh: bool = False
+    not_before: float = -math.inf
+    stuck_with: GroupKey | None = None
+    evicted: bool = False
+
+    def may_yield(self, now: float) -> bool:
+        """It may be evicted, and no disruption budget is known to forbid that now."""
+        return self.able and self.not_before <= now
+
+
+class Repair(Policy):
+    """The gangs that are bound in part.
+
+    Args:
+        groups: the members of every group.
+        order: who is before whom.
+        queue: whose turn is yet to come.
+        victims: who is evicted.
+        reporter: writes events.
+        planner: whether a gang could be completed.
+        default_timeout: seconds until a deadline, for groups that do not say.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        order: Order,
+        queue: SchedulingQueue,
+        victims: Victims,
+        reporter: Reporter,
+        planner: Planner,
+        default_timeout: float,
+    ) -> None:
+        self._groups, self._order, self._queue = groups, order, queue
+        self._victims, self._reporter, self._planner = victims, reporter, planner
+        self._default_timeout = default_timeout
+        self._open: dict[GroupKey, _Open] = {}
+
+    def __len__(self) -> int:
+        """How many gangs in part have bound members."""
+        return sum(repair.bound for repair in self._open.values())
+
+    def __contains__(self, key: GroupKey) -> bool:
+        return key in self._open
+
+    # ── what is ──────────────────────────────────────────────────────────────────────────────
+
+    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+        """Notice when a gang without an open plan is bound in part, and when it is whole again."""
+        key = members.key
+        if members.solo or self._planner.planning(key):
+            return
+        before = self._open.get(key)
+        held, minimum = facts.total.held, facts.total.minimum
+        if not facts.held_in_part:
+            self._open.pop(key, None)
+            if before is not None and held and not facts.deficit:
+                note = f"all {minimum} required members are placed again"
+                kind, reason = EventType.NORMAL, EventReason.GANG_REPAIRED
+                self._reporter.group_event(turn, facts, kind, reason, note)
+            return
+        repair = before or _Open(turn.now)
+        self._open[key] = repair
+        repair.bound = facts.total.bound > 0
+        repair.deadline = self._deadline(members, facts, repair.since)
+        repair.able = Gang(members, facts).may_be_evicted
+        if before is None and facts.started:
+            note = f"{held} of {minimum} members are left"
+            kind, reason = EventType.WARNING, EventReason.GANG_BELOW_MINIMUM
+            self._reporter.group_event(turn, facts, kind, reason, note)
+
+    def timeout(self, facts: GroupFacts) -> float:
+        """Seconds that bound every wait of this group which holds capacity."""
+        own = facts.group.timeout if facts.group else 0
+        return float(own or self._default_timeout)
+
+    def _deadline(self, members: Members, facts: GroupFacts, since: float) -> float:
+        """When it may be evicted, in server time: a restart changes nothing (semantics §4.2)."""
+        if facts.started:
+            times = [min((pod.created for pod in _needed(facts)), default=since)]
+        else:
+            times = [_scheduled(pod) for pod in members.bound]
+        return max(times, default=since) + self.timeout(facts)
+
+    def deadline_of(self, key: GroupKey) -> float:
+        """Until when the capacity of its lost members is held; now or earlier = it is not."""
+        repair = self._open.get(key)
+        return repair.deadline if repair else -math.inf
+
+    def releasing(self, key: GroupKey) -> int:
+        """How many members of a group are to be evicted, and do not terminate yet."""
+        return self._victims.staying(key)
+
+    def failed(self, group: GroupKey) -> None:
+        """The deficit of this group could not be placed, or its members do not exist."""
+        repair = self._open.get(group)
+        if repair is not None and not repair.failed:
+            repair.failed = repair.fresh = True
+
+    def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+        """A plan of this group's deficit is open."""
+        del turn, facts
+        repair = self._open.get(members.key)
+        if repair is not None:
+            repair.failed = repair.fresh = False
+
+    def remark(self, members: Members, facts: GroupFacts) -> str:
+        """What people should know of a gang in part beyond why it waits; "" = nothing."""
+        repair = self._open.get(facts.key)
+        if repair is None or facts.group is None or not facts.total.bound:
+            return ""
+        if repair.stuck_with is not None:
+            return (
+                f"PodGroup {repair.stuck_with} holds capacity it needs, and neither may be evicted"
+            )
+        if facts.group.on_incomplete is OnIncomplete.KEEP:
+            return "onIncomplete is Keep: its bound members are not evicted"
+        restarts = facts.group.on_incomplete is OnIncomplete.RESTART
+        if Gang(members, facts).bare and (restarts or not facts.started):
+            return (
+                "its members are not evicted: nothing would recreate the one without a controller"
+            )
+        return ""
+
+    def forget(self, turn: Turn, group: GroupKey) -> None:
+        """The group is gone."""
+        del turn
+        self._open.pop(group, None)
+
+    # ── who gives way ────────────────────────────────────────────────────────────────────────
+
+    def choose(self, turn: Turn) -> None:
+        """Let one gang in part release its capacity, where semantics §4 says so."""
+        chosen = self._chosen(turn)
+        if chosen is None:
+            return
+        gang, waiting = chosen
+        facts, repair = gang.facts, self._open[gang.key]
+        why = f"{facts.total.held} of {facts.total.minimum} members were placed, and " + (
+            f"PodGroup {waiting.key} can be completed with their capacity"
+            if waiting is not None
+            else "the others could not be placed in time"
+        )
+        self._victims.choose(
+            Unit(
+                group=gang.key,
+                pods=sorted(gang.members.bound, key=lambda pod: pod.seniority),
+                reason=Reason.BELOW_MINIMUM,
+                message=why,
+                beneficiary=waiting.key if waiting else None,
+                until=turn.now + self.timeout(facts),
+            )
+        )
+        if not repair.evicted:
+            note = f"evicting its members to release capacity: {why}"
+            kind, reason = EventType.WARNING, EventReason.GANG_TIMED_OUT
+            self._reporter.group_event(turn, facts, kind, reason, note)
+        repair.evicted = True
+        turn.change(gang.key)
+
+    def _chosen(self, turn: Turn) -> tuple[Gang, Gang | None] | None:
+        """The gang that gives way now, and the one that needs its capacity; None = nobody does."""
+        if self._victims:
+            return None
+        now = turn.now
+        failed = [key for key, repair in self._open.items() if repair.failed and repair.bound]
+        if not failed or not (self._any_fresh or self._any_due(now)):
+            return None
+        if any(self._undecided(key) for key in self._open):
+            return None  # it may need no capacity of anyone now, or be the one that yields
+        in_order = self._order.first_to_last(failed)
+        gangs = [gang for key in in_order if (gang := self._gang(key)) is not None]
+        able = [gang for gang in gangs if self._open[gang.key].may_yield(now)]
+        if self._any_fresh:
+            for key in failed:
+                self._open[key].fresh = False
+            for waiting, yielding in self._pairs(gangs, able):
+                if self._completes(now, waiting, yielding):
+                    return yielding, waiting
+            self._find_stuck(turn, gangs)
+        due = [gang for gang in able if self._open[gang.key].deadline <= now]
+        return (due[-1], None) if due else None
+
+    def _undecided(self, key: GroupKey) -> bool:
+        item = self._queue.get(key)
+        return item is not None and item.place is Place.ACTIVE
+
+    def _gang(self, key: GroupKey) -> Gang | None:
+        """A gang bound in part, unless a plan of its own is under way."""
+        members = self._groups.get(key)
+        if members is None or self._planner.planning(key):
+            return None
+        return Gang(members, self._groups.facts(members))
+
+    def _completes(self, now: float, waiting: Gang, yielding: Gang) -> bool:
+        """Whether one gang could be completed with the capacity of another."""
+        facts = waiting.facts
+        if not facts.quorum or facts.problem:
+            return False
+        return self._planner.completes(now, facts, yielding.members.bound)
+
+    def _pairs(self, gangs: Sequence[Gang], able: Sequence[Gang]) -> Iterator[tuple[Gang, Gang]]:
+        """Who could be helped by whom: of two that may be evicted, only the later gives way."""
+        free = {gang.key for gang in able}
+        count = 0
+        for waiting in gangs:
+            for yielding in reversed(able):
+                if waiting is yielding:
+                    continue
+                if waiting.key in free and self._order.before(yielding.key, waiting.key):
+                    continue
+                count += 1
+                if count > _MOST_PAIRS:
+                    return
+                yield waiting, yielding
+
+    def _find_stuck(self, turn: Turn, gangs: Sequence[Gang]) -> None:
+        """Note which gangs wait for each other's capacity though neither may be evicted."""
+        fixed = [gang for gang in gangs if not self._open[gang.key].able][:_MOST_STUCK]
+        for waiting in fixed:
+            others = (other for other in fixed if other is not waiting)
+            completes = partial(self._completes, turn.now, waiting)
+            found = next((other.key for other in others if completes(other)), None)
+            repair = self._open[waiting.key]
+            if found != repair.stuck_with:
+                repair.stuck_with = found
+                turn.change(waiting.key)
+
+    @property
+    def _any_fresh(self) -> bool:
+        return len(self._open) > 1 and any(repair.fresh for repair in self._open.values())
+
+    def _any_due(self, now: float) -> bool:
+        return any(
+            repair.failed and repair.deadline <= now and repair.may_yield(now)
+            for repair in self._open.values()
+        )
+
+    # ── what became of it ────────────────────────────────────────────────────────────────────
+
+    def expire(self, turn: Turn) -> None:
+        """Take in what was answered to evictions, and plan again once nobody is waited for.
+
+        Whoever can never be evicted is asked no sooner than a new deadline would be.
+        """
+        for group, retry_at in turn.refused:
+            repair = self._open.get(group)
+            if repair is not None:
+                never = math.isinf(retry_at)
+                wanted = turn.now + self._default_timeout if never else retry_at
+                repair.not_before = max(repair.not_before, wanted)
+        if turn.released and not self._victims:
+            self._try_again(turn)
+
+    def _try_again(self, turn: Turn) -> None:
+        """Capacity came back: every gang in part is planned again before anyone else gives way."""
+        for key, repair in self._open.items():
+            repair.failed = repair.fresh = False
+            repair.stuck_with = None
+            item = self._queue.get(key)
+            if item is not None:
+                item.fingerprint = None
+            turn.change(key)
+
+    def deadline(self) -> float | None:
+        """When something is to be done here."""
+        if self._victims:
+            return None  # their own deadline comes first
+        times = (max(r.deadline, r.not_before) for r in self._open.values() if r.failed and r.able)
+        return min(times, default=None)
+
+
+def _scheduled(pod: Pod) -> float:
+    return pod.created if pod.scheduled_at is None else pod.scheduled_at
+
+
+def _needed(facts: GroupFacts) -> Sequence[Pod]:
+    """The pending members that could fill the deficit: those of a role that lacks some."""
+    lacking = Lacking(facts.floors)
+    return [pod for pod in facts.pending if lacking.wants(pod.role)]

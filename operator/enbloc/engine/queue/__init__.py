@@ -1,0 +1,11 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Queue: which group is tried next, and what the others wait for.
+
+`scheduling_queue` holds the groups; `capacity_precheck` knows whose attempt could not succeed.
+"""
+
+from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations
+from enbloc.engine.queue.scheduling_queue import Backoff, Item, Place, SchedulingQueue
+
+__all__ = ["Backoff", "CapacityPrecheck", "Item", "Place", "Refutations", "SchedulingQueue"]

@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Capacity precheck: groups for which aggregate free capacity is not enough.
+
+When one of eight members of a gang ends, every waiting gang of eight could use its capacity, and
+none would find enough. Each attempt would fail, and those that were tried would wait behind others
+(a pause follows every failure), though they came first. So an attempt that failed leaves here
+what it needs of each resource on which nodes, and what it wants reserved; an event is let through
+only when what is free in all might be enough.
+
+Nothing is lost by that: a placement needs certain nodes; of the events at these nodes the last
+finds the capacity of all of them there, and so is let through.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+from weakref import WeakValueDictionary
+
+from enbloc.engine.packing import Packing, may_be_infeasible, packing_ever, shortage
+from enbloc.engine.packing import answer as answer_of
+from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
+from enbloc.engine.trial import Trial
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+
+_MOST_KNOWN: Final = 4096
+
+
+class Reserving(Protocol):
+    """Who has reserved how much, and wants to."""
+
+    def capacity(self) -> Capacity:
+        """What is reserved now."""
+        ...
+
+    def renewed(self, members: Members, wanted: Reservation) -> Reservation:
+        """What a group wants reserved, after other groups of its owner may have got members."""
+        ...
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Want:
+    """What groups of one shape need, each of them, on nodes that are otherwise empty.
+
+    Attributes:
+        packing: the shape; whose members they are does not matter here.
+        looked_at: the version of the table when it was added up last.
+        short: what came out then.
+    """
+
+    packing: Packing
+    looked_at: object = None
+    short: bool = False
+
+
+class CapacityPrecheck:
+    """What each group lacked when it was tried last.
+
+    Args:
+        state: the present.
+        groups: the members of every group.
+        reserving: says what groups want reserved.
+    """
+
+    def __init__(self, state: ClusterState, groups: Groups, reserving: Reserving) -> None:
+        self._state, self._groups, self._reserving = state, groups, reserving
+        self._of: dict[GroupKey, tuple[object, Want]] = {}
+        self._not_admitted: dict[GroupKey, Reservation] = {}
+        self._open: tuple[object, Nodes | None] = None, None
+        self._wants: WeakValueDictionary[bytes, Want] = WeakValueDictionary()
+
+    def want(self, packing: Packing) -> Want:
+        """What groups of this shape need; the same object for all of them."""
+        shape = packing.shape
+        found = self._wants.get(shape)
+        if found is None:
+            found = self._wants[shape] = Want(packing)
+        return found
+
+    def note(self, group: GroupKey, epoch: object, want: Want) -> None:
+        """A group was tried, and no placement was found.
+
+        Args:
+            group: its key.
+            epoch: differs whenever what plugins see has changed other than by pods.
+            want: what it needs.
+        """
+        self._of[group] = epoch, want
+
+    def not_admitted(self, wanted: Reservation) -> None:
+        """A group was tried and not placed; what it wants reserved may have been lacking."""
+        self._not_admitted[wanted.group] = wanted
+
+    def forget(self, group: GroupKey) -> None:
+        """The group is another than it was, or is gone, or must be tried in any case."""
+        self._of.pop(group, None)
+        self._not_admitted.pop(group, None)
+
+    def refuses(self, group: GroupKey) -> bool:
+        """Whether aggregate free capacity is not enough for the group now."""
+        return self._admission_refuses(group) or self._packing_refuses(group)
+
+    def _admission_refuses(self, group: GroupKey) -> bool:
+        wanted = self._not_admitted.get(group)
+        if wanted is None:
+            return False
+        wanted = self._reserving.renewed(self._groups[group], wanted)
+        return bool(self._reserving.capacity().admits(wanted, self._open_nodes()))
+
+    def _packing_refuses(self, group: GroupKey) -> bool:
+        epoch, want = self._of.get(group, (None, None))
+        if want is None or epoch != self._state.epoch:
+            return False
+        if want.looked_at != self._version:
+            want.looked_at = self._version
+            want.short = shortage(want.packing.within(self._open_nodes())) is not None
+        return want.short
+
+    @property
+    def _version(self) -> object:
+        return self._state.epoch, self._state.nodes.placed_version
+
+    def _open_nodes(self) -> Nodes:
+        """The nodes without what counts for some groups only."""
+        claims = self._state.claims.open_to_some()
+        if not claims:
+            return self._state.nodes
+        known, nodes = self._open
+        if nodes is None or known != self._version:
+            nodes = self._state.nodes.fork()
+            for claim in claims:
+                row = nodes.row(claim.node)
+                if row is not None and claim.pod is not None:
+                    nodes.place(row, claim.pod.spec, -1)
+            self._open = self._version, nodes
+        return nodes
+
+
+class _Known(NamedTuple):
+    """What was asked about a group, what the answer was, and what the group needs."""
+
+    question: object
+    answer: str
+    want: Want
+
+
+class Refutations:
+    """What `infeasible` said of each group, kept while neither the group nor the nodes change.
+
+    Args:
+        precheck: learns what each group lacks.
+    """
+
+    def __init__(self, precheck: CapacityPrecheck) -> None:
+        self._precheck = precheck
+        self._known: dict[GroupKey, _Known] = {}
+
+    def of(
+        self,
+        epoch: object,
+        facts: GroupFacts,
+        held: Sequence[Pod],
+        trial: Trial,
+        steps: int,
+    ) -> str:
+        """As `infeasible`.
+
+        Args:
+            epoch: differs whenever what plugins see has changed other than by pods.
+            facts: the group as it is.
+            held: its bound members.
+            trial: the nodes, and the plugins that are asked.
+            steps: how much a search may cost.
+        """
+        if not may_be_infeasible(facts):
+            return ""
+        members = Counter((trial.key(pod), pod.role) for pod in facts.pending)
+        seats = frozenset((pod.uid, pod.node) for pod in held)
+        deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
+        question = epoch, frozenset(members.items()), deficits, seats, steps
+        known = self._known.get(facts.key)
+        if known is None or known.question != question:
+            if len(self._known) >= _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            packing = packing_ever(facts, held, trial)
+            answer = answer_of(packing, held, trial.snapshot.nodes, steps)
+            known = _Known(question, answer, self._precheck.want(packing))
+            self._known[facts.key] = known
+        self._precheck.note(facts.key, epoch, known.want)
+        return known.answer
+
+    def forget(self, group: GroupKey) -> None:
+        """The group is gone."""
+        self._known.pop(group, None)

@@ -1,0 +1,415 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""SchedulingQueue: which group is tried next, and what the others wait for.
+
+::
+
+                  ┌──────── a change of its own, a hint (two or more members) ───────┐
+                  ▼                                                                  │
+    put ──► ACTIVE ──pop──► (decided) ──failed: who refused is known──► WAITING ─────┤
+              ▲   └─empty?─┐    │  │                                      │ hint     │
+              │            ▼    │  └──failed: an error──► BACKOFF ◄───────┘ (solo)   │
+              └──ready_at──┼────┼──────────────────────────┘  └──────────────────────┘
+                           └────┼── pop takes a solo that waits out its backoff early
+                                └──placed──► PARKED, until the plan is closed
+    no quorum, InvalidSpec, nothing pending ──► PARKED, until a change of its own
+    refused at PreEnqueue by a plugin       ──► PARKED, until an event that the plugin named
+
+What happens while a group is being decided or its plan is open is remembered, and looked at when
+it fails: an event that came too early is not lost.
+"""
+
+import enum
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from enbloc.framework.hints import Happening
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
+
+#: So often in a row a hint brings a group out of its pause at once.
+_MOST_HINTED: Final = 3
+
+#: Asked for a waiting group and one plugin that refused it: could this event help?
+Helps = Callable[["Item", str, Happening], bool]
+
+
+class Place(enum.Enum):
+    """Where an item is; each is in exactly one place."""
+
+    PARKED = "parked"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Seconds before a failed group may be tried again: initial × 2^(n − 1), at most maximum.
+
+    A maximum of 0 switches it off.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/backoff_queue.go
+    calculateBackoffDuration.
+    """
+
+    initial: float = 1.0
+    maximum: float = 10.0
+
+    def ends(self, now: float, failures: int) -> float:
+        """When the pause is over that begins now.
+
+        As upstream, a pause ends with the whole second in which it would: groups that fail
+        together are tried together, in their order.
+        """
+        pause = self.after(failures)
+        return math.floor(now + pause) + 1.0 if pause else now
+
+    def after(self, failures: int) -> float:
+        """The pause after so many failures in a row; 0 after none."""
+        if failures <= 0:
+            return 0.0
+        # 2^31 seconds is past any maximum; the bound keeps the float finite.
+        return min(self.maximum, self.initial * 2.0 ** min(failures - 1, 31))
+
+
+@dataclass(slots=True)
+class Item:
+    """One group in the queue.
+
+    Attributes:
+        unschedulable, errors: failures in a row of each kind.
+        counted: how many plans had been opened at the last attempt.
+        ready_at: no attempt before, unless a hint says so; engine clock.
+        sort_key: its place in the order; smaller goes first.
+        profile: the profile that decides about it.
+        rejectors: the plugins that refused the last attempt.
+        pending: those of them that wait for somebody outside; their events bypass the backoff.
+        infeasible: no change of load can help, and so no event of a pod.
+        gate: the plugin that keeps it out at PreEnqueue; "" = none does.
+        first_unseen: the first event that it has not seen, while it is being decided; else None.
+        hinted: attempts in a row that a hint brought about, since a pause was waited out.
+        fingerprint: what the group looked like at the last attempt; a difference re-queues it.
+    """
+
+    key: GroupKey
+    solo: bool
+    place: Place = Place.PARKED
+    attempts: int = 0
+    unschedulable: int = 0
+    errors: int = 0
+    counted: int = 0
+    last_attempt: float | None = None
+    ready_at: float = 0.0
+    sort_key: tuple[Any, ...] = ()
+    profile: Profile | None = None
+    rejectors: frozenset[str] = field(default_factory=frozenset)
+    pending: frozenset[str] = field(default_factory=frozenset)
+    infeasible: bool = False
+    gate: str = ""
+    first_unseen: int | None = None
+    hinted: int = 0
+    fingerprint: object = None
+    ticket: int = 0
+
+
+class _Entry(NamedTuple):
+    """What a heap holds: the smallest key first, then the oldest ticket."""
+
+    key: tuple[Any, ...]
+    ticket: int
+    group: GroupKey
+
+
+class SchedulingQueue:
+    """Active by key, backing off by time, waiting for an event."""
+
+    def __init__(self, backoff: Backoff, longest_wait: float) -> None:
+        self._backoff = backoff
+        self._longest_wait = longest_wait
+        self._items: dict[GroupKey, Item] = {}
+        self._active: list[_Entry] = []
+        self._timers: list[_Entry] = []
+        self._early: list[_Entry] = []
+        self._waiting: dict[str, dict[GroupKey, None]] = {}
+        self._gated: dict[str, dict[GroupKey, None]] = {}
+        self._events: deque[Happening] = deque()
+        self._first_event = 0
+        self._deciding: dict[GroupKey, None] = {}
+        self._tickets = 0
+
+    def item(self, key: GroupKey, *, solo: bool) -> Item:
+        """The item of a group, made when new."""
+        item = self._items.get(key)
+        if item is None:
+            item = self._items[key] = Item(key, solo)
+        return item
+
+    def get(self, key: GroupKey) -> Item | None:
+        """The item of a group, if it has one."""
+        return self._items.get(key)
+
+    def drop(self, key: GroupKey) -> None:
+        """Forget a group."""
+        item = self._items.pop(key, None)
+        if item is not None:
+            self._move(item, Place.PARKED)
+            self.decided(item)
+
+    def _move(self, item: Item, place: Place) -> None:
+        self._tickets += 1
+        # Entries of the heaps with an older ticket are stale and are skipped when met.
+        item.ticket = self._tickets
+        if item.place is Place.WAITING:
+            for name in item.rejectors:
+                self._waiting[name].pop(item.key, None)
+        if item.gate:
+            self._gated[item.gate].pop(item.key, None)
+            item.gate = ""
+        item.place = place
+
+    def park(self, item: Item, gate: str = "") -> None:
+        """Nothing to decide about this group until something of its own changes.
+
+        Args:
+            item: the group.
+            gate: the plugin that refused it at PreEnqueue; its events count as well.
+        """
+        self._move(item, Place.PARKED)
+        if gate:
+            item.gate = gate
+            self._gated.setdefault(gate, {})[item.key] = None
+
+    def activate(self, item: Item) -> None:
+        """Try this group as soon as its turn comes, by its sort key."""
+        self._move(item, Place.ACTIVE)
+        heapq.heappush(self._active, _Entry(item.sort_key, item.ticket, item.key))
+
+    def reorder(self, item: Item) -> None:
+        """The sort key of a group is another: move it to its place."""
+        if item.place is Place.ACTIVE:
+            self.activate(item)
+        elif item.place is Place.BACKOFF:
+            self.back_off(item)
+
+    def back_off(self, item: Item) -> None:
+        """Try this group again once its pause is over, or sooner if nothing else is to be done.
+
+        Only time ends the pause after an error.
+        """
+        self._move(item, Place.BACKOFF)
+        heapq.heappush(self._timers, _Entry((item.ready_at,), item.ticket, item.key))
+        if not item.errors:
+            early = (item.ready_at, *item.sort_key)
+            heapq.heappush(self._early, _Entry(early, item.ticket, item.key))
+
+    # ── an attempt ───────────────────────────────────────────────────────────────────────────
+
+    def pop(self) -> Item | None:
+        """The active group with the smallest key; it is parked until it is decided.
+
+        Without any, a group that was hinted at and only waits out its pause.
+        """
+        for heap in (self._active, self._early):
+            while heap:
+                item = self._item_of(heapq.heappop(heap))
+                if item is not None:
+                    self.park(item)
+                    self._deciding.pop(item.key, None)  # it goes to the end
+                    item.first_unseen = self._first_event + len(self._events)
+                    self._deciding[item.key] = None
+                    return item
+        return None
+
+    def decided(self, item: Item) -> None:
+        """Nothing more can come of the attempt; the events since it began are forgotten."""
+        item.first_unseen = None
+        self._deciding.pop(item.key, None)
+        first = next(iter(self._deciding), None)  # they are in the order of `first_unseen`
+        oldest = self._items[first].first_unseen if first is not None else None
+        end = self._first_event + len(self._events)
+        while self._first_event < (end if oldest is None else oldest):
+            self._events.popleft()
+            self._first_event += 1
+
+    def _missed(self, item: Item) -> Iterator[Happening]:
+        if item.first_unseen is not None:
+            for index in range(item.first_unseen - self._first_event, len(self._events)):
+                yield self._events[index]
+
+    def failed(
+        self,
+        item: Item,
+        now: float,
+        rejectors: Iterable[str],
+        pending: Iterable[str],
+        helps: Helps,
+        *,
+        infeasible: bool = False,
+    ) -> None:
+        """An attempt failed: wait for an event of a rejector, or after an error for the time.
+
+        An event that came while it was being decided counts.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
+        AddUnschedulableIfNotPresent.
+        """
+        self._move(item, Place.PARKED)
+        item.infeasible = infeasible
+        item.rejectors, item.pending = frozenset(rejectors), frozenset(pending)
+        if item.rejectors:
+            item.unschedulable += 1
+            item.errors = 0
+        else:
+            item.errors += 1
+        item.ready_at = self._backoff.ends(now, item.errors or item.unschedulable)
+        helpers = {
+            name
+            for happening in self._missed(item)
+            for name in item.rejectors
+            if item.profile is not None
+            and item.profile.wants(name, happening)
+            and helps(item, name, happening)
+        }
+        self.decided(item)
+        if not item.rejectors:
+            self.back_off(item)
+        elif helpers:
+            self._requeue(item, now, helpers, patient=True)
+        else:
+            self._wait(item, now)
+
+    def rest(self, item: Item, now: float) -> None:
+        """No attempt is worth it: a group that was popped waits for the next event instead."""
+        self.decided(item)
+        self._wait(item, now)
+
+    def listen(self, item: Item, plugins: frozenset[str]) -> None:
+        """Let the events that these plugins named reach a group, too."""
+        new = plugins - item.rejectors
+        item.rejectors |= plugins
+        if item.place is Place.WAITING:
+            for name in new:
+                self._waiting.setdefault(name, {})[item.key] = None
+
+    def _wait(self, item: Item, now: float) -> None:
+        item.place = Place.WAITING
+        for name in item.rejectors:
+            self._waiting.setdefault(name, {})[item.key] = None
+        # As upstream, nobody is forgotten even if a hint was wrong.
+        latest = (now + self._longest_wait,)
+        heapq.heappush(self._timers, _Entry(latest, item.ticket, item.key))
+
+    def placed(self, item: Item) -> None:
+        """An attempt placed the group; whether that is a success, its Bindings will tell."""
+        self.park(item)
+        item.rejectors = item.pending = frozenset()
+
+    def succeeded(self, item: Item) -> None:
+        """A plan was carried out: the pause after the next failure is a short one again."""
+        item.unschedulable = item.errors = item.hinted = 0
+
+    # ── events ───────────────────────────────────────────────────────────────────────────────
+
+    def wake(
+        self,
+        happening: Happening,
+        now: float,
+        helps: Helps,
+    ) -> list[GroupKey]:
+        """Re-queue the waiting groups that this could help.
+
+        Args:
+            happening: what happened.
+            now: the engine's clock.
+            helps: the finer answer, asked for each waiting group whose plugin named such events.
+
+        Returns:
+            Groups kept out at PreEnqueue that should be looked at again.
+        """
+        if self._deciding:
+            self._events.append(happening)
+        for item, name in self._interested(self._waiting, happening):
+            if item.place is Place.WAITING and helps(item, name, happening):
+                self._requeue(item, now, {name})
+        return [
+            item.key
+            for item, name in self._interested(self._gated, happening)
+            if helps(item, name, happening)
+        ]
+
+    def _interested(
+        self,
+        index: dict[str, dict[GroupKey, None]],
+        happening: Happening,
+    ) -> Iterator[tuple[Item, str]]:
+        """The items of an index whose plugin named such events, asked once per profile."""
+        for name in list(index):
+            answers: dict[str, bool] = {}
+            for key in list(index[name]):
+                item = self._items[key]
+                profile = item.profile
+                if profile is None:
+                    continue
+                if profile.name not in answers:
+                    answers[profile.name] = profile.wants(name, happening)
+                if answers[profile.name]:
+                    yield item, name
+
+    def _requeue(
+        self, item: Item, now: float, helpers: Iterable[str], *, patient: bool = False
+    ) -> None:
+        """A group of two or more is tried at once; a group of one waits out its backoff.
+
+        So does everyone after an event that came during the attempt (`patient`): who holds capacity
+        at Permit while events keep coming would else take it again before others had a turn. And
+        so does a group that was hinted at often and failed each time, or a stream of events could
+        keep a few large gangs busy for ever. Nobody waits where the plugin that can be helped was
+        waiting for somebody outside, or where nothing else is to be done.
+        """
+        if item.ready_at <= now:
+            item.hinted = 0
+        waits = item.ready_at > now and (item.solo or patient or item.hinted >= _MOST_HINTED)
+        if waits and not item.pending.intersection(helpers):
+            self.back_off(item)
+        else:
+            item.hinted += 1
+            self.activate(item)
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────
+
+    def due(self, now: float) -> list[Item]:
+        """Take the items whose time has come out of the timers."""
+        due: list[Item] = []
+        while self._timers and self._timers[0].key[0] <= now:
+            item = self._item_of(heapq.heappop(self._timers))
+            if item is not None:
+                due.append(item)
+        return due
+
+    def wakeup(self) -> float | None:
+        """When the next timer is due; 0 when a group can be tried; None when there is neither."""
+        for heap in (self._active, self._early):
+            while heap and self._item_of(heap[0]) is None:
+                heapq.heappop(heap)
+            if heap:
+                return 0.0
+        while self._timers and self._item_of(self._timers[0]) is None:
+            heapq.heappop(self._timers)
+        return self._timers[0].key[0] if self._timers else None
+
+    def _item_of(self, entry: _Entry) -> Item | None:
+        """The item of a heap's entry; None when the entry is stale."""
+        item = self._items.get(entry.group)
+        return item if item is not None and item.ticket == entry.ticket else None
+
+    def counts(self) -> dict[Place, int]:
+        """How many groups are in each place."""
+        counts = dict.fromkeys(Place, 0)
+        for item in self._items.values():
+            counts[item.place] += 1
+        return counts

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Decision: one plan, and all that it was made from beyond the tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.cycle import Room
+from enbloc.engine.plan import Plan
+from enbloc.engine.state import Reservation
+from enbloc.engine.trial import NodeView, Opinion, Trial
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+
+
+class NamedOpinion(NamedTuple):
+    """An opinion by the names of nodes; it says the usual of those that it does not name.
+
+    Attributes:
+        usual: the score of the others.
+        scores: `(node, score)`.
+        refused: `(node, why)`.
+    """
+
+    name: str
+    weight: int
+    usual: int
+    scores: tuple[tuple[str, int], ...]
+    refused: tuple[tuple[str, str], ...]
+
+    def opinion(self, nodes: Nodes) -> Opinion:
+        """The same for the rows of a table."""
+        feasible = np.ones(len(nodes), np.bool_)
+        scores = np.full(len(nodes), self.usual, np.int64)
+        reasons: dict[int, str] = {}
+        for name, score in self.scores:
+            row = nodes.row(name)
+            if row is not None:
+                scores[row] = score
+        for name, why in self.refused:
+            row = nodes.row(name)
+            if row is not None:
+                feasible[row] = False
+                reasons[row] = why
+        return Opinion(self.name, NodeView(feasible, scores, reasons), self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a decision was asked, beyond the tables of nodes, pods, namespaces and workloads.
+
+    Attributes:
+        at: the engine's clock, seconds.
+        profile: its name.
+        held: the bound members of the group.
+        lifted: `(pod, node)`, seats that did not count for this group.
+        opinions: of the plugins that learned something of the nodes, of every class.
+        consulted: `(pod, opinions)`, what extenders said of the pod's class.
+        plans: the open plans, where some plugin keeps a ledger over them.
+        reserved: what others have reserved, and what of the group's owner; their order is their
+            number in the order, `wanted` included.
+        wanted: what the group may still take, or wants reserved; None = nobody reserves anything.
+        selector_keys: the label keys that told pods apart.
+    """
+
+    at: float
+    profile: str
+    facts: GroupFacts
+    held: tuple[Pod, ...]
+    lifted: tuple[tuple[Pod, str], ...]
+    opinions: tuple[NamedOpinion, ...]
+    consulted: tuple[tuple[Pod, tuple[NamedOpinion, ...]], ...]
+    plans: tuple[Plan, ...]
+    reserved: tuple[Reservation, ...]
+    wanted: Reservation | None
+    selector_keys: frozenset[str]
+
+
+class Decision(NamedTuple):
+    """A question and its answer."""
+
+    question: Question
+    plan: Plan
+
+
+def question(
+    facts: GroupFacts,
+    held: Sequence[Pod],
+    trial: Trial,
+    room: Room | None,
+    plans: Sequence[Plan],
+    now: float,
+) -> Question:
+    """What a decision is about to be asked; it costs little, since facts are only referred to."""
+    nodes = trial.snapshot.nodes
+    lifted = trial.changes
+    names = nodes.names if lifted else ()
+    reserved, wanted = _numbered(room) if room else ((), None)
+    return Question(
+        at=now,
+        profile=trial.profile.name,
+        facts=facts,
+        held=tuple(held),
+        lifted=tuple((change.pod, names[change.row]) for change in lifted),
+        opinions=_named_all(trial.opinions, nodes),
+        consulted=_consulted(trial, facts.pending),
+        plans=tuple(plans),
+        reserved=reserved,
+        wanted=wanted,
+        selector_keys=trial.selector_keys,
+    )
+
+
+def _numbered(room: Room) -> tuple[tuple[Reservation, ...], Reservation]:
+    """Keys of QueueSort may be of any kind; who is before whom can be told by numbers."""
+    keys = sorted({room.wanted.order, *(each.order for each in room.capacity.reservations)})
+    numbers = {key: (number,) for number, key in enumerate(keys)}
+    reserved = (each._replace(order=numbers[each.order]) for each in room.capacity.reservations)
+    return tuple(reserved), room.wanted._replace(order=numbers[room.wanted.order])
+
+
+def _consulted(
+    trial: Trial, pods: Sequence[Pod]
+) -> tuple[tuple[Pod, tuple[NamedOpinion, ...]], ...]:
+    if not trial.profile.extenders:
+        return ()
+    nodes = trial.snapshot.nodes
+    classes = {trial.key(pod): pod for pod in pods}
+    return tuple((pod, _named_all(trial.opinions_of(key), nodes)) for key, pod in classes.items())
+
+
+def _named_all(opinions: Sequence[Opinion], nodes: Nodes) -> tuple[NamedOpinion, ...]:
+    names = nodes.names if opinions else ()
+    return tuple(_named(opinion, names) for opinion in opinions)
+
+
+def _named(opinion: Opinion, names: Sequence[str]) -> NamedOpinion:
+    view = opinion.view
+    usual = int(view.scores.max(initial=0))
+    return NamedOpinion(
+        opinion.name,
+        opinion.weight,
+        usual,
+        tuple((names[row], int(view.scores[row])) for row in _rows(view.scores != usual)),
+        tuple((names[row], view.reasons[row]) for row in _rows(~view.feasible)),
+    )
+
+
+def _rows(mask: npt.NDArray[np.bool_]) -> list[int]:
+    return np.flatnonzero(mask).tolist()

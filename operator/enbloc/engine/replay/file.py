@@ -1,0 +1,386 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dump file: a dump as JSON, with the configuration that it was decided by.
+
+Pods, and what makes them alike, are written once and referred to by their place in a list; of
+every object only what differs from the defaults is there. Nothing is ever run by reading one.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from enbloc.engine.plan import Assignment, Plan, PlanResult
+from enbloc.engine.replay.decision import Decision, NamedOpinion, Question
+from enbloc.engine.replay.dump import Dump, Entry
+from enbloc.engine.state import (
+    Checkpoint,
+    NamespacePut,
+    NodeDropped,
+    NodePut,
+    Reservation,
+    Seat,
+    SeatLeft,
+    WorkloadPut,
+)
+from enbloc.errors import UsageError
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.node import Node
+from enbloc.model.pods import Pod, PodSpec, PodUID
+from enbloc.model.selectors import Labels, Selector
+from enbloc.model.workloads import WorkloadKey
+
+FORMAT: Final = "enbloc-dump"
+
+#: Grows with each change of the format that older readers cannot read.
+VERSION: Final = 2
+
+#: An object as its fields that differ from their defaults.
+Sparse = dict[str, Any]
+
+#: The place of a pod in the list of pods.
+Ref = int
+
+
+class DumpFile(NamedTuple):
+    """What one file holds.
+
+    Attributes:
+        written: when, RFC 3339.
+        by: the version of enbloc that wrote it.
+        configuration: documents that the profiles can be made from again.
+    """
+
+    written: str
+    by: str
+    configuration: Sequence[Mapping[str, Any]]
+    dump: Dump
+
+
+# ── the shape of the file ────────────────────────────────────────────────────────────────────────
+
+
+class _Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Fields in camelCase; what equals its default is left out."""
+
+
+class _Seat(_Struct, frozen=True, tag="seat", tag_field="is"):
+    node: str
+    pod: Ref
+
+
+class _SeatLeft(_Struct, frozen=True, tag="seat left", tag_field="is"):
+    uid: PodUID
+
+
+class _Node(_Struct, frozen=True, tag="node", tag_field="is"):
+    node: Sparse
+
+
+class _NodeDropped(_Struct, frozen=True, tag="node dropped", tag_field="is"):
+    name: str
+
+
+class _Namespace(_Struct, frozen=True, tag="namespace", tag_field="is"):
+    name: str
+    labels: Labels | None = None
+
+
+class _Workload(_Struct, frozen=True, tag="workload", tag_field="is"):
+    key: WorkloadKey
+    selector: Selector | None = None
+
+
+class _Plan(_Struct, frozen=True):
+    id: str
+    group: GroupKey
+    verdict: PlanResult
+    assignments: tuple[tuple[Ref, str, bool], ...] = ()
+    message: str = ""
+    search: str = ""
+    steps: int = 0
+
+
+class _Reservation(_Struct, frozen=True):
+    group: GroupKey
+    owner: str
+    order: int
+    due: dict[str, int]
+
+
+class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
+    plan: _Plan
+    at: float
+    profile: str
+    facts: Sparse
+    pending: tuple[Ref, ...] = ()
+    held: tuple[Ref, ...] = ()
+    lifted: tuple[tuple[Ref, str], ...] = ()
+    opinions: tuple[NamedOpinion, ...] = ()
+    consulted: tuple[tuple[Ref, tuple[NamedOpinion, ...]], ...] = ()
+    plans: tuple[_Plan, ...] = ()
+    reserved: tuple[_Reservation, ...] = ()
+    wanted: _Reservation | None = None
+    selector_keys: tuple[str, ...] = ()
+
+
+_Entry = _Seat | _SeatLeft | _Node | _NodeDropped | _Namespace | _Workload | _Decision
+
+
+class _File(_Struct, frozen=True):
+    format: str
+    version: int
+    written: str
+    by: str
+    configuration: list[dict[str, Any]]
+    search_steps: int
+    solver: bool
+    whole: bool
+    specs: list[Sparse]
+    pods: list[Sparse]
+    resources: tuple[str, ...]
+    nodes: list[Sparse]
+    seats: list[tuple[Ref, str]]
+    namespaces: dict[str, Labels]
+    workloads: list[tuple[WorkloadKey, Selector]]
+    entries: list[_Entry]
+
+
+class _Head(_Struct, frozen=True):
+    format: str = ""
+    version: int = 0
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def encoded(file: DumpFile) -> bytes:
+    """A dump as JSON."""
+    dump, writer = file.dump, _Writer()
+    tables = dump.checkpoint
+    made = _File(
+        format=FORMAT,
+        version=VERSION,
+        written=file.written,
+        by=file.by,
+        configuration=[dict(document) for document in file.configuration],
+        search_steps=dump.search_steps,
+        solver=dump.solver,
+        whole=dump.whole,
+        specs=writer.specs,
+        pods=writer.pods,
+        resources=tuple(tables.resources),
+        nodes=[sparse(node) for node in tables.nodes],
+        seats=[(writer.pod(seat.pod), seat.node) for seat in tables.seats.values()],
+        namespaces=tables.namespaces,
+        workloads=list(tables.workloads.items()),
+        entries=[writer.entry(entry) for entry in dump.entries],
+    )
+    return msgspec.json.encode(made)
+
+
+def sparse(thing: Any, *without: str) -> Sparse:
+    """The fields of a dataclass that differ from their defaults."""
+    found = {field.name: getattr(thing, field.name) for field in fields(thing)}
+    return {
+        field.name: found[field.name]
+        for field in fields(thing)
+        if field.name not in without
+        and (field.default is MISSING or found[field.name] != field.default)
+    }
+
+
+class _Writer:
+    """Gives each pod and each spec its place; objects are told apart by identity."""
+
+    def __init__(self) -> None:
+        self.specs: list[Sparse] = []
+        self.pods: list[Sparse] = []
+        self._places: dict[int, tuple[object, int]] = {}
+
+    def pod(self, pod: Pod) -> Ref:
+        known = self._places.get(id(pod))
+        if known is not None:
+            return known[1]
+        self.pods.append({**sparse(pod, "spec"), "spec": self._spec(pod.spec)})
+        return self._placed(pod, len(self.pods) - 1)
+
+    def _spec(self, spec: PodSpec) -> int:
+        known = self._places.get(id(spec))
+        if known is not None:
+            return known[1]
+        self.specs.append(sparse(spec))
+        return self._placed(spec, len(self.specs) - 1)
+
+    def _placed(self, thing: object, place: int) -> int:
+        self._places[id(thing)] = (thing, place)  # who is kept keeps its identity
+        return place
+
+    def entry(self, entry: Entry) -> _Entry:
+        match entry:
+            case Seat(node, pod):
+                return _Seat(node, self.pod(pod))
+            case SeatLeft(uid):
+                return _SeatLeft(uid)
+            case NodePut(made):
+                return _Node(sparse(made))
+            case NodeDropped(name):
+                return _NodeDropped(name)
+            case NamespacePut(name, labels):
+                return _Namespace(name, labels)
+            case WorkloadPut(key, selector):
+                return _Workload(key, selector)
+            case Decision(question, plan):
+                return self._decision(question, plan)
+
+    def _decision(self, question: Question, plan: Plan) -> _Decision:
+        consulted = ((self.pod(pod), named) for pod, named in question.consulted)
+        return _Decision(
+            plan=self._plan(plan),
+            at=question.at,
+            profile=question.profile,
+            facts=sparse(question.facts, "pending"),
+            pending=tuple(map(self.pod, question.facts.pending)),
+            held=tuple(map(self.pod, question.held)),
+            lifted=tuple((self.pod(pod), node) for pod, node in question.lifted),
+            opinions=question.opinions,
+            consulted=tuple(consulted),
+            plans=tuple(map(self._plan, question.plans)),
+            reserved=tuple(map(_reservation, question.reserved)),
+            wanted=None if question.wanted is None else _reservation(question.wanted),
+            selector_keys=tuple(sorted(question.selector_keys)),
+        )
+
+    def _plan(self, plan: Plan) -> _Plan:
+        assignments = ((self.pod(each.pod), each.node, each.needed) for each in plan.assignments)
+        return _Plan(
+            plan.id,
+            plan.group,
+            plan.verdict,
+            tuple(assignments),
+            plan.message,
+            plan.search,
+            plan.steps,
+        )
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def decoded(data: bytes) -> DumpFile:
+    """The dump that a file holds.
+
+    Raises:
+        UsageError: it is none, or one of another version; names the field where it can.
+    """
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+        if head.format != FORMAT:
+            raise UsageError(f'it is no dump: its format is "{head.format}", not "{FORMAT}"')
+        if head.version != VERSION:
+            raise UsageError(
+                f"its version is {head.version}, and this program reads {VERSION}; use the "
+                "version of enbloc that wrote it"
+            )
+        file = msgspec.json.decode(data, type=_File)
+        return _Reader(file).file()
+    except msgspec.DecodeError as error:
+        raise UsageError(f"it is no dump: {error}") from error
+    except (LookupError, TypeError, ValueError) as error:
+        raise UsageError("it is no dump: what it refers to is not there") from error
+
+
+T = TypeVar("T")
+
+
+def _thing(kind: type[T], given: Sparse) -> T:
+    return msgspec.convert(given, type=kind)
+
+
+class _Reader:
+    """Makes the objects of a file again; alike pods share one spec, as they did."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        specs = [_thing(PodSpec, given) for given in file.specs]
+        self._pods = [_pod(given, specs) for given in file.pods]
+
+    def file(self) -> DumpFile:
+        file = self._file
+        seats = [Seat(node, self._pods[ref]) for ref, node in file.seats]
+        tables = Checkpoint(
+            resources=file.resources,
+            nodes=[_thing(Node, given) for given in file.nodes],
+            seats={seat.pod.uid: seat for seat in seats},
+            namespaces=file.namespaces,
+            workloads=dict(file.workloads),
+        )
+        entries = tuple(map(self._entry, file.entries))
+        dump = Dump(file.search_steps, file.solver, tables, entries, file.whole)
+        dump.present()  # as far as the last entry, or somebody has changed the file
+        return DumpFile(file.written, file.by, file.configuration, dump)
+
+    def _entry(self, entry: _Entry) -> Entry:
+        match entry:
+            case _Seat(node, pod):
+                return Seat(node, self._pods[pod])
+            case _SeatLeft(uid):
+                return SeatLeft(uid)
+            case _Node(made):
+                return NodePut(_thing(Node, made))
+            case _NodeDropped(name):
+                return NodeDropped(name)
+            case _Namespace(name, labels):
+                return NamespacePut(name, labels)
+            case _Workload(key, selector):
+                return WorkloadPut(key, selector)
+            case _Decision():
+                return Decision(self._question(entry), self._plan(entry.plan))
+
+    def _question(self, entry: _Decision) -> Question:
+        pending = tuple(self._pods[ref] for ref in entry.pending)
+        facts = _thing(GroupFacts, {**entry.facts, "pending": []})
+        return Question(
+            at=entry.at,
+            profile=entry.profile,
+            facts=replace(facts, pending=pending),
+            held=tuple(self._pods[ref] for ref in entry.held),
+            lifted=tuple((self._pods[ref], node) for ref, node in entry.lifted),
+            opinions=entry.opinions,
+            consulted=tuple((self._pods[ref], named) for ref, named in entry.consulted),
+            plans=tuple(map(self._plan, entry.plans)),
+            reserved=tuple(map(_reserved, entry.reserved)),
+            wanted=None if entry.wanted is None else _reserved(entry.wanted),
+            selector_keys=frozenset(entry.selector_keys),
+        )
+
+    def _plan(self, plan: _Plan) -> Plan:
+        return Plan(
+            plan.id,
+            plan.group,
+            plan.verdict,
+            tuple(
+                Assignment(self._pods[ref], node, needed) for ref, node, needed in plan.assignments
+            ),
+            message=plan.message,
+            search=plan.search,
+            steps=plan.steps,
+        )
+
+
+def _pod(given: Sparse, specs: Sequence[PodSpec]) -> Pod:
+    pod = _thing(Pod, {**given, "spec": {}})
+    return replace(pod, spec=specs[msgspec.convert(given.get("spec"), type=int)])
+
+
+def _reservation(of: Reservation) -> _Reservation:
+    [order] = of.order
+    return _Reservation(of.group, of.owner, order, dict(of.due))
+
+
+def _reserved(read: _Reservation) -> Reservation:
+    return Reservation(read.group, read.owner, (read.order,), Counter(read.due))

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions: what the scheduler says of a group, in the words of the API."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from enbloc.engine.effects import ConditionValue
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.names import Condition, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a group is not scheduled at present: a reason of the API, and a sentence."""
+
+    reason: Reason
+    message: str
+
+
+_LEAVING: Final = Reason.TIMED_OUT
+
+#: Nothing was decided yet.
+PENDING = Explanation(Reason.PENDING, "waiting for its turn")
+
+
+def conditions(
+    facts: GroupFacts,
+    why: Explanation,
+    *,
+    binding: int,
+    ever: bool,
+    satisfied: bool | None = None,
+    expired: str = "",
+) -> tuple[ConditionValue, ...]:
+    """The scheduler's conditions of a group.
+
+    Args:
+        facts: the group as it is.
+        why: why its deficit is not placed, where it has one.
+        binding: members that a plan of ours is binding now.
+        ever: it was scheduled before in this incarnation.
+        satisfied: whether the floor runs together now; None = it never did.
+        expired: that its reservation was given up; "" = it was not.
+    """
+    scheduled = _scheduled(facts, why, binding=binding, ever=ever, expired=expired)
+    if satisfied is None:
+        return scheduled
+    return (*scheduled, _satisfied(facts, satisfied=satisfied))
+
+
+def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:
+    floor = facts.total
+    text = f"{facts.running} of {floor.minimum} members run"
+    if floor.succeeded:
+        text += f", {floor.succeeded} succeeded"
+    reason = Reason.SATISFIED if satisfied else Reason.BELOW_MINIMUM
+    return ConditionValue(Condition.SATISFIED, satisfied, reason, text)
+
+
+def _scheduled(
+    facts: GroupFacts, why: Explanation, *, binding: int, ever: bool, expired: str
+) -> tuple[ConditionValue, ...]:
+    floor = facts.total
+    if not facts.deficit and facts.group is not None and not facts.problem:
+        placed = _placed(floor.held, floor.minimum, floor.succeeded)
+        reason, text = Reason.SCHEDULED, placed
+        if expired:
+            reason, text = Reason.RESERVATION_EXPIRED, f"{placed}; {expired}"
+        scheduled = ConditionValue(Condition.SCHEDULED, True, reason, text)
+        return (scheduled, _initially(placed))
+    status: bool | None = False
+    if binding:
+        why = Explanation(Reason.BINDING, f"binding {binding} members")
+    elif why.reason is Reason.PENDING:
+        status = None
+    elif facts.started and floor.held and not facts.problem and why.reason is not _LEAVING:
+        lost = f"{floor.held} of {floor.minimum} members are left"
+        why = Explanation(Reason.BELOW_MINIMUM, f"{lost}: {why.message}")
+    scheduled = ConditionValue(Condition.SCHEDULED, status, why.reason, why.message)
+    if not ever:
+        return (scheduled,)
+    return (scheduled, _initially("the minimum was scheduled before in this incarnation"))
+
+
+def _placed(held: int, minimum: int, succeeded: int) -> str:
+    done = f", {succeeded} of them succeeded" if succeeded else ""
+    return f"{min(held, minimum)} of {minimum} required members are scheduled{done}"
+
+
+def _initially(message: str) -> ConditionValue:
+    return ConditionValue(Condition.INITIALLY_SCHEDULED, True, Reason.SCHEDULED, message)

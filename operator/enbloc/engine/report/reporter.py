@@ -1,0 +1,279 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reporter: what users are told, each thing once, when it changes."""
+
+from enbloc.engine.effects import (
+    Emit,
+    EventType,
+    RoleSucceeded,
+    SetGangRunning,
+    SetGroupStatus,
+    SetPodCondition,
+)
+from enbloc.engine.queue import Item, Place
+from enbloc.engine.report.conditions import Explanation, conditions
+from enbloc.engine.state import Members
+from enbloc.engine.turn import Turn
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import (
+    POD_GROUP_KEY,
+    SCHEDULER_REPORTER,
+    Condition,
+    EventReason,
+    Reason,
+)
+from enbloc.model.pods import Pod, PodUID
+
+_NOTE_LIMIT = 1024
+
+_GANG_EVENTS = {
+    Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
+    Reason.WAITING_ON_PERMIT: EventReason.GANG_UNSCHEDULABLE,
+    Reason.INFEASIBLE: EventReason.GANG_INFEASIBLE,
+    Reason.SCHEDULER_ERROR: EventReason.GANG_BIND_FAILED,
+    Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
+}
+
+
+def _cut(text: str) -> str:
+    """Shorten an event's note as kube-scheduler does.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/schedule_one.go truncateMessage.
+    """
+    return text if len(text) <= _NOTE_LIMIT else text[: _NOTE_LIMIT - 4] + " ..."
+
+
+class Reporter:
+    """Remembers what stands where, so that an unchanged verdict writes nothing."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[GroupKey, SetGroupStatus] = {}
+        self._pods: dict[PodUID, tuple[Reason, str]] = {}
+        self._said: dict[GroupKey, Reason] = {}
+        self._ambiguous: set[PodUID] = set()
+        self._below: set[GroupKey] = set()
+        self._gang_running: dict[PodUID, bool] = {}
+
+    @property
+    def below_minimum(self) -> int:
+        """How many groups have started and do not run whole now."""
+        return len(self._below)
+
+    def forget_pod(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self._pods.pop(uid, None)
+        self._ambiguous.discard(uid)
+        self._gang_running.pop(uid, None)
+
+    def forget_group(self, key: GroupKey) -> None:
+        """A group is gone."""
+        self._statuses.pop(key, None)
+        self._said.pop(key, None)
+        self._below.discard(key)
+
+    def status(
+        self,
+        turn: Turn,
+        members: Members,
+        facts: GroupFacts,
+        item: Item,
+        why: Explanation,
+        *,
+        binding: int,
+        expired: str = "",
+    ) -> None:
+        """Write the scheduler's part of a PodGroup's status, if it changed.
+
+        Args:
+            turn: what is to be done goes there.
+            members: the group.
+            facts: what is true of it.
+            item: its place in the queue.
+            why: why its deficit is not placed, where it has one.
+            binding: members that a plan of ours is binding now.
+            expired: that its reservation was given up; "" = it was not.
+        """
+        group = members.group
+        if group is None or members.solo:
+            self._below.discard(members.key)
+            return
+        succeeded = members.succeeded
+        last = self._statuses.get(members.key)
+        ever = group.memory.initially_scheduled and (
+            group.memory.incarnation == members.incarnation
+        )
+        if last is not None and last.incarnation == members.incarnation:
+            ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
+        satisfied = self._satisfied(turn, members, facts)
+        waits = item.place is Place.BACKOFF
+        status = SetGroupStatus(
+            group=members.key,
+            uid=group.uid,
+            generation=group.generation,
+            incarnation=members.incarnation,
+            started=members.started,
+            succeeded=members.all_succeeded,
+            roles=tuple(RoleSucceeded(role.name, succeeded[role.name]) for role in group.roles),
+            attempts=item.attempts,
+            last_attempt=item.last_attempt,
+            next_attempt=item.ready_at if waits else None,
+            conditions=conditions(
+                facts, why, binding=binding, ever=ever, satisfied=satisfied, expired=expired
+            ),
+        )
+        if status != last:
+            self._statuses[members.key] = status
+            turn.effects.append(status)
+
+    def _satisfied(self, turn: Turn, members: Members, facts: GroupFacts) -> bool | None:
+        """Whether the floor runs together now; None before it first did, and when all is over."""
+        satisfied = members.runs_whole(facts) if facts.started and facts.members else None
+        if satisfied is False:
+            self._below.add(facts.key)
+        else:
+            self._below.discard(facts.key)
+        for pod in members.pods.values():
+            if pod.gang_gate and pod.bound:
+                self._show_gang(turn, pod, facts, running=bool(satisfied))
+        return satisfied
+
+    def _show_gang(self, turn: Turn, pod: Pod, facts: GroupFacts, *, running: bool) -> None:
+        """Let a member be ready only while its gang is whole; absent is as good as False."""
+        stands = self._gang_running.get(pod.uid, pod.gang_running or False)
+        if stands is running:
+            return
+        self._gang_running[pod.uid] = running
+        note = f"{facts.running + facts.total.succeeded} of {facts.total.minimum} members run"
+        turn.effects.append(SetGangRunning(pod.key, pod.uid, running, note))
+
+    def unplaced(self, turn: Turn, facts: GroupFacts, reporter: str, why: Explanation) -> None:
+        """A decision failed: say so on every pending member, and once on the group.
+
+        A pod without a group gets an event whenever there is something new to say.
+        """
+        # On today's nodes it is infeasible; an autoscaler can bring others (semantics §6.2).
+        infeasible = why.reason is Reason.INFEASIBLE
+        shown = Explanation(Reason.UNSCHEDULABLE, why.message) if infeasible else why
+        for pod in facts.pending:
+            if self._pod_condition(turn, pod, shown) and facts.solo:
+                self._emit_pod(
+                    turn,
+                    pod,
+                    EventType.WARNING,
+                    EventReason.FAILED_SCHEDULING,
+                    "Scheduling",
+                    why.message,
+                    reporter,
+                )
+        self.transition(turn, facts, why)
+
+    def gated(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+        """A group may not be tried: only a stale Unschedulable on its members is overwritten."""
+        for pod in facts.pending:
+            if pod.unschedulable or self._pods.get(pod.uid, (None,))[0] is Reason.UNSCHEDULABLE:
+                self._pod_condition(turn, pod, why)
+        self.transition(turn, facts, why)
+
+    def transition(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+        """One event on the group when the reason changes to one that has an event."""
+        if self._said.get(facts.key) is why.reason:
+            return
+        self._said[facts.key] = why.reason
+        reason = _GANG_EVENTS.get(why.reason)
+        if reason is not None:
+            self.group_event(turn, facts, EventType.WARNING, reason, why.message)
+
+    def bound(self, turn: Turn, pod: Pod, node: str, reporter: str) -> None:
+        """A Binding was accepted."""
+        self._pods.pop(pod.uid, None)
+        note = f"Successfully assigned {pod.key} to {node}"
+        self._emit_pod(
+            turn, pod, EventType.NORMAL, EventReason.SCHEDULED, "Binding", note, reporter
+        )
+
+    def ambiguous(self, turn: Turn, pod: Pod, reporter: str) -> None:
+        """A pod's label and annotation name different groups: say once which one counts."""
+        if pod.uid in self._ambiguous:
+            return
+        self._ambiguous.add(pod.uid)
+        assert pod.group is not None, "a label that differs differs from an annotation"
+        note = (
+            f"the annotation {POD_GROUP_KEY} names {pod.group.name}, the label "
+            f"{pod.group_conflict}; the annotation counts, so make them the same"
+        )
+        self._emit_pod(
+            turn,
+            pod,
+            EventType.WARNING,
+            EventReason.POD_GROUP_AMBIGUOUS,
+            "Scheduling",
+            note,
+            reporter,
+        )
+
+    def missing_group(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
+        """Members wait for a PodGroup that does not exist: perhaps a typo."""
+        note = (
+            f"PodGroup {facts.key} not found; create it, or fix the pod's annotation or label "
+            f"{POD_GROUP_KEY}"
+        )
+        for pod in facts.pending:
+            self._emit_pod(
+                turn,
+                pod,
+                EventType.WARNING,
+                EventReason.POD_GROUP_NOT_FOUND,
+                "Scheduling",
+                note,
+                reporter,
+            )
+
+    def group_event(
+        self, turn: Turn, facts: GroupFacts, kind: EventType, reason: EventReason, note: str
+    ) -> None:
+        """An event on a PodGroup; a pod without one has its own events."""
+        if facts.group is None or facts.solo:
+            return
+        turn.effects.append(
+            Emit(
+                type=kind,
+                reason=reason,
+                action="Scheduling",
+                note=_cut(note),
+                reporter=SCHEDULER_REPORTER,
+                uid=facts.group.uid,
+                group=facts.key,
+            )
+        )
+
+    def _pod_condition(self, turn: Turn, pod: Pod, why: Explanation) -> bool:
+        """Write a pod's condition, in full; False where it stands already."""
+        wanted = (why.reason, why.message)
+        if self._pods.get(pod.uid) == wanted:
+            return False
+        self._pods[pod.uid] = wanted
+        turn.effects.append(SetPodCondition(pod.key, pod.uid, *wanted))
+        return True
+
+    def _emit_pod(
+        self,
+        turn: Turn,
+        pod: Pod,
+        kind: EventType,
+        reason: EventReason,
+        action: str,
+        note: str,
+        reporter: str,
+    ) -> None:
+        turn.effects.append(
+            Emit(
+                type=kind,
+                reason=reason,
+                action=action,
+                note=_cut(note),
+                reporter=reporter,
+                uid=pod.uid,
+                pod=pod.key,
+            )
+        )

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""State: what the cluster holds and what is known of every group.
+
+`cluster` has the tables and who sits where, `groups` and `members` who belongs together; `claims`
+is the ledger of capacity that somebody may count on, `capacity` adds its amounts up, `order` says
+who is before whom, `nominations` which pods of other schedulers claim a node. `checkpoint` and
+`log` remember the tables of recent decisions.
+"""
+
+from enbloc.engine.state.capacity import Capacity, Reservation, beyond, reserved
+from enbloc.engine.state.checkpoint import (
+    Arrays,
+    Checkpoint,
+    NamespacePut,
+    NodeDropped,
+    NodePut,
+    Seat,
+    SeatLeft,
+    TableChange,
+    WorkloadPut,
+)
+from enbloc.engine.state.claims import HELD, MIN_RESOURCES, Against, Claim, Claims, stand_in
+from enbloc.engine.state.cluster import ClusterState
+from enbloc.engine.state.groups import Groups
+from enbloc.engine.state.log import Log, after
+from enbloc.engine.state.members import Members, solo_key
+from enbloc.engine.state.nominations import pinned_to
+from enbloc.engine.state.order import Key, Order
+
+__all__ = [
+    "HELD",
+    "MIN_RESOURCES",
+    "Against",
+    "Arrays",
+    "Capacity",
+    "Checkpoint",
+    "Claim",
+    "Claims",
+    "ClusterState",
+    "Groups",
+    "Key",
+    "Log",
+    "Members",
+    "NamespacePut",
+    "NodeDropped",
+    "NodePut",
+    "Order",
+    "Reservation",
+    "Seat",
+    "SeatLeft",
+    "TableChange",
+    "WorkloadPut",
+    "after",
+    "beyond",
+    "pinned_to",
+    "reserved",
+    "solo_key",
+    "stand_in",
+]

@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Capacity: how much of the cluster a group may take, where others have reserved amounts of it.
+
+A reservation is an amount that an admitted group may still take, on no node in particular. It is
+kept whole, whatever is free; what *stands* of it is cut to what is free, in the holders' order. So
+a group ordered earlier takes capacity without asking, and the last reservations by order give way,
+so far as capacity is lacking and no further; what returns goes to them before it goes to anyone
+ordered later. Groups of one owner share their reservations.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from enbloc.engine.plan import Assignment
+from enbloc.engine.state.claims import Claim
+from enbloc.engine.state.order import Key, Order
+from enbloc.model.groups import GroupKey
+from enbloc.model.nodes import Nodes
+from enbloc.model.quantity import render
+
+_MOST_NAMES = 3
+
+
+class Reservation(NamedTuple):
+    """What one group may still take of the cluster, or wants to.
+
+    Attributes:
+        owner: groups of the same owner share; the group's own name where it has none.
+        order: its place in the order; the smaller is served first, no two groups share one.
+        due: amounts by resource; only what is above zero.
+    """
+
+    group: GroupKey
+    owner: str
+    order: Key
+    due: Counter[str]
+
+
+class Capacity:
+    """The reservations that stand at one moment.
+
+    Args:
+        reservations: one for each group that holds one.
+    """
+
+    def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
+        self.reservations = sorted(reservations, key=lambda each: each.order)
+
+    def __bool__(self) -> bool:
+        """Anybody has reserved anything; if not, nothing here needs to be asked."""
+        return bool(self.reservations)
+
+    # ── what others may take ─────────────────────────────────────────────────────────────────
+
+    def admits(self, wanted: Reservation, nodes: Nodes) -> str:
+        """Whether the capacity that a group wants before any member starts is free, and its own.
+
+        Args:
+            wanted: of a group that is not admitted yet.
+            nodes: the cluster as the group sees it.
+
+        Returns:
+            "", or a sentence that names what is lacking, and who has reserved it.
+        """
+        if not wanted.due:
+            return ""
+        left = self._left(wanted, nodes, tuple(sorted(wanted.due)))
+        for resource, amount in left.items():
+            if wanted.due[resource] > amount:
+                free = max(0, free_capacity(nodes, (resource,))[resource])
+                short = short_of(resource, wanted.due[resource], free)
+                return short + self._whose(wanted, resource)
+        return ""
+
+    def kept(
+        self, wanted: Reservation, assignments: Sequence[Assignment], nodes: Nodes
+    ) -> tuple[Sequence[Assignment], str]:
+        """What of a plan leaves alone the capacity that others have reserved.
+
+        Args:
+            wanted: of the group that is planned.
+            assignments: the plan's; needed members stay all or none, of the others those that fit.
+            nodes: the cluster as the group sees it, without the plan.
+
+        Returns:
+            The assignments that stay, and why the others cannot; "" when all do.
+        """
+        before = self._before(wanted.owner, wanted.order)
+        if not before:
+            return assignments, ""
+        left = self._left(wanted, nodes, tuple(sorted(before)))
+        needed: Counter[str] = Counter()
+        for assignment in assignments:
+            if assignment.needed:
+                needed.update(dict(assignment.pod.spec.requests))
+        for resource, amount in left.items():
+            if needed[resource] > max(0, amount):
+                return (), self._refusal(wanted, resource, needed[resource], nodes)
+            left[resource] -= needed[resource]
+        stay: list[Assignment] = []
+        refusal = ""
+        for assignment in assignments:
+            asked = {} if assignment.needed else dict(assignment.pod.spec.requests)
+            lacking = next((r for r, amount in left.items() if 0 < asked.get(r, 0) > amount), "")
+            if lacking:
+                refusal = refusal or self._refusal(wanted, lacking, asked[lacking], nodes)
+                continue
+            stay.append(assignment)
+            for resource in left:
+                left[resource] -= asked.get(resource, 0)
+        return stay, refusal
+
+    def _left(
+        self, wanted: Reservation, nodes: Nodes, resources: tuple[str, ...]
+    ) -> dict[str, int]:
+        """How much of each resource a group may take.
+
+        That is what is free and not reserved by others ordered before it; and in any case what is
+        left of its owner's own earlier reservations, in the place that these have in the order.
+        """
+        free = free_capacity(nodes, resources)
+        before = self._before(wanted.owner, wanted.order)
+        left = {resource: amount - before[resource] for resource, amount in free.items()}
+        for each in self.reservations:
+            if each.owner == wanted.owner and each.order < wanted.order:
+                before = self._before(wanted.owner, each.order)
+                for resource, amount in free.items():
+                    own = min(each.due[resource], amount - before[resource])
+                    left[resource] = max(left[resource], own)
+        return left
+
+    def _before(self, owner: str, order: Key) -> Counter[str]:
+        """What others ordered before are due; groups of one owner share the largest of theirs."""
+        owed: dict[str, Counter[str]] = {}
+        for each in self.reservations:
+            if each.owner != owner and each.order < order:
+                owed[each.owner] = owed.get(each.owner, Counter()) | each.due
+        total: Counter[str] = Counter()
+        for due in owed.values():
+            total.update(due)
+        return total
+
+    # ── what stands ──────────────────────────────────────────────────────────────────────────
+
+    def standing(self, nodes: Nodes) -> dict[GroupKey, Counter[str]]:
+        """What stands of each reservation, the earliest by order first.
+
+        Together it never exceeds what is free: earlier ones are served first, and what groups of
+        one owner have reserved is counted once.
+        """
+        resources = sorted({resource for each in self.reservations for resource in each.due})
+        free = free_capacity(nodes, tuple(resources)) if resources else {}
+        left = {resource: max(0, amount) for resource, amount in free.items()}
+        served: dict[str, Counter[str]] = {}
+        found: dict[GroupKey, Counter[str]] = {}
+        for each in self.reservations:
+            have = served.setdefault(each.owner, Counter())
+            for resource, amount in (each.due - have).items():
+                more = min(amount, left[resource])
+                left[resource] -= more
+                have[resource] += more
+            found[each.group] = each.due & have
+        return found
+
+    def check(self, nodes: Nodes) -> None:
+        """Assert the law: what is requested and what stands reserved is within what is offered.
+
+        Raises:
+            AssertionError: an invariant is broken.
+        """
+        standing = self.standing(nodes)
+        by_owner: dict[str, Counter[str]] = {}
+        for each in self.reservations:
+            assert each.due, f"{each.group}: a reservation that was used up was kept"
+            amounts = standing[each.group]
+            by_owner[each.owner] = by_owner.get(each.owner, Counter()) | amounts
+        for resource in {resource for amounts in standing.values() for resource in amounts}:
+            reserved = sum(amounts[resource] for amounts in by_owner.values())
+            requested = int(nodes.requested(resource).sum())
+            offered = int(nodes.allocatable(resource).sum())
+            assert requested + reserved <= offered, (
+                f"{resource}: {requested} requested and {reserved} reserved of {offered}"
+            )
+
+    # ── words ────────────────────────────────────────────────────────────────────────────────
+
+    def _refusal(self, wanted: Reservation, resource: str, asked: int, nodes: Nodes) -> str:
+        free = max(0, free_capacity(nodes, (resource,))[resource])
+        return (
+            f"{render(resource, asked)} {resource} requested, {render(resource, free)} free in "
+            f"the cluster{self._whose(wanted, resource)}"
+        )
+
+    def _whose(self, wanted: Reservation, resource: str) -> str:
+        """Who has reserved a resource before this group; "" = nobody."""
+        amount = self._before(wanted.owner, wanted.order)[resource]
+        if not amount:
+            return ""
+        names = [
+            str(each.group)
+            for each in self.reservations
+            if each.owner != wanted.owner and each.order < wanted.order and each.due[resource]
+        ]
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        return f", {render(resource, amount)} reserved for {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def reserved(claims: Iterable[Claim], order: Order) -> Capacity:
+    """The reservations of these claims; holders without a place in the order hold nothing."""
+    found = (
+        Reservation(claim.holder, claim.owner, key, Counter(dict(claim.amount)))
+        for claim in claims
+        if claim.amount and claim.holder is not None and (key := order.of(claim.holder)) is not None
+    )
+    return Capacity(found)
+
+
+def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:
+    """How much of each resource can be reserved; below zero where more is requested than offered.
+
+    It is what is free in the whole cluster, and no more than what is free on nodes that take pods:
+    ready ones that are not cordoned.
+    """
+    frees = nodes.frees(resources)
+    usable = frees[:, nodes.ready & ~nodes.unschedulable].clip(min=0).sum(axis=1)
+    least = np.minimum(frees.sum(axis=1), usable)
+    return {resource: int(amount) for resource, amount in zip(resources, least, strict=True)}
+
+
+def beyond(resource: str, needed: int, offered: int) -> str:
+    """MinResources can never be met on the nodes that there are, with the number that shows it."""
+    return (
+        f"minResources needs {render(resource, needed)} {resource}; all nodes together have "
+        f"{render(resource, offered)}"
+    )
+
+
+def short_of(resource: str, needed: int, free: int) -> str:
+    """MinResources cannot be met now, with the number that shows it."""
+    return (
+        f"minResources needs {render(resource, needed)} {resource} free in the cluster, "
+        f"{render(resource, free)} is"
+    )

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoint: what the tables held at one moment, as plain facts to which changes are applied."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeVar, assert_never
+
+import msgspec
+
+from enbloc.model.node import Node
+from enbloc.model.nodes import Nodes
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.resources import ResourceSpace
+from enbloc.model.selectors import Labels, Selector
+from enbloc.model.snapshot import Snapshot
+from enbloc.model.workloads import WorkloadKey, Workloads
+
+# ── changes ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A pod is counted on a node from now on: its requests, labels and constraints.
+
+    The node need not be there. Who had a seat has left it before.
+    """
+
+    node: str
+    pod: Pod
+
+
+class SeatLeft(msgspec.Struct, frozen=True, gc=False):
+    """A pod is counted nowhere any more; one is made for each pod that goes, so it is cheap."""
+
+    uid: PodUID
+
+
+class NodePut(NamedTuple):
+    """A node was changed in its row, or was added as the last one."""
+
+    node: Node
+
+
+class NodeDropped(NamedTuple):
+    """A node was removed, and the last row moved into its place."""
+
+    name: str
+
+
+class NamespacePut(NamedTuple):
+    """The labels of a namespace; None = it was removed."""
+
+    name: str
+    labels: Labels | None = None
+
+
+class WorkloadPut(NamedTuple):
+    """What a Service or a controller selects; None = nothing, or it was removed."""
+
+    key: WorkloadKey
+    selector: Selector | None = None
+
+
+TableChange = Seat | SeatLeft | NodePut | NodeDropped | NamespacePut | WorkloadPut
+TABLE_CHANGES: Final = (Seat, SeatLeft, NodePut, NodeDropped, NamespacePut, WorkloadPut)
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """Who sits where, on what, and what else plugins may look at.
+
+    Attributes:
+        resources: their names, in the order of their columns.
+        nodes: in the order of their rows, on which it depends which of equals is the first.
+        seats: also on nodes that are not there; those of claims too.
+        namespaces: their labels.
+        workloads: their selectors.
+    """
+
+    resources: Sequence[str] = ()
+    nodes: list[Node] = field(default_factory=list[Node])
+    seats: dict[PodUID, Seat] = field(default_factory=dict[PodUID, Seat])
+    namespaces: dict[str, Labels] = field(default_factory=dict[str, Labels])
+    workloads: dict[WorkloadKey, Selector] = field(default_factory=dict[WorkloadKey, Selector])
+    _rows: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the rows of the nodes."""
+        self._rows = {node.name: row for row, node in enumerate(self.nodes)}
+
+    def fork(self) -> "Checkpoint":
+        """A copy of one's own; it refers to the same frozen facts."""
+        return Checkpoint(
+            tuple(self.resources),
+            list(self.nodes),
+            dict(self.seats),
+            dict(self.namespaces),
+            dict(self.workloads),
+        )
+
+    def apply(self, change: TableChange) -> None:
+        """Take in what changed next, in time that does not depend on how much there is.
+
+        Raises:
+            KeyError: who left, or the node that was removed, is not there.
+        """
+        if isinstance(change, Seat):  # nearly every change is one of the first two
+            self.seats[change.pod.uid] = change
+        elif isinstance(change, SeatLeft):
+            del self.seats[change.uid]
+        else:
+            self._apply(change)
+
+    def _apply(self, change: NodePut | NodeDropped | NamespacePut | WorkloadPut) -> None:
+        match change:
+            case NodePut(node):
+                self._put(node)
+            case NodeDropped(name):
+                self._drop(name)
+            case NamespacePut(name, labels):
+                _set(self.namespaces, name, labels)
+            case WorkloadPut(key, selector):
+                _set(self.workloads, key, selector)
+            case _:
+                assert_never(change)
+
+    def _put(self, node: Node) -> None:
+        row = self._rows.setdefault(node.name, len(self.nodes))
+        if row < len(self.nodes):
+            self.nodes[row] = node
+        else:
+            self.nodes.append(node)
+
+    def _drop(self, name: str) -> None:
+        row, last = self._rows.pop(name), self.nodes.pop()
+        if row < len(self.nodes):
+            self.nodes[row] = last
+            self._rows[last.name] = row
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _set(where: dict[K, V], key: K, value: V | None) -> None:
+    if value is None:
+        where.pop(key, None)
+    else:
+        where[key] = value
+
+
+class Arrays:
+    """A checkpoint as the arrays that decisions are made on."""
+
+    def __init__(self, tables: Checkpoint) -> None:
+        space = ResourceSpace()
+        for resource in tables.resources:
+            space.column(resource)
+        self.nodes = Nodes(space)
+        for node in tables.nodes:
+            self.nodes.put(node)
+        self._placed = Placed()
+        for seat in tables.seats.values():
+            self.sit(seat)
+        self._namespaces = tables.namespaces
+        self._workloads = Workloads()
+        for key, selector in tables.workloads.items():
+            self._workloads.put(key, selector)
+
+    def sit(self, seat: Seat) -> None:
+        """Count a pod on a node, if that is there."""
+        row = self.nodes.row(seat.node)
+        if row is not None:
+            self.nodes.place(row, seat.pod.spec)
+            self._placed.put(seat.pod, row)
+
+    def snapshot(self, ledgers: Mapping[str, object]) -> Snapshot:
+        """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
+        return Snapshot(
+            self.nodes.snapshot(),
+            self._placed.snapshot(),
+            self._namespaces,
+            self._workloads,
+            ledgers,
+        )

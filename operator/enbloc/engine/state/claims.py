@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Claims: capacity on a node or in the cluster, from when, for whom, and against whom.
+
+One ledger holds whatever takes capacity without being a pod that the API server shows there:
+
+=====================  ==================  ========================================  ==============
+who claims             what                against                                   until
+=====================  ==================  ========================================  ==============
+an open plan           a member's node     everyone                                  it is bound
+a lost member's gang   the member's node   groups ordered later                      its deadline
+minResources           an amount           groups of other owners, ordered later     no progress
+another scheduler      a pod's node        groups of no higher priority, or all      five minutes
+=====================  ==================  ========================================  ==============
+
+A claim on a node that has begun is counted in the tables, as a pod is; a decision about a group
+that it does not count against takes it off its own copy. One that begins later is in no table; a
+decision about a group that may still run then puts it there. Amounts are added up when somebody
+asks (`enbloc.engine.state.capacity`).
+"""
+
+import enum
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from enbloc.engine.state.order import Order
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+
+ClaimId = str
+Amount = tuple[tuple[str, int], ...]
+
+#: Purposes, by which those who claim find their own again.
+PLAN: Final = "plan"
+HELD: Final = "held"
+NOMINATION: Final = "nomination"
+MIN_RESOURCES: Final = "minResources"
+
+
+class Against(enum.Enum):
+    """Which groups must leave a claim alone."""
+
+    EVERYONE = "every group"
+    LATER = "groups ordered after its holder"
+    NOT_ABOVE = "groups whose priority is not above its pod's"
+
+
+class Claim(NamedTuple):
+    """Capacity that somebody may count on.
+
+    Attributes:
+        id: unique; of a pod's seat, the pod's UID.
+        purpose: what it is for.
+        against: who must leave it alone; its holder never must.
+        holder: the group that it is for; None = a pod of another scheduler.
+        owner: groups of one owner share amounts, and need not leave each other's alone.
+        pod: what is counted on `node`; None = it is an amount.
+        node: where.
+        amount: `(resource, amount)` of the cluster, on no node in particular.
+        start: when it begins, engine clock; −infinity = it has begun.
+        end: when it is over; infinity = not by time; NaN = the next turn will say.
+    """
+
+    id: ClaimId
+    purpose: str
+    against: Against
+    holder: GroupKey | None = None
+    owner: str = ""
+    pod: Pod | None = None
+    node: str = ""
+    amount: Amount = ()
+    start: float = -math.inf
+    end: float = math.inf
+
+    @property
+    def counted(self) -> bool:
+        """It is on a node, and has begun: the tables count it."""
+        return self.pod is not None and self.start == -math.inf
+
+    def counts_against(self, facts: GroupFacts, order: Order) -> bool:
+        """Whether a decision about this group must leave it alone."""
+        if self.holder == facts.key:
+            return False
+        match self.against:
+            case Against.EVERYONE:
+                return True
+            case Against.LATER:
+                return self.holder is not None and order.before(self.holder, facts.key)
+            case Against.NOT_ABOVE:
+                return self.pod is not None and self.pod.priority >= facts.priority
+
+
+class Claims:
+    """The ledger. Tables follow it: `ClusterState` alone adds and drops claims on nodes.
+
+    Attributes:
+        plans: the claims of open plans, by the pod's UID: many, and alike for everyone.
+    """
+
+    def __init__(self) -> None:
+        self.plans: dict[str, Claim] = {}
+        self._others: dict[ClaimId, Claim] = {}
+        self._of: dict[tuple[str, GroupKey | None], dict[ClaimId, Claim]] = {}
+
+    def __iter__(self) -> Iterator[Claim]:
+        yield from self.plans.values()
+        yield from self._others.values()
+
+    def get(self, claim: ClaimId) -> Claim | None:
+        """A claim, if it stands."""
+        return self.plans.get(claim) or self._others.get(claim)
+
+    def put(self, claim: Claim) -> None:
+        """Add or replace a claim."""
+        if claim.purpose == PLAN:
+            self.plans[claim.id] = claim
+            return
+        self.drop(claim.id)
+        self._others[claim.id] = claim
+        self._of.setdefault((claim.purpose, claim.holder), {})[claim.id] = claim
+
+    def drop(self, claim: ClaimId) -> Claim | None:
+        """A claim is over; what it was, None if there was none."""
+        found = self._others.pop(claim, None)
+        if found is None:
+            return self.plans.pop(claim, None)
+        index = found.purpose, found.holder
+        mine = self._of[index]
+        del mine[claim]
+        if not mine:
+            del self._of[index]
+        return found
+
+    def of(self, purpose: str, holder: GroupKey | None = None) -> Sequence[Claim]:
+        """The claims of one purpose, other than plans', for one group, the oldest first."""
+        found = self._of.get((purpose, holder))
+        return tuple(found.values()) if found else ()
+
+    def with_purpose(self, purpose: str) -> list[Claim]:
+        """All claims of one purpose, other than plans', the oldest first."""
+        return [claim for claim in self._others.values() if claim.purpose == purpose]
+
+    def fork(self) -> "Claims":
+        """A copy of one's own."""
+        fork = Claims()
+        fork.plans = dict(self.plans)
+        for claim in self._others.values():
+            fork.put(claim)
+        return fork
+
+    # ── what counts for whom ─────────────────────────────────────────────────────────────────
+
+    def set_aside(self, facts: GroupFacts, order: Order) -> list[Claim]:
+        """Claims that are counted on nodes, and that a decision about this group may ignore."""
+        return [
+            claim
+            for claim in self._others.values()
+            if claim.counted and not claim.counts_against(facts, order)
+        ]
+
+    def to_come(self, facts: GroupFacts, order: Order, until: float = math.inf) -> list[Claim]:
+        """Claims on nodes that begin while a group may still run, and that it must respect.
+
+        Args:
+            facts: the group.
+            order: who is before whom.
+            until: when the group ends at the latest; infinity = nobody knows.
+        """
+        return [
+            claim
+            for claim in self._others.values()
+            if claim.pod is not None
+            and -math.inf < claim.start < until
+            and claim.counts_against(facts, order)
+        ]
+
+    def open_to_some(self) -> list[Claim]:
+        """Claims that are counted on nodes, and do not count against every group."""
+        return [claim for claim in self._others.values() if claim.counted]
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────
+
+    def over(self, now: float) -> list[Claim]:
+        """Claims whose end has come."""
+        return [claim for claim in self._others.values() if claim.end <= now]
+
+    def begun(self, now: float) -> list[Claim]:
+        """Claims whose start has come, and that do not count yet."""
+        return [c for c in self._others.values() if -math.inf < c.start <= now]
+
+    def amounts(self) -> list[Claim]:
+        """Amounts of the cluster that are claimed, and whose start has come."""
+        return [c for c in self._others.values() if c.amount and c.start == -math.inf]
+
+    def undated(self) -> list[Claim]:
+        """Claims of which the next turn says when they end."""
+        return [claim for claim in self._others.values() if math.isnan(claim.end)]
+
+    def deadline(self) -> float | None:
+        """When the next one begins or ends; 0 while one has no date yet."""
+        times = (
+            time
+            for claim in self._others.values()
+            for time in (claim.start, 0.0 if math.isnan(claim.end) else claim.end)
+            if -math.inf < time < math.inf
+        )
+        return min(times, default=None)
+
+
+def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
+    """What is counted for a claim: it requests what the pod does, and no selector sees it."""
+    spec = pod.spec
+    room = PodSpec(
+        requests=spec.requests,
+        nonzero_cpu=spec.nonzero_cpu,
+        nonzero_memory=spec.nonzero_memory,
+        host_ports=spec.host_ports,
+    )
+    key = PodKey("", f"{HELD}/{pod.key.name}")
+    return Pod(key=key, uid=PodUID(claim), spec=room, node=node, role=pod.role)

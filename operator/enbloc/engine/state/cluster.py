@@ -1,0 +1,460 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""ClusterState: what the cluster holds, counting the room that plans have reserved.
+
+A pod's seat is where its requests are counted::
+
+    unseated ──assume(plan)──► reserved ─watch shows nodeName──► fact ──finished, gone──► unseated
+        ▲                        │  ▲                                                         ▲
+        └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
+
+What plans have reserved, and what else is counted without being a pod that sits there, are claims
+(`enbloc.engine.state.claims`).
+
+This object alone changes the node table and the pod table.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from enbloc.engine import events as happened
+from enbloc.engine.plan import Plan, Release
+from enbloc.engine.state.checkpoint import (
+    NamespacePut,
+    NodeDropped,
+    NodePut,
+    Seat,
+    SeatLeft,
+    WorkloadPut,
+)
+from enbloc.engine.state.claims import HELD, NOMINATION, PLAN, Against, Claim, Claims
+from enbloc.engine.state.log import Log
+from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
+from enbloc.engine.state.order import Order
+from enbloc.engine.trial import Change, Rankings
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.framework.profile import Profile
+from enbloc.model.node import Node, NodeChange
+from enbloc.model.nodes import Nodes
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.resources import ResourceSpace
+from enbloc.model.selectors import Labels, Selector
+from enbloc.model.snapshot import Snapshot
+from enbloc.model.workloads import WorkloadKey, Workloads
+
+ClusterFact = (
+    happened.NodeSeen
+    | happened.NodeGone
+    | happened.NamespaceSeen
+    | happened.NamespaceGone
+    | happened.WorkloadSeen
+    | happened.WorkloadGone
+)
+
+_NODE_ACTIONS = {
+    NodeChange.ALLOCATABLE: Action.UPDATE_ALLOCATABLE,
+    NodeChange.LABELS: Action.UPDATE_LABEL,
+    NodeChange.TAINTS: Action.UPDATE_TAINT,
+    NodeChange.FEATURES: Action.UPDATE_DECLARED_FEATURE,
+    NodeChange.ANNOTATIONS: Action.UPDATE_ANNOTATION,
+    # kube-scheduler reports a node made schedulable again as a change of taints.
+    NodeChange.UNSCHEDULABLE: Action.UPDATE_TAINT,
+    NodeChange.READY: Action.UPDATE_CONDITION,
+}
+
+
+class ClusterState:
+    """The tables, and who sits where.
+
+    Attributes:
+        nodes: the table of nodes, with what is requested on each.
+        placed: the table of pods that are counted on a node.
+        pods: every pod that is known, by UID.
+        namespaces: the labels of each namespace, by its name.
+        workloads: the selectors of Services and controllers.
+        foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
+            has the same number needs no second look.
+        rankings: kept across decisions; notified of every pod that comes and goes.
+        claims: what is counted, or reserved, without being a pod that sits there.
+        log: every change of the tables, and the decisions between them.
+
+    Args:
+        ours: the scheduler names that we serve; the pending pods of others may claim a node.
+        log: how many of the latest changes and decisions are kept.
+    """
+
+    def __init__(self, ours: Container[str] = (), log: int = 0) -> None:
+        self.nodes = Nodes(ResourceSpace())
+        self.placed = Placed()
+        self.pods: dict[PodUID, Pod] = {}
+        self.namespaces: dict[str, Labels] = {}
+        self.workloads = Workloads()
+        self.foreign_version = 0
+        self.rankings = Rankings()
+        self.claims = Claims()
+        self._nominations = Nominations()
+        self.log = Log(log, self.nodes.space)
+        self._ours = ours
+        self._namespaces_version = 0
+        self._seats: dict[PodUID, Seat] = {}
+        self._on: defaultdict[str, set[PodUID]] = defaultdict(set)
+
+    @property
+    def epoch(self) -> object:
+        """Differs whenever what plugins see at PreFilter has changed, other than by pods."""
+        nodes = self.nodes
+        versions = (self._namespaces_version, self.workloads.version)
+        return (nodes.version, nodes.images_version, *versions)
+
+    def snapshot(self, ledgers: Mapping[str, object] | None = None) -> Snapshot:
+        """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
+        return Snapshot(
+            self.nodes.snapshot(),
+            self.placed.snapshot(),
+            self.namespaces,
+            self.workloads,
+            ledgers or {},
+        )
+
+    def apply(self, event: ClusterFact) -> list[Happening]:
+        """Take what the API server shows of nodes, namespaces and workloads."""
+        match event:
+            case happened.NodeSeen(node):
+                return self.node_seen(node)
+            case happened.NodeGone(name):
+                return self.node_gone(name)
+            case happened.NamespaceSeen(name, labels):
+                return self.namespace_seen(name, labels)
+            case happened.NamespaceGone(name):
+                return self.namespace_gone(name)
+            case happened.WorkloadSeen(key, selector):
+                return self.workload_seen(key, selector)
+            case happened.WorkloadGone(key):
+                return self.workload_gone(key)
+            case _:
+                assert_never(event)
+
+    # ── facts ────────────────────────────────────────────────────────────────────────────────
+
+    def pod_seen(self, pod: Pod) -> list[Happening]:
+        """Take a pod as the API server shows it; say what happened to the cluster."""
+        old = self.pods.get(pod.uid)
+        self.pods[pod.uid] = pod
+        seat = self._seats.get(pod.uid)
+        if old is None or old.spec is not pod.spec:
+            self.rankings.notice(pod.spec)
+        if pod.node or pod.finished:
+            self.claims.plans.pop(pod.uid, None)
+        planned = pod.uid in self.claims.plans
+        claimed = None if planned else self.claims.drop(pod.uid)
+        wanted: Seat | None = None
+        if pod.node and not pod.finished:
+            wanted = Seat(pod.node, pod)
+        elif planned and seat is not None:
+            # The room is kept as it was planned, until the answer and the watch agree.
+            wanted = Seat(seat.node, replace(pod, spec=seat.pod.spec))
+        elif pod.scheduler not in self._ours:
+            claim = self._nominations.claim(pod, claimed)
+            if claim is not None:
+                self.claims.put(claim)
+                wanted = Seat(claim.node, pod)
+        if _differs(seat, wanted):
+            self.foreign_version += 1
+            self._leave(pod.uid)
+            if wanted is not None:
+                self._sit(wanted)
+        freed = seat is not None and (wanted is None or wanted.node != seat.node)
+        return _pod_happenings(old, pod, freed=freed)
+
+    def pod_gone(self, uid: PodUID) -> list[Happening]:
+        """A pod was deleted; where it held room, that is free."""
+        pod = self.pods.pop(uid, None)
+        self.claims.drop(uid)
+        self._nominations.forget(uid)
+        if pod is None or uid not in self._seats:
+            return []
+        self.foreign_version += 1
+        self._leave(uid)
+        return [Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group)]
+
+    def node_seen(self, node: Node) -> list[Happening]:
+        """Add or update a node; pods that were waiting for it are counted on it."""
+        old = self.nodes.node(node.name)
+        change = self.nodes.put(node)
+        if not change:
+            return []
+        self.foreign_version += 1
+        self.log.note(NodePut(node))
+        if NodeChange.ADDED in change:
+            for uid in sorted(self._on[node.name]):
+                self._count(self._seats[uid])
+            return [Happening(Resource.NODE, Action.ADD, node=node)]
+        if node.unschedulable:  # to be cordoned helps nobody
+            change &= ~NodeChange.UNSCHEDULABLE
+        action = Action(0)
+        for flag, meaning in _NODE_ACTIONS.items():
+            if flag in change:
+                action |= meaning
+        return [Happening(Resource.NODE, action, node=node, old_node=old)] if action else []
+
+    def node_gone(self, name: str) -> list[Happening]:
+        """Drop a node; its pods keep their seats in case it comes back."""
+        row = self.nodes.row(name)
+        if row is None:
+            return []
+        self.foreign_version += 1
+        node = self.nodes.node(name)
+        assert node is not None
+        self.log.note(NodeDropped(name))
+        for uid in self._on.get(name, ()):
+            self.placed.drop(uid)
+        self.nodes.drop(name)
+        if row < len(self.nodes):
+            # The last row moved into the free place; its pods move with it.
+            for uid in self._on.get(self.nodes.names[row], ()):
+                self.placed.put(self._seats[uid].pod, row)
+        return [Happening(Resource.NODE, Action.DELETE, node=node)]
+
+    def namespace_seen(self, name: str, labels: Labels) -> list[Happening]:
+        """Add or update a namespace."""
+        old = self.namespaces.get(name)
+        if old == labels:
+            return []
+        self.log.note(NamespacePut(name, labels))
+        self.namespaces[name] = labels
+        self._namespaces_version += 1
+        self.foreign_version += 1
+        action = Action.ADD if old is None else Action.UPDATE_LABEL
+        return [Happening(Resource.NAMESPACE, action)]
+
+    def namespace_gone(self, name: str) -> list[Happening]:
+        """Drop a namespace."""
+        old = self.namespaces.pop(name, None)
+        if old is None:
+            return []
+        self.log.note(NamespacePut(name))
+        self._namespaces_version += 1
+        self.foreign_version += 1
+        return [Happening(Resource.NAMESPACE, Action.DELETE)]
+
+    def workload_seen(self, key: WorkloadKey, selector: Selector | None) -> list[Happening]:
+        """Add or update a Service or a controller; nobody waits for one."""
+        if selector is not None:
+            self.rankings.selector_keys |= selector.keys
+        if self.workloads.put(key, selector):
+            self.log.note(WorkloadPut(key, selector))
+            self.foreign_version += 1
+        return []
+
+    def workload_gone(self, key: WorkloadKey) -> list[Happening]:
+        """Drop a Service or a controller."""
+        return self.workload_seen(key, None)
+
+    # ── claims ───────────────────────────────────────────────────────────────────────────────
+
+    def claim(self, claim: Claim, now: float) -> bool:
+        """Enter a claim; one on a node is counted there as soon as it begins.
+
+        Returns:
+            False where its node is gone, or has not what it asks for; then there is no claim.
+        """
+        if claim.start <= now:
+            claim = claim._replace(start=-math.inf)
+        if claim.counted and claim.pod is not None and claim.id not in self._seats:
+            row = self.nodes.row(claim.node)
+            if row is None or self._lacks(row, claim.pod):
+                return False
+            self._sit(Seat(claim.node, claim.pod))
+        self.claims.put(claim)
+        return True
+
+    def _lacks(self, row: int, pod: Pod) -> bool:
+        return any(
+            self.nodes.free(resource)[row] < amount for resource, amount in pod.spec.requests
+        )
+
+    def release(self, claims: Iterable[Claim]) -> list[Happening]:
+        """End claims, and free what they took on nodes."""
+        happenings: list[Happening] = []
+        for claim in claims:
+            self.claims.drop(claim.id)
+            if claim.purpose == NOMINATION:
+                self._nominations.lapse(claim)
+            if claim.pod is not None and claim.id in self._seats:
+                self._leave(PodUID(claim.id))
+                self.foreign_version += 1
+                happenings.append(Happening(Resource.POD, Action.DELETE, pod=claim.pod))
+            elif claim.amount:
+                action = Action.UPDATE_MINIMUM
+                happenings.append(Happening(Resource.POD_GROUP, action, group=claim.holder))
+        return happenings
+
+    def expire_claims(self, now: float) -> list[Happening]:
+        """End the claims that time has ended; begin those that it has begun."""
+        for claim in self.claims.undated():
+            self.claims.put(claim._replace(end=now + NOMINATION_SECONDS))
+        for claim in self.claims.begun(now):
+            self.claims.drop(claim.id)
+            if self.claim(claim, now):
+                self.foreign_version += 1
+        return self.release(self.claims.over(now))
+
+    def _make_way(self, nodes: Iterable[str], order: Order) -> None:
+        """End what is held, the latest in order first, where an earlier group took the room."""
+        held = self.claims.with_purpose(HELD)
+        for node in nodes if held else ():
+            here = [claim for claim in held if claim.node == node]
+            in_order = order.first_to_last({c.holder for c in here if c.holder is not None})
+            for holder in reversed(in_order):
+                for claim in [claim for claim in here if claim.holder == holder]:
+                    if self._suffices(node):
+                        break
+                    self.claims.drop(claim.id)
+                    self._leave(PodUID(claim.id))
+
+    def _suffices(self, node: str) -> bool:
+        """Whether a node, if it is there, has all that is counted on it."""
+        row = self.nodes.row(node)
+        return row is None or all(
+            self.nodes.free(resource)[row] >= 0 for resource in self.nodes.space.names
+        )
+
+    # ── reservations ─────────────────────────────────────────────────────────────────────────
+
+    def assume(self, plan: Plan, order: Order) -> None:
+        """Count the members of a plan where it puts them: the only change that a decision makes."""
+        for assignment in plan.assignments:
+            pod = assignment.pod
+            assert pod.uid not in self._seats, f"{pod.key} has a seat already"
+            self.claims.plans[pod.uid] = Claim(
+                pod.uid, PLAN, Against.EVERYONE, plan.group, "", pod, assignment.node
+            )
+            self._sit(Seat(assignment.node, pod))
+        self._make_way({assignment.node for assignment in plan.assignments}, order)
+
+    def forget(self, uid: PodUID, number: int) -> Release | None:
+        """Give back the room of one reserved member of a plan; None if it held none."""
+        if self.claims.plans.pop(uid, None) is None:
+            return None
+        self._leave(uid)
+        pod = self.pods.get(uid)
+        group = pod.group if pod else None
+        return Release(Resource.POD, Action.DELETE, pod=pod, group=group, number=number)
+
+    def seat(self, uid: PodUID) -> Seat | None:
+        """Where a pod is counted; None if it has no seat."""
+        return self._seats.get(uid)
+
+    def on(self, node: str) -> Sequence[Pod]:
+        """The pods that are counted on a node, by UID."""
+        return [self._seats[uid].pod for uid in sorted(self._on.get(node, ()))]
+
+    # ── seats ────────────────────────────────────────────────────────────────────────────────
+
+    def _sit(self, seat: Seat) -> None:
+        self.log.note(seat)
+        self._seats[seat.pod.uid] = seat
+        self._on[seat.node].add(seat.pod.uid)
+        self._count(seat)
+
+    def _count(self, seat: Seat) -> None:
+        row = self.nodes.row(seat.node)
+        if row is not None:
+            self.nodes.place(row, seat.pod.spec)
+            self.placed.put(seat.pod, row)
+            self.rankings.journal.note(Change(seat.pod, row))
+
+    def _leave(self, uid: PodUID) -> None:
+        seat = self._seats.pop(uid, None)
+        if seat is None:
+            return
+        self.log.note(SeatLeft(uid))
+        self._on[seat.node].discard(uid)
+        if not self._on[seat.node]:
+            del self._on[seat.node]
+        row = self.nodes.row(seat.node)
+        if row is not None:
+            self.nodes.place(row, seat.pod.spec, -1)
+            self.placed.drop(uid)
+            self.rankings.journal.note(Change(seat.pod, row, left=True))
+
+    def check(self) -> None:
+        """Assert conservation: what the node table counts, and the log says, are the seats.
+
+        Raises:
+            AssertionError: an invariant is broken.
+        """
+        fresh = self.nodes.fork()
+        for seat in self._seats.values():
+            row = fresh.row(seat.node)
+            if row is not None:
+                fresh.place(row, seat.pod.spec, -1)
+        for resource in self.nodes.space.names:
+            left = fresh.requested(resource)
+            assert not left.any(), f"{resource}: {int(abs(left).sum())} more counted than seated"
+        assert set(self.claims.plans) <= set(self._seats), "a reserved pod has no seat"
+        logged = self.log.present()
+        assert list(logged.seats.items()) == list(self._seats.items()), "the log missed a seat"
+        assert [node.name for node in logged.nodes] == list(self.nodes.names), (
+            "the log missed a node"
+        )
+
+    def check_rankings(self, profiles: Mapping[str, Profile]) -> None:
+        """Assert that what is kept across decisions says what would be said anew.
+
+        Raises:
+            AssertionError: an incremental answer went astray.
+        """
+        self.rankings.check(profiles, self.snapshot(), self.epoch)
+
+
+def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
+    """Whether a pod must be counted anew: elsewhere, or as another one."""
+    if seat is None or wanted is None:
+        return seat is not wanted
+    old, new = seat.pod, wanted.pod
+    return (
+        seat.node != wanted.node
+        or (old.spec is not new.spec and old.spec != new.spec)
+        or old.labels != new.labels
+        or old.deleting != new.deleting
+        or old.priority != new.priority
+    )
+
+
+def _pod_happenings(old: Pod | None, pod: Pod, *, freed: bool) -> list[Happening]:
+    """What a change of a pod is to those who wait.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/events.go PodSchedulingPropertiesChange.
+    """
+    if freed:  # the events of who left and of who came have the same listeners
+        action = Action.DELETE | (Action.ADD if pod.node and old and not old.node else Action(0))
+    elif old is None or (pod.node and old.node != pod.node):
+        action = Action.ADD
+    else:
+        action = _pod_action(old, pod)
+    if not action:
+        return []
+    return [Happening(Resource.POD, action, pod=pod, old_pod=old, group=pod.group)]
+
+
+def _pod_action(old: Pod, pod: Pod) -> Action:
+    action = Action(0)
+    if old.labels != pod.labels:
+        action |= Action.UPDATE_LABEL
+    if old.gates and not pod.gates:
+        action |= Action.UPDATE_GATES
+    if old.annotations != pod.annotations:
+        action |= Action.UPDATE_ANNOTATION
+    if old.spec is not pod.spec and old.spec != pod.spec:
+        wanted = dict(pod.spec.requests)
+        if any(wanted.get(name, 0) < amount for name, amount in old.spec.requests):
+            action |= Action.UPDATE_SCALE_DOWN
+        if old.spec.tolerations != pod.spec.tolerations:
+            action |= Action.UPDATE_TOLERATION
+        action = action or Action.UPDATE_OTHER
+    return action

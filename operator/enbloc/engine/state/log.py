@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Log: the latest changes and decisions, and the tables as they were before them.
+
+::
+
+    checkpoint ── Seat ── NodePut ── Decision ── SeatLeft ── Seat ── … ── the present
+        ▲           │                   │
+        └── applied ┘                   └── is taken again on the checkpoint and the changes
+            when it drops out               between
+
+So what is remembered is bounded, and nothing of it is copied before somebody wants a dump.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from enbloc.engine.state.checkpoint import TABLE_CHANGES, Checkpoint, TableChange
+from enbloc.model.resources import ResourceSpace
+
+#: A change, or a decision that was made between changes: the log does not look into it.
+Entry = TableChange | object
+
+
+class Log:
+    """The latest changes and decisions.
+
+    Args:
+        limit: how many of them are kept; older changes are part of the checkpoint.
+        space: the resources by which the tables count.
+    """
+
+    def __init__(self, limit: int, space: ResourceSpace) -> None:
+        self._limit = limit
+        self._space = space
+        self._checkpoint = Checkpoint()
+        self._entries: deque[Entry] = deque()
+        self._whole = True
+
+    def note(self, entry: Entry) -> None:
+        """One more change or decision."""
+        entries = self._entries
+        entries.append(entry)
+        if len(entries) > self._limit:
+            oldest = entries.popleft()
+            if isinstance(oldest, TABLE_CHANGES):
+                self._checkpoint.apply(oldest)
+            else:
+                self._whole = False
+
+    def present(self) -> Checkpoint:
+        """The tables as they are now, a copy."""
+        return after(self.begin(), self._entries)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What was noted and is still known, the last one last."""
+        return tuple(self._entries)
+
+    @property
+    def whole(self) -> bool:
+        """No decision has dropped out."""
+        return self._whole
+
+    def begin(self) -> Checkpoint:
+        """The tables before all of `entries`, a copy."""
+        made = self._checkpoint.fork()
+        made.resources = self._space.names  # only ever grows
+        return made
+
+
+def after(tables: Checkpoint, entries: Iterable[Entry]) -> Checkpoint:
+    """The tables once the changes among these entries are applied to them.
+
+    Raises:
+        KeyError: the entries do not follow from the tables.
+    """
+    for entry in entries:
+        if isinstance(entry, TABLE_CHANGES):
+            tables.apply(entry)
+    return tables

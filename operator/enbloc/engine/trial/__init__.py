@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trial: a private copy of the cluster on which members of one group are placed.
+
+`trial` is the copy and its forks, `ranking` what the plugins say of every node for one class of
+alike pods, `ranking_cache` keeps that across decisions, `opinions` is what extenders and plugins
+that learn add to it. `plugin_calls` turns whatever a plugin does wrong into one error.
+"""
+
+from enbloc.engine.trial.opinions import NodeView, Opinion
+from enbloc.engine.trial.outcome import Outcome, Search
+from enbloc.engine.trial.plugin_calls import asked, asked_status, asked_unchecked, shape_of
+from enbloc.engine.trial.ranking import Change
+from enbloc.engine.trial.ranking_cache import ClassKey, Rankings
+from enbloc.engine.trial.trial import Trial
+
+__all__ = [
+    "Change",
+    "ClassKey",
+    "NodeView",
+    "Opinion",
+    "Outcome",
+    "Rankings",
+    "Search",
+    "Trial",
+    "asked",
+    "asked_status",
+    "asked_unchecked",
+    "shape_of",
+]

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Opinions: what is said of each node from beyond a profile's own filters and scores."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework import decide
+from enbloc.framework.reads import Reads
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """What an extender, or the memory of a plugin, says of each node, as a filter and a score.
+
+    Attributes:
+        feasible: bool[N].
+        scores: int64[N], 0 to 100.
+        reasons: of each row that is not feasible.
+    """
+
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "node(s) were refused"
+    feasible: Mask
+    scores: npt.NDArray[np.int64]
+    reasons: Mapping[int, str]
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """bool[N]: the nodes that it leaves."""
+        del pod, nodes
+        return self.feasible.copy()
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """Its own words for each node."""
+        del pod, nodes
+        return Counter(self.reasons[row] for row in np.flatnonzero(refused).tolist())
+
+    def score(self, pod: Pod, nodes: Nodes) -> decide.Scores:
+        """int64[N], 0 to 100."""
+        del pod, nodes
+        return self.scores
+
+
+class Opinion(NamedTuple):
+    """A view from beyond the profile's own filters and scores, for one decision."""
+
+    name: str
+    view: NodeView
+    weight: int

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asking a plugin: what it raises, and what breaks its contract, becomes one PluginError."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from enbloc.errors import PluginError
+from enbloc.framework import decide
+from enbloc.framework.status import Status
+from enbloc.model.nodes import Mask
+
+T = TypeVar("T")
+
+_BOOL: Final = np.dtype(np.bool_)
+_NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
+
+
+def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
+    """Ask a plugin; whatever it raises becomes one PluginError."""
+    try:
+        return question(*arguments)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+
+
+def asked_unchecked(
+    plugin: str, point: str, question: Callable[..., object], *arguments: Any
+) -> object:
+    """As `asked`, where the caller looks at what the answer is."""
+    return asked(plugin, point, question, *arguments)
+
+
+def asked_status(
+    plugin: str, point: str, question: Callable[..., object], *arguments: Any
+) -> Status:
+    """As `asked`, where the answer must be a Status."""
+    status = asked(plugin, point, question, *arguments)
+    if not isinstance(status, Status):
+        raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
+    if not _is_number(status.timeout):
+        raise PluginError(plugin, point, f"expected a timeout in seconds, got {status.timeout!r}")
+    return status
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value)
+
+
+def checked_mask(plugin: str, mask: object, count: int) -> Mask:
+    """A Filter's answer, if it is one bool for each of `count` nodes."""
+    if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
+        raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
+    return mask
+
+
+def checked_scores(plugin: str, scores: object, count: int, point: str = "Score") -> decide.Scores:
+    """A Score's or NormalizeScore's answer, if it is one finite number for each node."""
+    if (
+        not isinstance(scores, np.ndarray)
+        or scores.dtype not in _NUMBERS
+        or scores.shape != (count,)
+    ):
+        raise PluginError(
+            plugin, point, f"expected int64[{count}] or float64[{count}], got {shape_of(scores)}"
+        )
+    if scores.dtype == _NUMBERS[1] and not np.isfinite(scores).all():
+        raise PluginError(plugin, point, "the scores contain NaN or infinity")
+    return scores
+
+
+def shape_of(value: object) -> str:
+    """What something is, in the words of the contract: "bool[3]", "NoneType"."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return type(value).__name__

@@ -1,0 +1,584 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranking: mask and score of every node for one class of alike pods."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.trial.opinions import Opinion
+from enbloc.engine.trial.plugin_calls import asked, checked_mask, checked_scores, shape_of
+from enbloc.errors import PluginError
+from enbloc.framework import decide
+from enbloc.framework.profile import Profile
+from enbloc.framework.reads import Reads
+from enbloc.framework.status import Code, Diagnosis, Status
+from enbloc.model.nodes import Mask, Nodes, Rows
+from enbloc.model.pods import Pod
+from enbloc.model.snapshot import Snapshot
+
+Scorer = decide.Score | decide.ScoreAmong
+
+#: By the id of an evaluator, its fork.
+Forks = Mapping[int, Any]
+
+
+class Change(NamedTuple):
+    """A pod came to a row of the node table, or left it."""
+
+    pod: Pod
+    row: int
+    left: bool = False
+
+
+@dataclass(slots=True)
+class FilterPart:
+    """What one filter says of every node."""
+
+    name: str
+    evaluator: decide.Filter
+    mask: Mask
+
+    def ask(self, pod: Pod, nodes: Nodes) -> Mask:
+        """The answer for some nodes, checked."""
+        mask = asked(self.name, "Filter", self.evaluator.filter, pod, nodes)
+        return checked_mask(self.name, mask, len(nodes))
+
+    def fork(self, forks: Forks) -> "FilterPart":
+        """A copy of its own; only where rows are asked again is the mask written to."""
+        evaluator = self.evaluator
+        mask = self.mask.copy() if evaluator.reads is Reads.NODE else self.mask
+        return FilterPart(self.name, forks.get(id(evaluator), evaluator), mask)
+
+
+@dataclass(slots=True)
+class ScorePart:
+    """What one scorer says of every node: as it said it, and as it counts."""
+
+    name: str
+    evaluator: Scorer
+    weight: int
+    normalizer: decide.NormalizeScore | None
+    raw: decide.Scores
+    part: npt.NDArray[np.int64]
+    #: Its raw scores depend on which nodes are feasible.
+    among: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.among = decide.implements(self.evaluator, decide.ScoreAmong)
+
+    def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
+        """The raw answer for some nodes, checked."""
+        evaluator = self.evaluator
+        if self.among:
+            assert decide.implements(evaluator, decide.ScoreAmong)
+            if not feasible.any():  # it is asked again as soon as there is one
+                return np.zeros(len(nodes), np.int64)
+            scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
+        else:
+            assert decide.implements(evaluator, decide.Score)
+            scores = asked(self.name, "Score", evaluator.score, pod, nodes)
+        return checked_scores(self.name, scores, len(nodes))
+
+    def fork(self, forks: Forks) -> "ScorePart":
+        """A copy of its own; only where rows are asked again are the arrays written to."""
+        evaluator, normalizer = self.evaluator, self.normalizer
+        raw, part = self.raw, self.part
+        if evaluator.reads is Reads.NODE:
+            raw, part = raw.copy(), part.copy()
+        evaluator = forks.get(id(evaluator), evaluator)
+        normalizer = forks.get(id(normalizer), normalizer)
+        return ScorePart(self.name, evaluator, self.weight, normalizer, raw, part)
+
+    def weigh(self, mask: Mask) -> None:
+        """Compute the weighted part from the raw scores, normalised over the feasible rows."""
+        if self.normalizer is None:
+            self.part = self.bounded(self.raw, mask) * self.weight
+            return
+        self.part = np.zeros(len(mask), dtype=np.int64)
+        count = int(mask.sum())
+        if not count:  # it need not know how to compare nobody
+            return
+        normalize = self.normalizer.normalize
+        feasible = asked(self.name, "NormalizeScore", normalize, self.raw[mask])
+        scores = checked_scores(self.name, feasible, count, "NormalizeScore")
+        self.part[mask] = self.bounded(scores) * self.weight
+
+    def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
+        """As integers, if those that count (True in `mask`) lie in [0, 100]."""
+        wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
+        if wrong.any():
+            if mask is not None:
+                wrong &= mask
+            for score in scores[wrong]:
+                raise PluginError(
+                    self.name,
+                    "Score",
+                    f"returns an invalid score {score}, it should in the range of "
+                    f"[0, {decide.MAX_NODE_SCORE}] after normalizing",
+                )
+        return scores.astype(np.int64, copy=False)
+
+
+def _forked(plugin: str, evaluator: decide.Forks) -> object:
+    fork = asked(plugin, "Filter", evaluator.fork)
+    if not isinstance(fork, type(evaluator)):
+        detail = f"fork gave {shape_of(fork)}, not {shape_of(evaluator)}"
+        raise PluginError(plugin, "Filter", detail)
+    return fork
+
+
+def hears(plugin: str, evaluator: object, changes: Sequence[Change]) -> bool:
+    """Tell an evaluator who came and left; False = it says that this makes no difference."""
+    if not decide.implements(evaluator, decide.Placed):
+        return True
+    matters = False
+    for pod, row, left in changes:
+        question = evaluator.removed if left else evaluator.placed
+        matters |= asked(plugin, "Filter", question, pod, row) is not False
+    return matters
+
+
+class Ranking:
+    """Which nodes are feasible for one class of pods, and how good each is.
+
+    Full answers are computed once. After pods have come or gone only the touched rows are asked
+    again for plugins that read NODE, nothing for those that read SPEC, everything for those that
+    read CLUSTER and say that it made a difference.
+
+    Attributes:
+        pod: stands for its class.
+        refused: why PreFilter refused the whole class; None = it did not.
+
+    Raises:
+        PluginError: a plugin raised or broke its contract.
+    """
+
+    __slots__ = (
+        "_consulted",
+        "_filters",
+        "_fixed",
+        "_listeners",
+        "_mask",
+        "_moving",
+        "_outside",
+        "_scored",
+        "_scores",
+        "_total",
+        "pod",
+        "refused",
+    )
+
+    def __init__(
+        self,
+        pod: Pod,
+        profile: Profile,
+        snapshot: Snapshot,
+        nodes: Nodes | None = None,
+        changes: Sequence[Change] = (),
+    ) -> None:
+        """Rank for the class of `pod`.
+
+        Args:
+            pod: any pod of the class.
+            profile: whom to ask.
+            snapshot: what the plugins see at PreFilter and PreScore.
+            nodes: the node table as it is now; None = the snapshot's.
+            changes: what it holds beyond the snapshot.
+        """
+        nodes = snapshot.nodes if nodes is None else nodes
+        self.pod = pod
+        self.refused: Diagnosis | None = None
+        self._filters: list[FilterPart] = []
+        self._consulted = 0
+        self._scores: list[ScorePart] = []
+        self._outside: tuple[Mask, tuple[str, ...]] | None = None
+        self._scored = False
+        self._moving: list[FilterPart] = []
+        self._listeners: dict[int, tuple[str, object]] = {}
+        self._mask: Mask = np.zeros(len(nodes), np.bool_)
+        self._fixed = self._mask
+        self._total: npt.NDArray[np.int64] = np.full(len(nodes), -1, np.int64)
+        evaluators = self._pre_filter(profile, snapshot)
+        if evaluators is None:
+            return
+        for name, evaluator in evaluators:
+            self._listen(name, evaluator, changes)
+            self._add_filter(name, evaluator, nodes)
+        self._join()
+        if self._mask.any():
+            self._pre_score(profile, snapshot, nodes, changes)
+            self._sum()
+
+    # ── the class as a whole ─────────────────────────────────────────────────────────────────
+
+    def _pre_filter(
+        self, profile: Profile, snapshot: Snapshot
+    ) -> list[tuple[str, decide.Filter]] | None:
+        """Ask PreFilter; the evaluators, in Filter's order; None = refused."""
+        found: dict[str, object] = {}
+        sets: dict[str, frozenset[str]] = {}
+        for plugin in profile.pre_filter:
+            answer = asked(plugin.name, "PreFilter", plugin.pre_filter, self.pod, snapshot)
+            if isinstance(answer, Status):
+                self._refuse(plugin.name, answer, len(snapshot.nodes))
+                if answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return None
+                continue
+            if isinstance(answer, decide.NodeSet):
+                sets[plugin.name] = asked(plugin.name, "PreFilter", frozenset, answer.names)
+                answer = answer.then
+                if not frozenset.intersection(*sets.values()):
+                    self._refuse_sets(sorted(sets), len(snapshot.nodes))
+                    return None
+            found[plugin.name] = answer
+        if self.refused is not None:
+            return None
+        if sets:
+            names = frozenset.intersection(*sets.values())
+            self._outside = (~snapshot.nodes.named(tuple(names)), tuple(sorted(sets)))
+        return _evaluators(profile, found)
+
+    def _refuse(self, plugin: str, status: Status, count: int) -> None:
+        if not status.rejected:
+            raise PluginError(plugin, "PreFilter", status.message or f"answered {status.code.name}")
+        name = frozenset({plugin})
+        waits = status.code is Code.PENDING
+        self.refused = Diagnosis(
+            nodes=count,
+            plugins=name,
+            pending=name if waits else frozenset(),
+            message=status.message,
+        )
+
+    def _refuse_sets(self, plugins: list[str], count: int) -> None:
+        message = (
+            f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+            if len(plugins) > 1
+            else f"node(s) didn't satisfy plugin {plugins[0]}"
+        )
+        self.refused = Diagnosis(nodes=count, plugins=frozenset(plugins), message=message)
+
+    def _pre_score(
+        self, profile: Profile, snapshot: Snapshot, nodes: Nodes, changes: Sequence[Change]
+    ) -> None:
+        self._scored = True
+        found: dict[str, object] = {
+            plugin.name: asked(plugin.name, "PreScore", plugin.pre_score, self.pod, snapshot)
+            for plugin in profile.pre_score
+        }
+        for plugin, scorer in _scorers(profile, found):
+            self._listen(plugin.name, scorer, changes)
+            parts: tuple[object, ...] = (scorer, plugin)
+            normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
+            normalizer, weight = next(normalizers, None), profile.weight(plugin)
+            self._add_score(plugin.name, scorer, weight, normalizer, nodes).weigh(self._mask)
+
+    def _add_filter(self, name: str, evaluator: decide.Filter, nodes: Nodes) -> None:
+        entry = FilterPart(name, evaluator, self._mask)
+        entry.mask = _writable(entry.ask(self.pod, nodes))
+        self._filters.append(entry)
+
+    def _add_score(
+        self,
+        name: str,
+        scorer: Scorer,
+        weight: int,
+        normalizer: decide.NormalizeScore | None,
+        nodes: Nodes,
+    ) -> ScorePart:
+        empty = np.zeros(0, dtype=np.int64)
+        score = ScorePart(name, scorer, weight, normalizer, empty, empty)
+        score.raw = score.ask(self.pod, nodes, self._mask)
+        self._scores.append(score)
+        return score
+
+    def _listen(
+        self, plugin: str, evaluator: decide.Filter | Scorer, changes: Sequence[Change]
+    ) -> None:
+        """Tell an evaluator, once, what came and left since the snapshot; more will follow."""
+        if evaluator.reads is Reads.CLUSTER and id(evaluator) not in self._listeners:
+            self._listeners[id(evaluator)] = (plugin, evaluator)
+            hears(plugin, evaluator, changes)
+
+    def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
+        """Add what somebody outside said of this class."""
+        if not opinions:
+            return
+        for name, view, _ in opinions:
+            self._add_filter(name, view, nodes)
+        self._consulted += len(opinions)
+        self._join()
+        if not self._scored:
+            return
+        for name, view, weight in opinions:
+            self._add_score(name, view, weight, None, nodes)
+        for score in self._scores:
+            if score.among:
+                score.raw = score.ask(self.pod, nodes, self._mask)
+            score.weigh(self._mask)
+        self._sum()
+
+    def fork(self) -> "Ranking | None":
+        """A copy that takes in changes of its own; None = an evaluator that hears cannot fork."""
+        forks: dict[int, Any] = {}
+        listeners: dict[int, tuple[str, object]] = {}
+        for plugin, evaluator in self._listeners.values():
+            fork: object = evaluator
+            if decide.implements(evaluator, decide.Placed):
+                if not decide.implements(evaluator, decide.Forks):
+                    return None
+                fork = forks[id(evaluator)] = _forked(plugin, evaluator)
+            listeners[id(fork)] = (plugin, fork)
+        made: Ranking = copy(self)
+        made._filters = [part.fork(forks) for part in self._filters]
+        made._moving = [e for e in made._filters if e.evaluator.reads is not Reads.SPEC]
+        made._scores = [part.fork(forks) for part in self._scores]
+        made._listeners = listeners
+        made._mask, made._total = self._mask.copy(), self._total.copy()
+        return made
+
+    # ── what has changed since ───────────────────────────────────────────────────────────────
+
+    def catch_up(self, nodes: Nodes, changes: Sequence[Change]) -> bool:
+        """Take in that pods came and left; `nodes` is the table as it is now.
+
+        Returns:
+            False when that cannot be done: the ranking must be made anew.
+        """
+        if self.refused is not None:
+            return not changes
+        moved = self._take_in(changes)
+        rows = _rows(changes)
+        part = nodes.take(rows)
+        whole = False
+        for entry in self._filters:
+            reads = entry.evaluator.reads
+            if reads is Reads.NODE:
+                entry.mask[rows] = entry.ask(self.pod, part)
+            elif reads is Reads.CLUSTER and id(entry.evaluator) in moved:
+                entry.mask = _writable(entry.ask(self.pod, nodes))
+                whole = True
+        before = self._mask
+        if whole:
+            self._join()
+            changed = bool((before != self._mask).any())
+        else:
+            changed = self._join_rows(rows)
+        if not self._scored:
+            return not self._mask.any()
+        self._rescore(nodes, part, rows, moved, changed=changed)
+        return True
+
+    def _take_in(self, changes: Sequence[Change]) -> set[int]:
+        """The evaluators, by id, whose whole answer may have changed."""
+        return {
+            id(evaluator)
+            for name, evaluator in self._listeners.values()
+            if hears(name, evaluator, changes)
+        }
+
+    def _rescore(
+        self,
+        nodes: Nodes,
+        part: Nodes,
+        rows: Rows,
+        moved: set[int],
+        *,
+        changed: bool,
+    ) -> None:
+        """Ask again what may have changed; `changed` = other rows are feasible now."""
+        whole = changed
+        for score in self._scores:
+            reads = score.evaluator.reads
+            fresh = False
+            if reads is Reads.NODE and not score.among:
+                fresh = self._rescore_rows(score, part, rows)
+            elif id(score.evaluator) in moved or (score.among and changed):
+                score.raw, fresh = score.ask(self.pod, nodes, self._mask), True
+            if fresh or (changed and score.normalizer is not None):
+                score.weigh(self._mask)
+                whole = True
+        if whole:
+            self._sum()
+            return
+        total = np.zeros(len(part), np.int64)
+        for score in self._scores:
+            total += score.part[rows]
+        total[~self._mask[rows]] = -1
+        self._total[rows] = total
+
+    def _rescore_rows(self, score: ScorePart, part: Nodes, rows: Rows) -> bool:
+        """Ask for some rows only; True = that makes the other rows' final scores stale."""
+        feasible = self._mask[rows]
+        values = score.ask(self.pod, part, feasible)
+        if score.normalizer is not None:
+            if (score.raw[rows] == values).all():
+                return False
+            score.raw = _writable(score.raw)
+            score.raw[rows] = values
+            return True
+        score.part = _writable(score.part)
+        score.part[rows] = score.bounded(values, feasible) * score.weight
+        return False
+
+    def _join(self) -> None:
+        """Join all masks, those apart that stay as they are for as long as the nodes do."""
+        fixed = np.ones(len(self._mask), np.bool_)
+        if self._outside is not None:
+            fixed &= ~self._outside[0]
+        for entry in self._filters:
+            if entry.evaluator.reads is Reads.SPEC:
+                fixed &= entry.mask
+        self._moving = [e for e in self._filters if e.evaluator.reads is not Reads.SPEC]
+        self._fixed = fixed
+        mask = fixed.copy()
+        for entry in self._moving:
+            mask &= entry.mask
+        self._mask = mask
+
+    def _join_rows(self, rows: Rows) -> bool:
+        """Join the masks on some rows; whether any of these is feasible now and was not, or was."""
+        mask = self._fixed[rows].copy()
+        for entry in self._moving:
+            mask &= entry.mask[rows]
+        changed = bool((self._mask[rows] != mask).any())
+        self._mask[rows] = mask
+        return changed
+
+    def _sum(self) -> None:
+        """Σ weight × score; −1 where not feasible, so that argmax needs no second array."""
+        total = np.zeros(len(self._mask), dtype=np.int64)
+        for score in self._scores:
+            total += score.part
+        total[~self._mask] = -1
+        self._total = total
+
+    # ── one decision ─────────────────────────────────────────────────────────────────────────
+
+    def best(self) -> int | None:
+        """The feasible row with the highest score, the first of equals; None if there is none."""
+        if self.refused is not None or not len(self._total):
+            return None
+        row = int(self._total.argmax())
+        return row if self._total[row] >= 0 else None
+
+    def feasible(self, row: int) -> bool:
+        """Whether this row is feasible now."""
+        return self.refused is None and bool(self._mask[row])
+
+    @property
+    def mask(self) -> Mask:
+        """bool[N]: the feasible rows."""
+        return self._mask
+
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """int64[N]: the sum of weighted scores; −1 where not feasible."""
+        return self._total
+
+    def narrowed(self) -> Mask:
+        """bool[N]: the rows that stay refused (False) whoever else comes."""
+        if self.refused is not None:
+            return np.zeros_like(self._mask)
+        mask = self._fixed.copy()
+        for entry in self._moving:
+            evaluator = entry.evaluator
+            if decide.implements(evaluator, decide.Narrows) and evaluator.narrows:
+                mask &= entry.mask
+        return mask
+
+    def lasting(self) -> Mask:
+        """bool[N]: the rows that stay refused (False) whoever comes or leaves.
+
+        By what the profile's own filters read in node objects. All True where PreFilter refused
+        the class, which it may not do under another load.
+        """
+        if self.refused is not None:
+            return np.ones_like(self._mask)
+        mask = np.ones_like(self._mask)
+        if self._outside is not None:
+            mask &= ~self._outside[0]
+        for entry in self._filters[: len(self._filters) - self._consulted]:
+            if entry.evaluator.reads is Reads.SPEC:
+                mask &= entry.mask
+        return mask
+
+    # ── why not ──────────────────────────────────────────────────────────────────────────────
+
+    def diagnosis(self, nodes: Nodes) -> Diagnosis:
+        """Why no row is feasible: each node counts under the first plugin that refused it."""
+        if self.refused is not None:
+            return self.refused
+        left = np.ones(len(nodes), dtype=bool)
+        reasons: Counter[str] = Counter()
+        plugins: set[str] = set()
+        if self._outside is not None and self._outside[0].any():
+            outside, names = self._outside
+            left &= ~outside
+            plugins.update(names)
+            reasons[f"node(s) didn't satisfy plugin(s) [{' '.join(names)}]"] += int(outside.sum())
+        for entry in self._filters:
+            refused = left & ~entry.mask
+            if not refused.any():
+                continue
+            plugins.add(entry.name)
+            left &= ~refused
+            evaluator = entry.evaluator
+            if decide.implements(evaluator, decide.Explain):
+                why = asked(entry.name, "Filter", evaluator.explain, self.pod, nodes, refused)
+                reasons += asked(entry.name, "Filter", Counter[str], why)
+            else:
+                reasons[evaluator.reason] += int(refused.sum())
+        return Diagnosis(
+            nodes=len(nodes),
+            reasons=tuple(sorted(reasons.items())),
+            plugins=frozenset(plugins),
+        )
+
+
+def _rows(changes: Sequence[Change]) -> Rows:
+    """The rows that changed; one alone as a slice, which costs no copy."""
+    touched = {change.row for change in changes}
+    if len(touched) == 1:
+        (row,) = touched
+        return slice(row, row + 1)
+    return np.array(sorted(touched), np.int64)
+
+
+def _evaluators(profile: Profile, found: Mapping[str, object]) -> list[tuple[str, decide.Filter]]:
+    """What filters, in Filter's order: what PreFilter gave, or the plugin itself."""
+    evaluators: list[tuple[str, decide.Filter]] = []
+    for plugin in profile.filter:
+        evaluator: object = found.get(plugin.name, plugin)
+        if decide.implements(evaluator, decide.Filter):
+            evaluators.append((plugin.name, evaluator))
+        elif evaluator is not None and evaluator is not plugin:
+            detail = f"{shape_of(evaluator)} has no filter, reads and reason"
+            raise PluginError(plugin.name, "PreFilter", detail)
+    return evaluators
+
+
+def _scorers(profile: Profile, found: Mapping[str, object]) -> list[tuple[decide.Plugin, Scorer]]:
+    """What scores, in Score's order: what PreScore gave, or the plugin itself."""
+    scorers: list[tuple[decide.Plugin, Scorer]] = []
+    for plugin in profile.score:
+        scorer: object = found.get(plugin.name, plugin)
+        if decide.implements(scorer, decide.ScoreAmong) or decide.implements(scorer, decide.Score):
+            scorers.append((plugin, scorer))
+        elif scorer is not None and scorer is not plugin:
+            detail = f"{shape_of(scorer)} has no score, reads"
+            raise PluginError(plugin.name, "PreScore", detail)
+    return scorers
+
+
+A = TypeVar("A", npt.NDArray[np.int64], decide.Scores, Mask)
+
+
+def _writable(array: A) -> A:
+    return array if array.flags.writeable and array.base is None else array.copy()

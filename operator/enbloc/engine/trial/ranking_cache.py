@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rankings that outlive a decision, so that a stream of alike pods does not pay for each in full.
+
+::
+
+    decision ──take──► its own ──fork──► places members ──► gives back, with what it placed
+                                                            │
+    journal: what really came and left  ────────────────────┴──► taken again only if the journal
+                                                                 began with just that; caught up
+
+A ranking that was told of members which were then not placed is thrown away: nothing is undone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Final, NamedTuple
+
+from enbloc.engine.trial.plugin_calls import asked
+from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.framework.decide import Sign
+from enbloc.framework.profile import Profile
+from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.selectors import Labels
+from enbloc.model.snapshot import Snapshot
+
+#: How many rankings are kept; each takes about 100 bytes per node.
+_MOST_RANKINGS: Final = 64
+
+#: A ranking further behind than so many changes is made anew.
+_LONGEST_JOURNAL: Final = 16_384
+
+_MOST_CLASSES: Final = 16_384
+
+
+class ClassKey(NamedTuple):
+    """What makes two pods alike to every plugin of a profile.
+
+    Attributes:
+        spec: a number that pods with equal specs share.
+        labels: their values of the keys that some selector names.
+        annotations: the declared ones.
+        signatures: what plugins add.
+    """
+
+    profile: str
+    namespace: str
+    spec: int
+    labels: Labels
+    annotations: Labels
+    signatures: tuple[object, ...]
+
+
+class Journal:
+    """What came to the node table and left it, in order; only the latest is kept."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._changes: list[Change] = []
+
+    @property
+    def end(self) -> int:
+        """The number of changes so far."""
+        return self._first + len(self._changes)
+
+    def note(self, change: Change) -> None:
+        """One more change."""
+        self._changes.append(change)
+        if len(self._changes) > 2 * _LONGEST_JOURNAL:
+            del self._changes[:_LONGEST_JOURNAL]
+            self._first += _LONGEST_JOURNAL
+
+    def since(self, position: int) -> Sequence[Change] | None:
+        """The changes from a position on; None when they are not kept any more."""
+        if position < self._first:
+            return None
+        return self._changes[position - self._first :]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A ranking that has seen the journal up to `position`, and then `beyond`."""
+
+    ranking: Ranking
+    position: int
+    beyond: tuple[Change, ...]
+
+
+class Rankings:
+    """The kept rankings of all profiles, and the classes that they are for.
+
+    Attributes:
+        journal: told by the owner of the tables what came and left.
+        selector_keys: label keys that some selector in the cluster names; only ever grows, and
+            with it pods that were alike may come to differ.
+
+    Args:
+        every_label: tell pods apart by all of their labels, since nobody says what is selected.
+    """
+
+    def __init__(self, *, every_label: bool = False) -> None:
+        self.journal = Journal()
+        self.selector_keys: set[str] = set()
+        self._keys_now: frozenset[str] = frozenset()
+        self._every_label = every_label
+        self._kept: dict[ClassKey, _Kept] = {}
+        self._epoch: object = None
+        self._numbers: dict[PodSpec, int] = {}
+        self._count = count()
+        self._known: dict[int, tuple[PodSpec, int]] = {}
+
+    def notice(self, spec: PodSpec) -> None:
+        """Remember the label keys that a pod's selectors name."""
+        for term in (*spec.pod_affinity.terms, *spec.pod_anti_affinity.terms):
+            if term.selector is not None:
+                self.selector_keys |= term.selector.keys
+        for constraint in spec.spread:
+            self.selector_keys.update(constraint.match_label_keys)
+            if constraint.selector is not None:
+                self.selector_keys |= constraint.selector.keys
+
+    def keys_now(self) -> frozenset[str]:
+        """The selector keys as they are now; the same object for as long as none is added."""
+        if len(self._keys_now) != len(self.selector_keys):
+            self._keys_now = frozenset(self.selector_keys)
+        return self._keys_now
+
+    def key(self, pod: Pod, profile: Profile) -> ClassKey:
+        """The class of a pod in a profile."""
+        labels = pod.labels
+        if not self._every_label:
+            labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)
+        signatures = tuple(
+            asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers
+        )
+        return ClassKey(
+            profile.name,
+            pod.key.namespace,
+            self._number(pod.spec),
+            labels,
+            pod.annotations,
+            signatures,
+        )
+
+    def _number(self, spec: PodSpec) -> int:
+        """Comparing specs is dear, identity is cheap."""
+        known = self._known.get(id(spec))
+        if known is not None and known[0] is spec:
+            return known[1]
+        if len(self._known) >= _MOST_CLASSES:
+            self._known.clear()
+            self._numbers.clear()
+            self._kept.clear()
+        # Never a number twice, even after forgetting: a decision may still use the old ones.
+        number = self._numbers.setdefault(spec, next(self._count))
+        self._known[id(spec)] = (spec, number)
+        return number
+
+    def _stamp(self, epoch: object) -> object:
+        """Differs when the epoch does, or when labels tell pods apart that were alike."""
+        return epoch, len(self.selector_keys)
+
+    def take(self, key: ClassKey, snapshot: Snapshot, epoch: object) -> Ranking | None:
+        """The kept ranking of a class, brought up to the snapshot; it is the taker's now.
+
+        Args:
+            key: the class.
+            snapshot: the cluster as it is.
+            epoch: differs whenever what plugins see at PreFilter has changed other than by pods.
+        """
+        if self._stamp(epoch) != self._epoch:
+            self._kept.clear()
+            self._epoch = self._stamp(epoch)
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            return None
+        changes = self.journal.since(kept.position)
+        seen = len(kept.beyond)
+        if changes is None or len(changes) > seen + len(snapshot.nodes):
+            return None
+        if seen and tuple(changes[:seen]) != kept.beyond:
+            return None
+        left = changes[seen:]
+        if left and not kept.ranking.catch_up(snapshot.nodes, left):
+            return None
+        return kept.ranking
+
+    def give(
+        self, key: ClassKey, ranking: Ranking, beyond: Sequence[Change], epoch: object
+    ) -> None:
+        """Keep a ranking that has seen all of the journal, and then what a plan placed.
+
+        Of one class only the last one that is given is kept.
+        """
+        if self._stamp(epoch) != self._epoch:
+            return
+        self._kept.pop(key, None)
+        if len(self._kept) >= _MOST_RANKINGS:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = _Kept(ranking, self.journal.end, tuple(beyond))
+
+    def check(self, profiles: Mapping[str, Profile], snapshot: Snapshot, epoch: object) -> None:
+        """Assert that each kept ranking, brought up to date, says what one made anew says.
+
+        Raises:
+            AssertionError: an incremental answer went astray.
+        """
+        for key in list(self._kept):
+            ranking = self.take(key, snapshot, epoch)
+            if ranking is None:
+                continue
+            fresh = Ranking(ranking.pod, profiles[key.profile], snapshot)
+            assert fresh.refused == ranking.refused, f"{key}: the refusal went stale"
+            assert (fresh.mask == ranking.mask).all(), f"{key}: the mask went stale"
+            assert (fresh.totals == ranking.totals).all(), f"{key}: the scores went stale"
+            self.give(key, ranking, (), epoch)
+
+
+def _signature(signer: Sign, pod: Pod) -> object:
+    signature = signer.signature(pod)
+    hash(signature)
+    return signature

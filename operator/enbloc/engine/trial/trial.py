@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trial: the cluster as it would be with members placed on it.
+
+::
+
+    the cluster as it is ──fork──► one order        fails, is forgotten
+                         ──fork──► another order    fits: it holds the placement
+
+Nothing is taken back: who wants to try something tries it on a fork.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from enbloc.engine.trial.opinions import Opinion
+from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.engine.trial.ranking_cache import ClassKey, Rankings
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import Diagnosis
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A ranking, and how much of the log it has seen."""
+
+    ranking: Ranking
+    seen: int
+
+
+class Trial:
+    """A private copy of the snapshot on which members are placed one after the other.
+
+    Alike members share one Ranking, which is brought up to date when it is asked for. A fork uses
+    the rankings and the node table of its origin until changes of its own make them stale.
+
+    Attributes:
+        profile: whom to ask.
+        snapshot: the cluster as it is.
+
+    Args:
+        rankings: says which pods are alike, and keeps rankings of earlier decisions; None = pods
+            are told apart by all of their labels.
+        epoch: under which kept rankings are valid; None = none is taken and none is kept.
+        opinions: of every class, from beyond the profile; who has any keeps no rankings.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        snapshot: Snapshot,
+        rankings: Rankings | None = None,
+        epoch: object = None,
+        opinions: Sequence[Opinion] = (),
+    ) -> None:
+        self.profile = profile
+        self.snapshot = snapshot
+        self._rankings = rankings or Rankings(every_label=True)
+        self._epoch = None if opinions else epoch
+        self._everywhere = opinions
+        self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
+        self._origin: Trial | None = None
+        self._forked = False
+        self._log: list[Change] = []
+        self._inherited = 0
+        self._table: Nodes | None = None
+        self._counted = 0
+        self._entries: dict[ClassKey, _Entry] = {}
+
+    def fork(self) -> "Trial":
+        """A trial of its own that begins as this one is; this one must not change any more."""
+        self._forked = True
+        made = Trial(self.profile, self.snapshot, self._rankings, self._epoch, self._everywhere)
+        made._opinions = self._opinions
+        made._origin = self
+        made._log = self._log.copy()
+        made._inherited = made._counted = len(self._log)
+        return made
+
+    @property
+    def _unchanged(self) -> bool:
+        """It holds nothing that its origin, or the snapshot, does not hold."""
+        return len(self._log) == self._inherited
+
+    @property
+    def nodes(self) -> Nodes:
+        """The node table with every placement so far."""
+        if self._table is None:
+            before = self.snapshot.nodes if self._origin is None else self._origin.nodes
+            if self._unchanged:
+                return before
+            self._table = before.fork()
+        for change in self._log[self._counted :]:
+            self._table.place(change.row, change.pod.spec, -1 if change.left else 1)
+        self._counted = len(self._log)
+        return self._table
+
+    @property
+    def changes(self) -> Sequence[Change]:
+        """Who came and left beyond the snapshot, in order."""
+        return tuple(self._log)
+
+    @property
+    def selector_keys(self) -> frozenset[str]:
+        """The label keys by which pods of one spec are told apart."""
+        return self._rankings.keys_now()
+
+    @property
+    def opinions(self) -> Sequence[Opinion]:
+        """What counts for every class, from beyond the profile."""
+        return self._everywhere
+
+    def opinions_of(self, key: ClassKey) -> Sequence[Opinion]:
+        """What somebody outside said of a class."""
+        return self._opinions.get(key, ())
+
+    def key(self, pod: Pod) -> ClassKey:
+        """The class of a pod."""
+        return self._rankings.key(pod, self.profile)
+
+    def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
+        """Let what somebody outside said of a class count from now on, here and in every fork."""
+        assert self._origin is None, "somebody outside speaks of the cluster as it is"
+        assert not self._forked, "there are forks that were not told"
+        self._opinions[key] = opinions
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.ranking.consult(opinions, self.nodes)
+
+    def ranking(self, pod: Pod, key: ClassKey | None = None) -> Ranking:
+        """The ranking of the pod's class, up to date with every placement so far.
+
+        Args:
+            pod: any of the class.
+            key: the class, where the caller knows it.
+        """
+        key = key or self.key(pod)
+        if self._origin is not None and self._unchanged:
+            return self._origin.ranking(pod, key)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = self._begun(key, pod)
+        news = self._log[entry.seen :]
+        if news and not entry.ranking.catch_up(self.nodes, news):
+            entry.ranking = self._anew(key, pod)
+        entry.seen = len(self._log)
+        return entry.ranking
+
+    def _begun(self, key: ClassKey, pod: Pod) -> _Entry:
+        """A ranking of its own: the origin's, a kept one, or a new one."""
+        if self._origin is not None:
+            ranking = self._origin.ranking(pod, key).fork()
+            if ranking is None:
+                return _Entry(self._anew(key, pod), len(self._log))
+            return _Entry(ranking, self._inherited)
+        kept = None
+        if self._epoch is not None:
+            kept = self._rankings.take(key, self.snapshot, self._epoch)
+        ranking = kept or Ranking(pod, self.profile, self.snapshot)
+        ranking.consult((*self._everywhere, *self.opinions_of(key)), self.snapshot.nodes)
+        return _Entry(ranking, 0)
+
+    def _anew(self, key: ClassKey, pod: Pod) -> Ranking:
+        ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log)
+        ranking.consult((*self._everywhere, *self.opinions_of(key)), self.nodes)
+        return ranking
+
+    def place(self, pod: Pod) -> int | None:
+        """Put a pod on its best node; the row, or None when no node is feasible."""
+        row = self.ranking(pod).best()
+        if row is not None:
+            self.put(pod, row)
+        return row
+
+    def put(self, pod: Pod, row: int) -> None:
+        """Put a pod on a row, whatever its ranking says."""
+        self._change(Change(pod, row))
+
+    def take_off(self, pod: Pod, row: int) -> None:
+        """Take a pod off a row on which the snapshot counts it."""
+        self._change(Change(pod, row, left=True))
+
+    def lift(self, pod: Pod, node: str) -> None:
+        """Take a pod off the node on which the snapshot counts it, if that is there."""
+        row = self.snapshot.nodes.row(node)
+        if row is not None:
+            self.take_off(pod, row)
+
+    def _change(self, change: Change) -> None:
+        assert not self._forked, "its forks take it to be as it was"
+        self._log.append(change)
+
+    def diagnosis(self, pod: Pod) -> Diagnosis:
+        """Why no node is feasible for the pod's class."""
+        return self.ranking(pod).diagnosis(self.nodes)
+
+    def keep(self) -> None:
+        """Hand the rankings back for the next decision; nothing may be asked of this any more.
+
+        Those of its origin too, where it has none of its own.
+        """
+        if self._epoch is None:
+            return
+        if self._origin is not None:
+            self._origin.keep()
+        for key, entry in self._entries.items():
+            self._rankings.give(key, entry.ranking, self._log[: entry.seen], self._epoch)

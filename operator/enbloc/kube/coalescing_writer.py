@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Coalesced writes: of all values put under one key, the newest is written."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
+from typing import Final, Generic, TypeVar
+
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound
+from enbloc.telemetry import Problems
+
+#: A value whose write raised, by a bug of ours, is written again after this (seconds).
+BUG_SECONDS: Final = 30.0
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+logger = logging.getLogger(__name__)
+
+
+class CoalescingWriter(Generic[K, V]):
+    """Writes the newest value of each key; one write is in flight per key.
+
+    A value that the server rejects, or whose object is gone, is dropped. After any other failure
+    the newest value is written again, with growing pauses.
+
+    Args:
+        what: is written, for messages: "PodGroup status".
+        write: writes one value; raises APIError.
+        problems: told what keeps values from being written.
+        parallel: the most writes in flight.
+        interval: the least time between the beginnings of two writes of one key, seconds.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        write: Callable[[K, V], Awaitable[None]],
+        problems: Problems,
+        *,
+        parallel: int = 8,
+        interval: float = 0.0,
+    ) -> None:
+        self._what = what
+        self._write = write
+        self._problems = problems
+        self._slots = asyncio.Semaphore(parallel)
+        self._interval = interval
+        self._newest: dict[K, V] = {}
+        self._tasks: dict[K, asyncio.Task[None]] = {}
+        self._closing = asyncio.Event()
+
+    def put(self, key: K, value: V) -> None:
+        """Write this value as soon as the key's turn comes; it replaces one that waits."""
+        if self._closing.is_set():
+            return
+        self._newest[key] = value
+        if key not in self._tasks:
+            self._tasks[key] = asyncio.create_task(self._run(key), name=f"write {key}")
+
+    async def settled(self) -> None:
+        """Return when nothing is left to write."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def finish(self, seconds: float) -> None:
+        """Take nothing more, write what waits in so many seconds, and give up the rest."""
+        self._closing.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.settled()
+        self.close()
+
+    def close(self) -> None:
+        """Take nothing more, and give up what was not written."""
+        self._closing.set()
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _run(self, key: K) -> None:
+        now = asyncio.get_running_loop().time
+        backoff = Backoff()
+        try:
+            while key in self._newest:
+                async with self._slots:
+                    next_turn = now() + self._interval
+                    retry_after = await self._attempt(key, self._newest.pop(key), backoff)
+                if retry_after is None:
+                    await self._rest(next_turn - now())
+                else:
+                    await asyncio.sleep(max(retry_after, next_turn - now()))
+        finally:
+            del self._tasks[key]
+
+    async def _rest(self, seconds: float) -> None:
+        """Let the interval of a key pass, unless this is closing."""
+        if seconds > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._closing.wait()
+
+    async def _attempt(self, key: K, value: V, backoff: Backoff) -> float | None:
+        """Write a value; the seconds to wait before it is written again, None = it need not be."""
+        try:
+            await self._write(key, value)
+        except (NotFound, Fenced) as error:
+            logger.debug("Dropped %s update of %s: %s", self._what, key, error)
+        except Invalid as error:
+            logger.error("API server rejected the %s update of %s: %s", self._what, key, error)  # noqa: TRY400  # one line
+        except APIError as error:
+            if error.namespace_terminating:
+                return None
+            if not isinstance(error, Conflict):  # the object changed: its watch soon shows how
+                self._problems.report(f"{self._what} update", error.advice)
+            logger.debug("Retrying %s update of %s: %s", self._what, key, error)
+            self._newest.setdefault(key, value)
+            return backoff.next()
+        except Exception:  # a bug must not keep other objects from being written
+            logger.exception("Failed %s update of %s", self._what, key)
+            self._newest.setdefault(key, value)
+            return BUG_SECONDS
+        else:
+            self._problems.report(f"{self._what} update", None)
+        backoff.reset()
+        return None

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Evictions of members to release capacity, one at a time per pod."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from enbloc.engine.effects import Evict
+from enbloc.engine.events import Evicted, EvictRefused
+from enbloc.kube import eviction as kube
+from enbloc.kube.client import Client
+from enbloc.kube.errors import Fenced
+from enbloc.model.pods import PodUID
+from enbloc.telemetry import metrics
+
+#: The most evictions under way.
+SLOTS: Final = 16
+
+logger = logging.getLogger(__name__)
+
+
+class Evictions:
+    """Carries evictions out, each until its outcome is certain; a second of a pod joins the first.
+
+    Args:
+        client: may write only while this process is the leader.
+        now: server time, seconds since the epoch: the engine's clock.
+        told: takes the outcome.
+        broken: takes each task that has ended, to find a bug of ours.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        now: Callable[[], float],
+        told: Callable[[Evicted | EvictRefused], None],
+        broken: Callable[[asyncio.Task[None]], None],
+    ) -> None:
+        self._client = client
+        self._now = now
+        self._told = told
+        self._broken = broken
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._tasks: dict[PodUID, asyncio.Task[None]] = {}
+
+    def start(self, effect: Evict) -> None:
+        """Evict a pod, unless that is under way."""
+        if effect.uid in self._tasks:
+            return
+        task = asyncio.create_task(self._run(effect), name=f"evict {effect.pod}")
+        self._tasks[effect.uid] = task
+        task.add_done_callback(self._broken)
+
+    def close(self) -> None:
+        """Give up what is under way; nobody is told."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _run(self, effect: Evict) -> None:
+        pod = effect.pod
+        victim = kube.Victim(
+            pod.namespace, pod.name, effect.uid, str(effect.reason), effect.message
+        )
+        try:
+            async with self._slots:
+                outcome = await kube.evict(self._client, victim, self._now)
+        except Fenced:
+            logger.debug("Did not evict pod %s: no longer the leader", pod)
+            return
+        finally:
+            del self._tasks[effect.uid]
+        self._told(self._answer(effect, outcome))
+
+    def _answer(self, effect: Evict, outcome: kube.Outcome) -> Evicted | EvictRefused:
+        """What the engine is to know; operators too."""
+        extra = {
+            "pod": str(effect.pod),
+            "podGroup": str(effect.group),
+            "reason": str(effect.reason),
+        }
+        match outcome:
+            case kube.Evicted():
+                metrics.EVICTIONS.labels("evicted").inc()
+                logger.info("Evicted a pod", extra=extra)
+                return Evicted(effect.uid)
+            case kube.Blocked(retry_after, message, budget):
+                metrics.EVICTIONS.labels("blocked").inc()
+                level = logging.INFO if budget else logging.ERROR  # ours to fix: a permission
+                logger.log(level, "Eviction of a pod is blocked", extra={**extra, "err": message})
+                return EvictRefused(effect.uid, message, self._now() + retry_after)
+            case kube.Exempt(message):
+                metrics.EVICTIONS.labels("exempt").inc()
+                logger.info("Pod is not evicted", extra={**extra, "err": message})
+                return EvictRefused(effect.uid, message, math.inf)
+            case _:
+                assert_never(outcome)

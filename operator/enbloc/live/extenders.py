@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Extenders of all profiles: asked about pods, and told to bind them."""
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from enbloc.engine.effects import Ask
+from enbloc.engine.events import Answer
+from enbloc.framework.extenders import Extender
+from enbloc.framework.profile import Profile
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.binding import Binding, Bound, Refused, look
+from enbloc.kube.client import Client
+from enbloc.kube.errors import (
+    APIError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.kube.paths import PODS
+from enbloc.live.raw_nodes import without_managed_fields
+from enbloc.model import codec
+from enbloc.model.binding import Cause
+from enbloc.model.objects import PodObject
+from enbloc.model.pods import PodKey, PodUID
+
+logger = logging.getLogger(__name__)
+
+
+class Extenders:
+    """The extenders that the profiles name; an async context manager.
+
+    Args:
+        client: the API; may write only while this process is the leader.
+        profiles: by schedulerName.
+    """
+
+    def __init__(self, client: Client, profiles: Mapping[str, Profile]) -> None:
+        self._client = client
+        self._profiles = {name: profile.extenders for name, profile in profiles.items()}
+        self._clients: list[ExtenderClient] = []
+        self._stack = AsyncExitStack()
+        asked = (each for extenders in self._profiles.values() for each in extenders)
+        wanting = any(
+            (each.filter_verb or each.prioritize_verb) and not each.node_cache_capable
+            for each in asked
+        )
+        #: The nodes as JSON, by name, for extenders that do not know them; None = none wants them.
+        self.nodes: dict[str, msgspec.Raw] | None = {} if wanting else None
+
+    async def __aenter__(self) -> Self:
+        """Connect to them all.
+
+        Raises:
+            ConfigError: a certificate cannot be used.
+        """
+        async with AsyncExitStack() as stack:
+            for extenders in self._profiles.values():
+                for extender in extenders:
+                    if not any(known.extender == extender for known in self._clients):
+                        caller = await stack.enter_async_context(ExtenderClient(extender))
+                        self._clients.append(caller)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._stack.aclose()
+
+    async def answer(self, ask: Ask) -> Answer:
+        """Ask; what fails is said in the answer, except a prioritize, which then says nothing."""
+        caller = self._client_of(self._profiles[ask.profile][ask.extender])
+        answer = Answer(ask.question)
+        try:
+            pod = await self._pod(ask.pod.key, ask.pod.uid)
+            question = Question(pod, ask.nodes, self.nodes or {})
+            if ask.filter:
+                found = await caller.filter(question)
+                answer = Answer(ask.question, found.feasible, found.refused, found.unresolvable)
+                question = dataclasses.replace(question, nodes=found.feasible)
+        except (ExtenderFailed, APIError) as error:
+            return Answer(ask.question, problem=str(error))
+        if ask.prioritize and question.nodes:
+            try:
+                scores = await caller.prioritize(question)
+                answer = dataclasses.replace(answer, scores=scores)
+            except ExtenderFailed as error:
+                logger.warning(
+                    "Extender gave no scores; continuing without them",
+                    extra={"extender": caller.extender.url, "pod": str(ask.pod.key), "err": error},
+                )
+        return answer
+
+    async def bind(
+        self, profile: str, binding: Binding, unknown: Callable[[], None]
+    ) -> Bound | Refused | None:
+        """Let the first extender that binds such pods bind this one; None = there is none.
+
+        An error of it is settled by what the pod is then; if nothing is known of what it did, it
+        gets as long again as its timeout.
+
+        Args:
+            profile: by which the pod is scheduled.
+            binding: of the pod; extenders do not write its annotations.
+            unknown: called when the outcome is not known yet.
+
+        Raises:
+            Fenced: nothing was sent, because this process is no longer surely the leader.
+        """
+        for extender in await self._binders(profile, binding):
+            self._client.check_fence("bind", extender.url)
+            try:
+                await self._client_of(extender).bind(binding)
+            except ExtenderFailed as error:
+                logger.warning(
+                    "Extender failed to bind a pod",
+                    extra={"extender": extender.url, "pod": binding.name, "err": str(error)},
+                )
+                if error.unknown:
+                    unknown()
+                refused = Refused(Cause.SCHEDULER_ERROR, f"{extender.url}: {error}")
+                patience = extender.timeout if error.unknown else 0.0
+                outcome = await self._settled(binding, refused, patience)
+                if outcome is not refused or not extender.ignorable:
+                    return outcome
+            else:
+                return Bound()
+        return None
+
+    def _client_of(self, extender: Extender) -> ExtenderClient:
+        return next(each for each in self._clients if each.extender == extender)
+
+    async def _binders(self, profile: str, binding: Binding) -> Sequence[Extender]:
+        """The extenders of a profile that bind this pod, which is read if that depends on it."""
+        binders = [each for each in self._profiles[profile] if each.bind_verb]
+        if all(not each.managed for each in binders):
+            return binders
+        try:
+            raw = await self._pod(PodKey(binding.namespace, binding.name), PodUID(binding.uid))
+        except (APIError, ExtenderFailed):
+            return ()  # it is gone, as the Binding will show
+        pod = codec.pod(msgspec.json.decode(raw, type=PodObject))
+        return [each for each in binders if each.interested(pod)]
+
+    async def _settled(
+        self, binding: Binding, refused: Refused, patience: float
+    ) -> Bound | Refused:
+        """What became of the pod; `refused` if it still has no node after so many seconds."""
+        now = asyncio.get_running_loop().time
+        backoff, end = Backoff(), now() + patience
+        while True:
+            outcome = await look(self._client, binding, refused)
+            if outcome is not None and (outcome is not refused or now() >= end):
+                return outcome
+            await asyncio.sleep(backoff.next())
+
+    async def _pod(self, key: PodKey, uid: PodUID) -> msgspec.Raw:
+        """The pod as JSON; a server that does not answer is asked again.
+
+        Raises:
+            ExtenderFailed: the pod is gone.
+            APIError: it may not be read.
+        """
+        backoff = Backoff()
+        while True:
+            try:
+                raw = await self._client.request("get", PODS, key.name, key.namespace)
+            except NotFound:
+                break
+            except (Unreachable, ServerError, TooManyRequests, Unauthorized):
+                await asyncio.sleep(backoff.next())
+            else:
+                if msgspec.json.decode(raw, type=PodObject).metadata.uid == uid:
+                    return without_managed_fields(raw)
+                break
+        raise ExtenderFailed(f"pod {key} is gone")

@@ -1,0 +1,340 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Informers: what the API server streams becomes the engine's events."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar, assert_never
+
+import msgspec
+from msgspec import Raw
+
+from enbloc.engine.events import (
+    Event,
+    GroupGone,
+    GroupSeen,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    PriorityClassGone,
+    PriorityClassSeen,
+    Stream,
+    Synced,
+    WorkloadGone,
+    WorkloadSeen,
+)
+from enbloc.framework.profile import Profile
+from enbloc.kube import items
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.client import Client
+from enbloc.kube.errors import APIError
+from enbloc.kube.items import HasMeta, Meta, MetaLike, Timing
+from enbloc.kube.paths import (
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
+from enbloc.kube.reflector import Reflector
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.group_status import GroupObject
+from enbloc.live.malformed import MalformedObjects
+from enbloc.live.raw_nodes import RawNode
+from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.model import codec
+from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
+from enbloc.model.groups import GroupKey
+from enbloc.model.objects import (
+    Identity,
+    NamespaceObject,
+    ReplicaSetObject,
+    ReplicationControllerObject,
+    ServiceObject,
+    StatefulSetObject,
+)
+from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.selectors import Selector
+from enbloc.model.workloads import WorkloadKey
+from enbloc.telemetry import Problems
+
+T = TypeVar("T", bound=HasMeta)
+
+logger = logging.getLogger(__name__)
+
+
+class PriorityClassObject(msgspec.Struct, gc=False):
+    """A PriorityClass as the API server sends it."""
+
+    metadata: Identity = msgspec.field(default_factory=Identity)
+    value: int = 0
+
+
+class Informer(Generic[T]):
+    """One stream, decoded and put into the queue.
+
+    Args:
+        stream: which of the engine's streams this is.
+        reflector: where the objects come from.
+        seen: what an object means to the engine.
+        gone: what the end of an object means to the engine.
+        queue: where the events go.
+        malformed: told of objects that cannot be read, or not in full.
+        problem: what counts as absent in an object, by the event that it became; "" = nothing.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        reflector: Reflector[T],
+        seen: Callable[[T], Event],
+        gone: Callable[[Meta], Event],
+        queue: EventQueue,
+        malformed: MalformedObjects,
+        problem: Callable[[Event], str],
+    ) -> None:
+        self.stream = stream
+        self.reflector = reflector
+        self._seen = seen
+        self._gone = gone
+        self._queue = queue
+        self._malformed = malformed
+        self._problem = problem
+        #: Set once the first list is in the queue.
+        self.synced = asyncio.Event()
+
+    async def confirm(self) -> None:
+        """Return once the queue has all that had happened when this was called."""
+        backoff = Backoff(cap=5.0)
+        while True:
+            try:
+                await self.reflector.confirm()
+            except APIError as error:
+                logger.debug("Retrying the consistent read of %s: %s", self.stream, error)
+                await asyncio.sleep(backoff.next())
+            else:
+                return
+
+    async def run(self) -> None:
+        """Fill the queue until cancelled."""
+        async for item in self.reflector.stream():
+            self._take(item)
+
+    async def read_once(self) -> None:
+        """Fill the queue with one list.
+
+        Raises:
+            APIError: it cannot be read; nothing is tried again.
+        """
+        async for item in self.reflector.list_once():
+            self._take(item)
+
+    def _take(self, item: items.Item[T]) -> None:
+        resource = self.reflector.resource
+        match item:
+            case items.Added() | items.Modified():
+                event = self._seen(item.object)
+                self._malformed.seen(resource, item.meta, self._problem(event))
+                self._queue.put(event)
+            case items.Deleted():
+                self._malformed.gone(resource, item.meta)
+                self._queue.put(self._gone(item.meta))
+            case items.Malformed():
+                logger.warning(
+                    "Ignored a malformed object: %s",
+                    item.problem,
+                    extra={"object": f"{resource.kind} {item.meta.name}"},
+                )
+                self._malformed.ignored(resource, item.meta, item.problem)
+            case items.Synced():
+                self._queue.put(Synced(self.stream))
+                self.synced.set()
+            case _:
+                assert_never(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Informers:
+    """Makes the informers that the engine decides by.
+
+    Attributes:
+        client: the API.
+        queue: where the events go.
+        malformed: told of objects that cannot be read, or not in full.
+        profiles: by schedulerName; a pod that names another is not ours to speak of.
+        problems: told what keeps a stream from its work.
+        timing: how long the reflectors wait.
+    """
+
+    client: Client
+    queue: EventQueue
+    malformed: MalformedObjects
+    profiles: Mapping[str, Profile]
+    problems: Problems
+    timing: Timing | None = None
+
+    def every(
+        self,
+        conditions: PodConditions | None = None,
+        statuses: GroupStatuses | None = None,
+        raw: dict[str, Raw] | None = None,
+    ) -> tuple[Informer[Any], ...]:
+        """All that the engine waits for; what is given learns what its objects show."""
+        return (
+            self.pods(conditions),
+            self.nodes(raw),
+            self.groups(statuses),
+            self.priority_classes(),
+            self.namespaces(),
+            *self.workloads(),
+        )
+
+    def pods(self, conditions: PodConditions | None = None) -> Informer[PodObject]:
+        """All pods; `conditions`, if given, learns what they show."""
+        keep = self._declared()
+
+        def seen(shown: PodObject) -> Event:
+            pod = codec.pod(shown, keep)
+            if conditions is not None:
+                conditions.seen(pod)
+            return PodSeen(pod)
+
+        def gone(meta: Meta) -> Event:
+            if conditions is not None:
+                conditions.gone(PodUID(meta.uid))
+            return PodGone(PodKey(meta.namespace, meta.name), PodUID(meta.uid))
+
+        return self._informer(Stream.PODS, PODS, PodObject, seen, gone)
+
+    def nodes(self, raw: dict[str, Raw] | None = None) -> Informer[Any]:
+        """All nodes; `raw`, if given, is kept as a map of all of them as JSON, by name."""
+        keep = self._declared()
+        if raw is not None:
+            return self._raw_nodes(raw, keep)
+        return self._informer(
+            Stream.NODES,
+            NODES,
+            NodeObject,
+            lambda shown: NodeSeen(codec.node(shown, keep)),
+            lambda meta: NodeGone(meta.name),
+        )
+
+    def _raw_nodes(self, raw: dict[str, Raw], keep: tuple[str, ...]) -> Informer[RawNode]:
+        def seen(shown: RawNode) -> Event:
+            raw[shown.metadata.name] = shown.json
+            return NodeSeen(codec.node(shown.plain, keep))
+
+        def gone(meta: Meta) -> Event:
+            raw.pop(meta.name, None)
+            return NodeGone(meta.name)
+
+        return self._informer(Stream.NODES, NODES, RawNode, seen, gone)
+
+    def groups(self, statuses: GroupStatuses | None = None) -> Informer[GroupObject]:
+        """All PodGroups; `statuses`, if given, learns what they show."""
+        keep = self._declared()
+
+        def seen(shown: GroupObject) -> Event:
+            if statuses is not None:
+                statuses.seen(shown)
+            plain = PodGroupObject(shown.metadata, shown.spec, shown.status)
+            return GroupSeen(codec.group(plain, keep))
+
+        def gone(meta: Meta) -> Event:
+            key = GroupKey(meta.namespace, meta.name)
+            if statuses is not None:
+                statuses.gone(key)
+            return GroupGone(key, meta.uid)
+
+        return self._informer(Stream.GROUPS, POD_GROUPS, GroupObject, seen, gone)
+
+    def priority_classes(self) -> Informer[PriorityClassObject]:
+        """All PriorityClasses."""
+        return self._informer(
+            Stream.PRIORITY_CLASSES,
+            PRIORITY_CLASSES,
+            PriorityClassObject,
+            lambda shown: PriorityClassSeen(shown.metadata.name, shown.value),
+            lambda meta: PriorityClassGone(meta.name),
+        )
+
+    def namespaces(self) -> Informer[NamespaceObject]:
+        """All namespaces."""
+        return self._informer(
+            Stream.NAMESPACES,
+            NAMESPACES,
+            NamespaceObject,
+            lambda shown: NamespaceSeen(shown.metadata.name, codec.namespace_labels(shown)),
+            lambda meta: NamespaceGone(meta.name),
+        )
+
+    def workloads(self) -> tuple[Informer[Any], ...]:
+        """All Services, ReplicationControllers, ReplicaSets and StatefulSets, for selectors."""
+        controller = codec.controller_selector
+        return (
+            self._selecting(Stream.SERVICES, SERVICES, ServiceObject, codec.service_selector),
+            self._selecting(
+                Stream.REPLICATION_CONTROLLERS,
+                REPLICATION_CONTROLLERS,
+                ReplicationControllerObject,
+                controller,
+            ),
+            self._selecting(Stream.REPLICA_SETS, REPLICA_SETS, ReplicaSetObject, controller),
+            self._selecting(Stream.STATEFUL_SETS, STATEFUL_SETS, StatefulSetObject, controller),
+        )
+
+    def _selecting(
+        self,
+        stream: Stream,
+        resource: Resource,
+        shape: type[T],
+        selector: Callable[[T], Selector | None],
+    ) -> Informer[T]:
+        def key(meta: MetaLike) -> WorkloadKey:
+            return WorkloadKey(resource.kind, meta.namespace or "", meta.name)
+
+        return self._informer(
+            stream,
+            resource,
+            shape,
+            lambda shown: WorkloadSeen(key(shown.metadata), selector(shown)),
+            lambda meta: WorkloadGone(key(meta)),
+        )
+
+    def _informer(
+        self,
+        stream: Stream,
+        resource: Resource,
+        shape: type[T],
+        seen: Callable[[T], Event],
+        gone: Callable[[Meta], Event],
+    ) -> Informer[T]:
+        report = partial(self.problems.report, f"watching {resource.label()}")
+        reflector = Reflector(self.client, resource, shape, timing=self.timing, report=report)
+        return Informer(stream, reflector, seen, gone, self.queue, self.malformed, self._problem)
+
+    def _declared(self) -> tuple[str, ...]:
+        """The prefixes of the annotations that some plugin reads."""
+        declared = {prefix for profile in self.profiles.values() for prefix in profile.annotations}
+        return tuple(sorted(declared))
+
+    def _problem(self, event: Event) -> str:
+        """What counts as absent in an object, where the engine does not say so on it."""
+        match event:
+            case NodeSeen(node):
+                return node.problem
+            case PodSeen(pod) if pod.group is not None and pod.scheduler in self.profiles:
+                return pod.problem  # the engine says it on its group
+            case _:
+                return ""

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes and pods as raw JSON, for extenders that read more of them than the scheduler does."""
+
+from typing import Final
+
+import msgspec
+
+from enbloc.model.objects import Metadata, NodeObject, NodeSpecObject, NodeStatusObject
+
+_NULL: Final = msgspec.Raw(b"null")
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class RawNode(msgspec.Struct, dict=True):
+    """A Node as the API server sends it, undecoded as well.
+
+    Attributes:
+        plain: what scheduling reads of it.
+        json: all of it but its managedFields.
+    """
+
+    raw_metadata: msgspec.Raw = msgspec.field(name="metadata")
+    spec: msgspec.Raw = _NULL
+    status: msgspec.Raw = _NULL
+
+    def __post_init__(self) -> None:
+        """Decode, so that what is malformed fails here."""
+        decode = msgspec.json.decode
+        self.plain = NodeObject(
+            decode(self.raw_metadata, type=Metadata),
+            decode(self.spec, type=NodeSpecObject | None),
+            decode(self.status, type=NodeStatusObject | None),
+        )
+        metadata = _unmanaged(self.raw_metadata)
+        parts = {"metadata": metadata, "spec": self.spec, "status": self.status}
+        self.json = msgspec.Raw(msgspec.json.encode(parts))
+        self.raw_metadata = self.spec = self.status = _NULL  # views of the whole page
+
+    @property
+    def metadata(self) -> Metadata:
+        """The node's metadata."""
+        return self.plain.metadata
+
+
+def without_managed_fields(raw: bytes) -> msgspec.Raw:
+    """An object without its managedFields, which are long and say nothing to a scheduler."""
+    fields = _FIELDS.decode(raw)
+    fields["metadata"] = _unmanaged(fields["metadata"])
+    return msgspec.Raw(msgspec.json.encode(fields))
+
+
+def _unmanaged(metadata: msgspec.Raw) -> msgspec.Raw:
+    fields = _FIELDS.decode(metadata)
+    fields.pop("managedFields", None)
+    return msgspec.Raw(msgspec.json.encode(fields))

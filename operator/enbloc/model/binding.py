@@ -1,0 +1,13 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bindings: why one is refused, and so whom that blames."""
+
+import enum
+
+
+class Cause(enum.StrEnum):
+    """Why a Binding was refused, and so whom it blames (semantics §3.6): never the node."""
+
+    MEMBER_CHANGED = "MemberChanged"  # the pod is gone, another one, bound, gated or deleting
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
+    SCHEDULER_ERROR = "SchedulerError"  # RBAC, validation, a webhook: no other node helps

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Receipts: what a Binding leaves on its pod, so that a restart knows which plan placed it."""
+
+from typing import Final
+
+import msgspec
+
+_LARGEST: Final = 1024
+
+
+class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """The annotation `enbloc.dev/plan` (semantics §1).
+
+    Attributes:
+        plan: the plan's id.
+        incarnation: which life of the group's members it was made for.
+        floor: the group's minimum at that time.
+        queue_time: server seconds since the epoch, from which the group's place in the queue comes.
+    """
+
+    plan: str
+    incarnation: str = ""
+    floor: int = 1
+    queue_time: float = 0.0
+
+
+_DECODER: Final = msgspec.json.Decoder(BindingRecord)
+
+
+def binding_record(plan: str, incarnation: str, floor: int, queue_time: float) -> str:
+    """The binding record as compact JSON; "" when it would pass 1 KiB, since it may be missing."""
+    encoded = msgspec.json.encode(BindingRecord(plan, incarnation, floor, queue_time))
+    return encoded.decode() if len(encoded) <= _LARGEST else ""
+
+
+def read_binding_record(text: str) -> BindingRecord | None:
+    """A binding record found on a pod; None if there is none that can be read."""
+    try:
+        return _DECODER.decode(text)
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,327 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc drain-check`, on a sandbox where nobody schedules: the pods are created bound."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from enbloc.cli import main
+from enbloc.kube.config import Cluster
+from enbloc.kube.paths import LEASES, NODES, PODS, Resource
+from enbloc.model.names import POD_GROUP_KEY
+from enbloc.sandbox import Sandbox
+from tests.cli.processes import unreachable
+from tests.kube.fake import pod, pods, serving
+from tests.live.world import NAMESPACE, World
+
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+#: Fields that every object has.
+OBJECT = {"apiVersion": "v1", "metadata": {"generateName": "x-"}}
+
+
+class Desk(World):
+    """A cluster, and the command as people type it.
+
+    Args:
+        sandbox: the API server.
+        path: of its kubeconfig.
+    """
+
+    def __init__(self, sandbox: Sandbox, path: Path) -> None:
+        super().__init__(Cluster(sandbox.url))
+        self.faults = sandbox.faults
+        self.kubeconfig = path
+        sandbox.write_kubeconfig(path)
+
+    async def sitting(self, group: str, nodes: str, *, cpu: int = 4, owned: bool = True) -> None:
+        """A pod of this group, "" = of none, on each of these nodes."""
+        owner = await self.client.create(CONFIG_MAPS, {**OBJECT, "kind": "ConfigMap"}, NAMESPACE)
+        reference = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+        }
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
+        for index, node in enumerate(nodes.split()):
+            metadata = {
+                "name": f"{group or 'web'}-{index}",
+                "annotations": {POD_GROUP_KEY: group} if group else {},
+                "ownerReferences": [reference] if owned else [],
+            }
+            spec = {"schedulerName": "enbloc", "nodeName": node, "containers": [container]}
+            body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            await self.client.create(PODS, body, NAMESPACE)
+
+    async def check(self, *arguments: str) -> int:
+        """The exit code."""
+        flags = ("--kubeconfig", str(self.kubeconfig))
+        return await asyncio.to_thread(main, ["drain-check", *arguments, *flags])
+
+    async def versions(self) -> dict[str, str]:
+        """The state of every object that somebody could have written to."""
+        kinds = (NODES, PODS, LEASES, Resource("events.k8s.io", "v1", "events", "Event"))
+        return {
+            item["metadata"]["uid"]: item["metadata"]["resourceVersion"]
+            for kind in kinds
+            async for item in self.client.list(kind)
+        }
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with Sandbox() as sandbox, Desk(sandbox, tmp_path / "kubeconfig") as opened:
+        yield opened
+
+
+def rows(printed: str) -> list[str]:
+    """The lines of a table with one blank between its words."""
+    return [" ".join(line.split()) for line in printed.splitlines()]
+
+
+async def test_a_gang_whose_members_find_room_elsewhere_would_be_whole(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2 n3", cpu=4)
+    await desk.group("g", 2)
+    await desk.sitting("g", "n1 n2")
+    assert await desk.check("n1") == 0
+    captured = capsys.readouterr()
+    assert rows(captured.out) == [
+        "GROUP LOST VERDICT",
+        "default/g 1 members can be rescheduled on: n3",
+    ]
+    assert captured.err == ""
+
+
+async def test_a_gang_that_would_fall_below_its_minimum_says_why_and_the_code_is_1(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.group("g", 2)
+    await desk.sitting("g", "n1 n2")
+    assert await desk.check("n1") == 1
+    [_, row] = rows(capsys.readouterr().out)
+    assert row.startswith("default/g 1 would fall below its minimum: ")
+    assert "0/1 nodes are available: 1 Insufficient cpu" in row
+
+
+async def test_a_gang_that_keeps_its_minimum_stays_whole(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.group("g", 1)
+    await desk.sitting("g", "n1 n2")
+    assert await desk.check("n1") == 0
+    [_, row] = rows(capsys.readouterr().out)
+    assert row.startswith("default/g 1 stays whole; no room for 1 of its members: 0/1 nodes are ")
+
+
+async def test_members_beyond_the_minimum_that_find_no_room_are_not_hidden(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2 n3", cpu=4)
+    await desk.group("g", 1)
+    await desk.sitting("g", "n1 n2")
+    assert await desk.check("n1", "n2") == 0
+    [_, row] = rows(capsys.readouterr().out)
+    where = "members can be rescheduled on: n3; no room for 1 of its members: "
+    assert row.startswith(f"default/g 2 {where}0/1 nodes are available: ")
+
+
+async def test_of_members_that_are_placed_only_after_the_minimum_nothing_is_claimed(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2 n3", cpu=4)
+    await desk.nodes("n4", cpu=8)
+    await desk.group("g", 2)
+    await desk.sitting("g", "n1 n2 n3")
+    assert await desk.check("n1", "n2") == 0
+    [_, row] = rows(capsys.readouterr().out)
+    assert row == "default/g 2 members can be rescheduled on: n4"
+
+
+async def test_several_nodes_are_drained_at_once(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2 n3", cpu=4)
+    await desk.group("g", 2)
+    await desk.sitting("g", "n1 n2")
+    assert await desk.check("n1", "n2") == 1
+    assert "default/g 2 would fall below" in rows(capsys.readouterr().out)[1]
+
+
+async def test_of_many_nodes_a_few_are_named(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=28)
+    await desk.nodes("a b c d e f g", cpu=4)
+    await desk.group("g", 7)
+    await desk.sitting("g", "n1 " * 7)
+    assert await desk.check("n1") == 0
+    [_, row] = rows(capsys.readouterr().out)
+    assert row == "default/g 7 members can be rescheduled on: a, b, c, d, e and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("owned", "nodes", "code", "verdict"),
+    [
+        pytest.param(True, "n1 n2", 0, "can be rescheduled on: n2", id="there is room"),
+        pytest.param(True, "n1", 1, "finds no room: no nodes available", id="there is none"),
+        pytest.param(False, "n1 n2", 1, "no controller would replace it", id="it is a bare pod"),
+    ],
+)
+async def test_pods_without_a_group_are_told_of_too(
+    desk: Desk,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    owned: bool,
+    nodes: str,
+    code: int,
+    verdict: str,
+) -> None:
+    await desk.nodes(nodes, cpu=4)
+    await desk.sitting("", "n1", owned=owned)
+    assert await desk.check("n1") == code
+    [_, row] = rows(capsys.readouterr().out)
+    assert row.startswith(f"default/web-0 (pod) 1 {verdict}")
+
+
+async def test_a_node_that_holds_no_group_can_go(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.group("g", 1)
+    await desk.sitting("g", "n1")
+    assert await desk.check("n2") == 0
+    assert capsys.readouterr().out == "No group has members on n2.\n"
+
+
+async def test_json_has_who_goes_where(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    await desk.nodes("n1 n2 n3", cpu=4)
+    await desk.group("g", 2)
+    await desk.sitting("g", "n1 n2")
+    assert await desk.check("n1", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "nodes": ["n1"],
+        "whole": True,
+        "groups": [
+            {
+                "kind": "PodGroup",
+                "namespace": NAMESPACE,
+                "name": "g",
+                "whole": True,
+                "minimum": 2,
+                "remaining": 1,
+                "lost": ["g-0"],
+                "placements": [{"pod": "g-0", "node": "n3"}],
+                "message": "",
+            }
+        ],
+    }
+
+
+async def test_json_says_what_would_not_be_whole(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.sitting("", "n1", owned=False)
+    assert await desk.check("n1", "-o", "json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["whole"] is False
+    [pod] = found["groups"]
+    assert (pod["kind"], pod["name"], pod["placements"]) == ("Pod", "web-0", [])
+
+
+async def test_a_node_that_is_not_there_is_named(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=4)
+    assert await desk.check("n1", "n8", "n9") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "error: there is no node n8, n9\n"
+
+
+async def test_nothing_is_written(desk: Desk) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.group("g", 2)
+    await desk.sitting("g", "n1 n2")
+    before = await desk.versions()
+    assert await desk.check("n1") == 1
+    assert await desk.versions() == before
+
+
+async def test_the_configuration_says_whose_pods_are_looked_at(
+    desk: Desk, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.group("g", 1)
+    await desk.sitting("g", "n1")
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: other}]
+"""
+    )
+    assert await desk.check("n1", "--config", str(file)) == 0
+    assert capsys.readouterr().out == "No group has members on n1.\n"
+
+
+async def test_every_missing_permission_is_named(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=4)
+    for resource in ("nodes", "podgroups"):
+        desk.faults.add(verb="list", resource=resource, status=403)
+    assert await desk.check("n1") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    first, second = captured.err.splitlines()
+    assert first.startswith("error: cannot list nodes: 403 Forbidden: ")
+    assert first.endswith('(grant the verb "list" on nodes)')
+    assert second.endswith('(grant the verb "list" on podgroups.enbloc.dev)')
+
+
+def test_a_server_that_is_away_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["drain-check", "n1", "--kubeconfig", str(unreachable(tmp_path))]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the API server cannot be reached: ")
+
+
+def test_a_node_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["drain-check"]) == 2
+    assert "Missing argument 'NODE...'" in capsys.readouterr().err
+
+
+async def test_what_cannot_be_read_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A real API server lets no such object in; a newer one may have other fields."""
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        node = {"name": "n1", "uid": "u", "resourceVersion": "3"}
+        states = {
+            "/api/v1/nodes": [{"metadata": node, "status": {"allocatable": {"cpu": "many"}}}],
+            "/api/v1/pods": [pod("bad", 6, priority="high")],
+        }
+        return pods(7, *states.get(request.path, ()))
+
+    async with serving(server) as url:
+        path = unreachable(tmp_path)
+        path.write_text(path.read_text().replace("http://127.0.0.1:9", url))
+        arguments = ["drain-check", "n1", "--kubeconfig", str(path)]
+        assert await asyncio.to_thread(main, arguments) == 0
+    malformed, in_part = sorted(capsys.readouterr().err.splitlines(), reverse=True)
+    assert malformed.startswith("warning: Pod default/bad: Ignored because it is malformed: ")
+    assert in_part.startswith("warning: Node n1: Malformed fields are ignored: status.allocatable")

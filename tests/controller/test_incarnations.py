@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Condition Finished goes with the incarnation (semantics §7.2, §7.3)."""
+
+from dataclasses import replace
+
+from enbloc.controller.incarnation import History
+from enbloc.controller.members import Member
+from enbloc.model.groups import Memory
+from enbloc.model.pods import PodUID
+from tests.controller.statuses import (
+    NOW,
+    PAIR,
+    Watcher,
+    applied,
+    condition,
+    failed,
+    jobs,
+    pending,
+    pods,
+    running,
+    scheduled,
+    succeeded,
+)
+
+RUN = scheduled("True", "Scheduled")
+
+
+def of(job: str, *members: Member, created: float = NOW) -> list[Member]:
+    """Pods of a Job."""
+    return [
+        replace(m, uid=PodUID(f"{job}-{i}"), incarnation=job, owner=job, created=created)
+        for i, m in enumerate(members)
+    ]
+
+
+def finished(group: str = "a") -> Watcher:
+    """A group whose Job was complete at NOW."""
+    memory = Memory(incarnation=group, started=NOW, succeeded=2)
+    watcher = Watcher(replace(PAIR, memory=memory), RUN)
+    watcher.looks(of("a", succeeded, succeeded), jobs(a=True))
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:20Z")
+    return watcher
+
+
+def test_a_rerun_that_ended_before_anybody_looked_has_a_verdict_of_its_own() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+
+    rerun = of("b", failed, failed, created=NOW)  # in the same second as the first one's end
+    patch = watcher.looks(rerun, jobs(b=False), NOW + 1.5)
+
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:21Z")
+    assert watcher.ready() == ("Failed", "0 members succeeded, 2 failed")
+    assert patch is not None
+    assert patch["failed"] == 2
+
+
+def test_a_rerun_is_another_life_while_pods_and_job_of_the_first_are_still_listed() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+
+    members = [*of("a", succeeded, succeeded), *of("b", failed, failed)]
+    watcher.looks(members, jobs(a=True, b=False), NOW + 1.5)
+
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:21Z")
+    assert watcher.looks(members, jobs(a=True, b=False), NOW + 9, incarnation="b") is None
+
+
+def test_a_rerun_that_the_scheduler_saw_first_is_another_life() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+
+    rerun = of("b", failed, failed, created=NOW + 1)
+    watcher.looks(rerun, jobs(b=False), NOW + 2, incarnation="b", succeeded=0, started=None)
+
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:22Z")
+
+
+def test_a_rerun_with_the_same_outcome_is_another_end() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+
+    watcher.looks(of("b", succeeded, succeeded), jobs(b=True), NOW + 30)
+
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:50Z")
+
+
+def test_what_the_scheduler_said_of_the_life_before_is_not_heard_in_the_next() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+    members = [*of("a", succeeded, succeeded), *of("b", pending, created=NOW + 1)]
+
+    watcher.looks(members, jobs(a=True), NOW + 2)
+    assert watcher.end() is None
+    assert watcher.ready() == ("WaitingForMembers", "1 of 2 members exist")
+    assert watcher.looks(members, jobs(a=True), NOW + 3) is None, "it is not heard later either"
+
+    watcher.looks(members, jobs(a=True), NOW + 4, incarnation="b", succeeded=0, started=None)
+    assert watcher.ready()[0] == "Starting", "now Scheduled=True is about this life"
+
+
+def test_a_life_that_was_cut_short_does_not_bring_back_the_verdict_before_it() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+    old = of("a", succeeded, succeeded)
+    watcher.looks([*old, *of("b", pending)], jobs(a=True, b=None), NOW + 2)
+
+    watcher.looks(old, jobs(a=True), NOW + 3)
+
+    assert watcher.end() is None
+    assert watcher.ready() == ("WaitingForMembers", "0 of 2 members exist")
+
+
+def test_a_life_that_only_the_scheduler_saw_ends_the_verdict_too() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+
+    watcher.looks([], jobs(), NOW + 3, incarnation="b", succeeded=0, started=None)
+
+    assert watcher.end() is None
+
+
+def test_new_bare_pods_are_a_new_life_even_in_the_second_of_the_end() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(PAIR, RUN)
+    watcher.looks(pods(succeeded, succeeded), {}, NOW)
+    again = [replace(m, uid=PodUID(f"again-{i}")) for i, m in enumerate((failed, failed))]
+
+    watcher.looks([*pods(succeeded, succeeded), *again], {}, NOW + 0.5)
+
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:20Z")
+
+
+def test_a_new_process_tells_lives_apart_by_the_time_of_the_verdict() -> None:
+    """Semantics §7.2."""
+    before = finished()
+    old, rerun = of("a", succeeded, succeeded), of("b", failed, failed, created=NOW + 1)
+    same = Watcher(before.group, before.status)
+    later = Watcher(before.group, before.status)
+
+    assert same.looks(old, jobs(a=True), NOW + 60) is None
+    assert same.looks([], jobs(), NOW + 61) is None
+    later.looks([*old, *rerun], jobs(a=True, b=False), NOW + 60)
+    assert later.end() == ("Failed", "2023-11-14T22:14:20Z")
+
+
+def test_a_verdict_is_never_older_than_a_member_that_it_is_about() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(PAIR, RUN)
+
+    # The server's clock is read from whole seconds, and so may be behind its objects.
+    watcher.looks(pods(succeeded, succeeded, created=NOW + 1), {}, NOW + 0.2)
+
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:21Z")
+
+
+def test_a_job_of_16_at_parallelism_8_is_not_finished_after_the_first_wave() -> None:
+    """Semantics §7.2."""
+    group = replace(PAIR, min_member=8, memory=Memory("a", NOW, succeeded=8))
+    watcher = Watcher(group, RUN)
+    first = of("a", *[succeeded] * 8)
+
+    watcher.looks(first, jobs(a=None))
+    assert watcher.end() is None
+    watcher.looks([*first, *of("a", *[succeeded] * 16)[8:]], jobs(a=True), NOW + 9, succeeded=16)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:29Z")
+
+
+def test_the_end_of_a_job_counts_although_its_pods_were_deleted_at_once() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(replace(PAIR, memory=Memory("a", NOW, succeeded=2)), RUN)
+    watcher.looks(of("a", running, running), jobs(a=None))
+
+    watcher.looks([], jobs(a=True), NOW + 1)
+
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:21Z")
+    assert watcher.looks([], jobs(), NOW + 2) is None
+
+
+def test_a_job_that_was_deleted_before_its_end_does_not_end_its_group() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(replace(PAIR, memory=Memory("a", NOW)), RUN)
+    watcher.looks([*of("a", running), *of("b", running)], jobs(a=None, b=None))
+
+    watcher.looks(of("b", succeeded), jobs(b=None), NOW + 1)
+    assert watcher.end() is None
+    watcher.looks(of("b", succeeded), jobs(b=True), NOW + 2)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:22Z")
+
+
+def test_a_verdict_is_taken_back_when_members_of_that_very_life_live_on() -> None:
+    """Semantics §7.2."""
+    # A JobSet whose second Job depends on the first: one incarnation, two Jobs.
+    first, second = of("a", succeeded, succeeded), of("b", running, running)
+    life = [replace(m, incarnation="js/0") for m in first]
+    watcher = Watcher(replace(PAIR, memory=Memory("js/0", NOW)), RUN)
+    watcher.looks(life, jobs(a=True))
+    assert watcher.end() is not None
+
+    life += [replace(m, incarnation="js/0") for m in second]
+    watcher.looks(life, jobs(a=True, b=None), NOW + 5)
+    assert watcher.end() is None
+    assert watcher.ready()[0] == "Running"
+
+
+def test_failures_are_counted_on_within_a_life_and_anew_in_the_next() -> None:
+    """Semantics §7.3."""
+    watcher = Watcher(replace(PAIR, memory=Memory("a", NOW)), RUN, History("a", failed=3))
+
+    def count(members: list[Member], now: float, **memory: object) -> int:
+        watcher.looks(members, jobs(a=None), now, **memory)
+        return int(watcher.status["failed"])
+
+    assert count(of("a", running, failed), NOW) == 3
+    assert count(of("a", running, running), NOW + 1) == 3
+    assert count(of("a", *[failed] * 4), NOW + 2) == 4
+    assert count(of("b", running, failed), NOW + 9, incarnation="b") == 1
+
+
+def test_the_count_goes_on_when_the_scheduler_names_the_life_for_the_first_time() -> None:
+    """Semantics §7.3."""
+    watcher = Watcher(PAIR, {})
+    watcher.looks(of("a", running, failed), jobs(a=None))
+
+    watcher.looks(of("a", running, running), jobs(a=None), NOW + 1, incarnation="a")
+
+    assert watcher.status["failed"] == 1
+
+
+def test_a_new_generation_is_stamped_on_a_verdict_that_stands() -> None:
+    """Semantics §7.1."""
+    watcher = finished()
+    watcher.group = replace(watcher.group, generation=2)
+
+    patch = watcher.looks([], jobs(), NOW + 60)
+
+    assert patch is not None
+    assert applied({}, patch)["observedGeneration"] == 2
+    assert condition(patch, "Finished")["observedGeneration"] == 2
+    assert condition(patch, "Ready")["observedGeneration"] == 2
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:20Z")

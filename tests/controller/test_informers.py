@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pods and Jobs, from the stream into the table."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from enbloc.controller import creator_objects
+from enbloc.controller.creator_objects import JobObject
+from enbloc.controller.informers import follow_creators, follow_pods
+from enbloc.controller.members import Members
+from enbloc.kube.items import Added, Deleted, HasMeta, Item, Malformed, Meta, Modified, Synced
+from enbloc.model.groups import GroupKey
+from enbloc.model.objects import PodObject
+
+TRAIN = GroupKey("n", "train")
+META = Meta("uid", "p", "n", "1")
+T = TypeVar("T", bound=HasMeta)
+
+
+async def items(*given: Item[T]) -> AsyncIterator[Item[T]]:
+    for item in given:
+        yield item
+
+
+def pod(*, ready: str = "False", job: str = "job") -> PodObject:
+    owner = {"kind": "Job", "name": "j", "uid": job, "controller": True}
+    metadata = {
+        "name": "p",
+        "namespace": "n",
+        "uid": "uid",
+        "labels": {"enbloc.dev/pod-group": "train"},
+        "ownerReferences": [owner],
+    }
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+    return msgspec.convert({"metadata": metadata, "status": status}, PodObject)
+
+
+def job(*conditions: tuple[str, str], uid: str = "job") -> JobObject:
+    given: list[Any] = [{"type": type_, "status": status} for type_, status in conditions]
+    body = {"metadata": {"uid": uid}, "status": {"conditions": given}}
+    return msgspec.convert(body, JobObject)
+
+
+async def test_pods_become_members_and_ask_for_their_groups() -> None:
+    members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
+
+    await follow_pods(
+        items(
+            Added(META, pod()),
+            Synced(),
+            Modified(META, pod()),
+            Modified(META, pod(ready="True")),
+            Malformed(META, "odd"),
+        ),
+        members,
+        asked.append,
+        synced,
+    )
+
+    assert asked == [TRAIN, TRAIN]
+    assert synced.is_set()
+    assert [member.ready for member in members.of(TRAIN)] == [True]
+
+
+async def test_a_deleted_pod_is_no_member() -> None:
+    members, asked = Members(), list[GroupKey]()
+
+    stream = items(Added(META, pod()), Deleted(META, pod()))
+    await follow_pods(stream, members, asked.append, asyncio.Event())
+
+    assert asked == [TRAIN, TRAIN]
+    assert list(members.of(TRAIN)) == []
+
+
+async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
+    members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
+    await follow_pods(items(Added(META, pod())), members, lambda _: None, asyncio.Event())
+
+    await follow_creators(
+        items(
+            Added(META, job(("Suspended", "True"))),
+            Synced(),
+            Modified(META, job(("Failed", "False"))),
+            Malformed(META, "odd"),
+            Modified(
+                Meta("job", "j", "n", "3"), job(("FailureTarget", "True"), ("Failed", "True"))
+            ),
+        ),
+        creator_objects.job,
+        members,
+        asked.append,
+        synced,
+    )
+
+    assert asked == [TRAIN]
+    assert synced.is_set()
+    assert members.creators(TRAIN)["job"].ended is False
+
+
+async def test_what_is_deleted_is_forgotten_and_its_group_asked_for() -> None:
+    members, asked = Members(), list[GroupKey]()
+    template = {"metadata": {"labels": {"enbloc.dev/pod-group": "train"}}}
+    metadata = {"name": "s", "namespace": "n", "uid": "set"}
+    body = {"metadata": metadata, "spec": {"template": template}}
+    found = msgspec.convert(body, creator_objects.SetObject)
+    meta = Meta("set", "s", "n", "3")
+
+    await follow_creators(
+        items(Added(meta, found), Deleted(meta, found)),
+        creator_objects.stateful_set,
+        members,
+        asked.append,
+        asyncio.Event(),
+    )
+
+    assert asked == [TRAIN, TRAIN]
+    assert members.creators(TRAIN) == {}

@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the controller writes of a PodGroup, when, and what it remembers; in virtual time."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enbloc.controller.creators import JOB, Creator
+from enbloc.controller.members import Members
+from enbloc.controller.status_writer import StatusWriter
+from enbloc.kube.errors import APIError, Conflict, Fenced, NotFound
+from enbloc.kube.events import Recorder
+from enbloc.model import names
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.telemetry import Problems
+from tests.controller.fake import ROOT, group
+from tests.kube.fake import Script, answer, says, talking_to
+from tests.kube.memory import MemoryClient, Store
+
+KEY = GroupKey("n", "a")
+#: 2031-11-21T05:00:00Z, when a test begins.
+NOW = 1_953_003_600.0
+
+pytestmark = [pytest.mark.looptime(start=0)]
+
+
+class World:
+    """A server with one group that has been seen, and the writer of its status."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.store.objects["podgroups", "a"] = group("a")
+        self.store.version = 1
+        self.client = MemoryClient(self.store)
+        self.members, self.problems = Members(), Problems()
+        self.recorder = Recorder(self.client, "test")
+        elapsed = asyncio.get_running_loop().time
+        self.statuses = StatusWriter(
+            self.client, self.members, self.problems, self.recorder, lambda: NOW + elapsed()
+        )
+        self.statuses.seen(group("a"))
+
+    @property
+    def applied(self) -> list[dict[str, Any]]:
+        """The statuses that were sent, in order."""
+        return [body["status"] for _, plural, body in self.client.sent if plural == "podgroups"]
+
+    async def settle(self) -> dict[str, Any]:
+        """Once there is nothing left to write: the status as it stands."""
+        await self.statuses.writer.settled()
+        return self.store.objects.get(("podgroups", "a"), {}).get("status", {})
+
+    def scheduler_says(self, **status: Any) -> None:
+        """The scheduler writes its part, and the watch shows it."""
+        found = self.store.objects["podgroups", "a"]
+        self.store.version += 1
+        metadata = {**found["metadata"], "resourceVersion": str(self.store.version)}
+        self.store.objects["podgroups", "a"] = {
+            **found,
+            "metadata": metadata,
+            "status": {**found.get("status", {}), **status},
+        }
+        self.statuses.seen(self.store.objects["podgroups", "a"])
+
+    async def changed(self) -> dict[str, Any]:
+        """Members changed: the status that follows from it."""
+        self.statuses.reconcile(KEY)
+        return await self.settle()
+
+    async def events(self) -> list[dict[str, Any]]:
+        """The events that were written since the last call."""
+        before = len(self.client.sent)
+        await self.recorder.flush(5.0)
+        return [body for _, plural, body in self.client.sent[before:] if plural == "events"]
+
+
+@pytest.mark.looptime(False)
+async def test_what_is_applied_is_the_controllers_and_bound_to_the_object() -> None:
+    server = Script(says(lambda: answer(group("a"))))
+    async with talking_to(server) as client:
+        recorder = Recorder(client, "test")
+        statuses = StatusWriter(client, Members(), Problems(), recorder, lambda: NOW)
+        statuses.seen(group("a"))
+        await statuses.writer.finish(5.0)
+
+    (request,), (body,) = server.seen, server.bodies
+    assert request.path == f"{ROOT}/namespaces/n/podgroups/a/status"
+    assert request.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert request.query["fieldManager"] == names.CONTROLLER_MANAGER
+    assert request.query["force"] == "true"
+    assert body["metadata"] == {"name": "a", "namespace": "n", "uid": "uid-a"}
+    assert "spec" not in body
+
+
+async def test_a_status_that_stands_is_not_written_again() -> None:
+    world = World()
+    await world.settle()
+    await world.changed()
+    assert len(world.applied) == 1
+
+
+async def test_what_the_scheduler_wrote_in_between_is_looked_at_again() -> None:
+    world = World()
+    unschedulable = {"type": "Scheduled", "status": "False", "reason": "Unschedulable"}
+
+    def meanwhile(_: str) -> None:
+        """Each answer holds what the scheduler says as well; its own event comes later."""
+        status = world.store.objects["podgroups", "a"]["status"]
+        others = [c for c in status["conditions"] if c["type"] != "Scheduled"]
+        status["conditions"] = [*others, unschedulable]
+
+    world.client.after = meanwhile
+    await world.settle()
+    said = [status["conditions"][0]["reason"] for status in world.applied]
+    assert said == ["WaitingForMembers", "Unschedulable"]
+
+
+async def test_an_older_state_is_ignored() -> None:
+    world = World()
+    await world.settle()
+    world.statuses.seen(group("a", 1, status={"members": 7}))
+    await world.settle()
+    assert len(world.applied) == 1
+
+
+async def test_a_namesake_replaces_a_group_and_is_not_removed_in_its_place() -> None:
+    world = World()
+    await world.settle()
+    new = group("a", 1)
+    new["metadata"]["uid"] = "another"
+    world.store.objects["podgroups", "a"] = new
+    world.statuses.seen(new)
+    world.statuses.gone(group("a", 9))
+    await world.settle()
+    uids = [body["metadata"]["uid"] for _, _, body in world.client.sent]
+    assert uids == ["uid-a", "another"]
+
+
+async def test_a_group_that_was_deleted_is_not_written() -> None:
+    world = World()
+    world.statuses.gone(group("a"))
+    await world.changed()
+    assert world.applied == []
+
+
+async def test_a_write_that_failed_is_repeated_until_the_group_is_gone() -> None:
+    world = World()
+
+    def refuse(_: str) -> None:
+        raise Conflict("patch", "podgroups/status", "no", code=409)
+
+    world.client.before = refuse
+    await asyncio.sleep(10)
+    assert len(world.applied) > 2
+    tried = len(world.applied)
+    world.statuses.gone(group("a"))
+    await world.settle()
+    assert len(world.applied) == tried
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(NotFound("patch", "podgroups/status", "gone", code=404), id="the group gone"),
+        pytest.param(Fenced("patch", "podgroups/status", "not sent"), id="the Lease lost"),
+    ],
+)
+async def test_a_write_that_is_pointless_is_not_repeated(error: APIError) -> None:
+    world = World()
+
+    def refuse(_: str) -> None:
+        raise error
+
+    world.client.before = refuse
+    await world.settle()
+    assert len(world.applied) == 1
+    assert not world.problems.active
+
+
+async def test_a_group_that_the_server_does_not_find_is_forgotten() -> None:
+    world = World()
+    del world.store.objects["podgroups", "a"]
+    await world.settle()
+    await world.changed()
+    assert len(world.applied) == 1
+
+
+async def test_groups_are_shown_anew_after_a_clear() -> None:
+    world = World()
+    world.statuses.clear()
+    await world.changed()
+    assert world.applied == []
+    world.statuses.seen(group("a"))
+    await world.settle()
+    assert len(world.applied) == 1
+
+
+async def test_a_group_that_cannot_be_read_is_ignored_and_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    await world.settle()
+    bad = group("b", spec={"minMember": "two"})
+    world.statuses.seen(bad)
+    world.statuses.gone(bad)
+    await world.settle()
+    assert len(world.applied) == 1
+    assert "$.spec.minMember" in caplog.text
+
+
+def failed_pod(name: str, incarnation: str) -> Pod:
+    return Pod(
+        PodKey("n", name),
+        PodUID(name),
+        PodSpec(),
+        group=KEY,
+        phase=Phase.FAILED,
+        restart=incarnation,
+    )
+
+
+async def test_failures_are_counted_on_when_their_pods_are_gone() -> None:
+    world = World()
+    for name in ("p", "q"):
+        world.members.put(failed_pod(name, "first"), ready=False)
+    world.scheduler_says(incarnation="first")
+    assert (await world.settle())["failed"] == 2
+    world.members.remove(PodUID("p"))
+    world.scheduler_says(incarnation="first")
+    assert (await world.changed())["failed"] == 2
+    world.members.remove(PodUID("q"))
+    world.scheduler_says(incarnation="second")
+    assert (await world.changed())["failed"] == 0
+
+
+async def test_each_life_that_ends_is_told_of_once() -> None:
+    """Semantics §7.2."""
+    world = World()
+    world.members.put(failed_pod("p", "first"), ready=False)
+    world.scheduler_says(incarnation="first")
+    await world.settle()
+    first = await world.events()
+    await world.changed()
+    again = await world.events()
+    world.members.remove(PodUID("p"))
+    world.members.put(failed_pod("q", "second"), ready=False)
+    await world.changed()
+    rerun = await world.events()
+
+    assert [(e["reason"], e["type"]) for e in first] == [("PodGroupFinished", "Warning")]
+    assert first[0]["note"] == "Failed: 0 members succeeded, 1 failed"
+    assert again == []
+    assert [e["reason"] for e in rerun] == ["PodGroupFinished"]
+
+
+async def test_a_write_that_failed_tells_of_the_end_later() -> None:
+    """Semantics §7.2."""
+
+    world = World()
+
+    def refuse(_: str) -> None:
+        raise Conflict("patch", "podgroups/status", "no", code=409)
+
+    world.members.put(failed_pod("p", "first"), ready=False)
+    world.client.before = refuse
+    await asyncio.sleep(1)
+    world.client.before = lambda _: None
+    assert await world.events() == []
+    await world.settle()
+    assert [e["reason"] for e in await world.events()] == ["PodGroupFinished"]
+
+
+async def test_times_are_the_servers() -> None:
+    """Semantics §7.3."""
+    world = World()
+    status = await world.settle()
+    assert status["conditions"][0]["lastTransitionTime"] == "2031-11-21T05:00:00Z"
+
+
+JOB_OF_8 = Creator(JOB, "train", "j", KEY, pods=8, completions=8, backoff_limit=6, generation=1)
+
+
+async def test_a_job_that_a_repair_could_make_fail_is_warned_of_once_per_generation() -> None:
+    """Semantics §4.5."""
+    world = World()
+    world.store.objects["podgroups", "a"]["spec"] = {"minMember": 8}
+    world.scheduler_says()
+    world.members.put_creator(JOB_OF_8)
+    await world.settle()
+    (warning,) = await world.events()
+    await world.changed()
+    world.members.put_creator(replace(JOB_OF_8, succeeded=1))
+    await world.changed()
+    again = await world.events()
+    world.members.put_creator(replace(JOB_OF_8, backoff_limit=5, generation=2))
+    await world.changed()
+    changed = await world.events()
+
+    assert (warning["type"], warning["reason"]) == ("Warning", "BackoffLimitTooSmall")
+    assert warning["regarding"]["kind"] == "PodGroup"
+    assert warning["related"]["name"] == "train"
+    assert "spec.backoffLimit is 6" in warning["note"]
+    assert again == []
+    assert [e["note"][:38] for e in changed] == ["Job train: spec.backoffLimit is 5, but"]

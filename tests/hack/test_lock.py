@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The lock files agree with each other."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pinned(name: str) -> dict[str, str]:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    return dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", text, re.MULTILINE))
+
+
+def test_the_image_has_the_versions_that_the_tests_run_with() -> None:
+    assert pinned("image").items() <= pinned("run").items()
+
+
+def test_the_image_has_no_library_that_only_the_sandbox_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = {re.split(r"[<>=; ]", one)[0] for one in project["optional-dependencies"]["sandbox"]}
+    shared = {"jsonpatch"}  # kopf needs it
+    assert extra <= pinned("run").keys()
+    assert extra & pinned("image").keys() == shared

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is written of the values of a key, and when; in virtual time."""
+
+import asyncio
+import logging
+from itertools import pairwise
+
+import pytest
+
+from enbloc.kube.coalescing_writer import BUG_SECONDS, CoalescingWriter
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    Fenced,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    Unreachable,
+)
+from enbloc.telemetry import Problems
+
+pytestmark = [pytest.mark.looptime(start=0)]
+
+
+class Sink:
+    """Takes writes, each so many seconds long; fails the first ones as it is told."""
+
+    def __init__(self, *errors: Exception, takes: float = 0.0) -> None:
+        self.begun: list[tuple[float, str, int]] = []
+        self.written: list[tuple[str, int]] = []
+        self.errors = list(errors)
+        self.takes = takes
+        self.in_flight = self.most = 0
+        self.problems = Problems()
+
+    async def write(self, key: str, value: int) -> None:
+        self.begun.append((asyncio.get_running_loop().time(), key, value))
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            await asyncio.sleep(self.takes)
+            if self.errors:
+                raise self.errors.pop(0)
+            self.written.append((key, value))
+        finally:
+            self.in_flight -= 1
+
+    def writer(self, *, parallel: int = 8, interval: float = 0.0) -> CoalescingWriter[str, int]:
+        return CoalescingWriter(
+            "test", self.write, self.problems, parallel=parallel, interval=interval
+        )
+
+
+async def test_of_many_values_in_a_row_the_first_and_the_newest_are_written() -> None:
+    sink = Sink(takes=1)
+    writer = sink.writer()
+    writer.put("a", 1)
+    await asyncio.sleep(0)
+    for value in (2, 3, 4):
+        writer.put("a", value)
+    await writer.settled()
+    assert sink.begun == [(0, "a", 1), (1, "a", 4)]
+    assert sink.most == 1
+
+
+async def test_different_keys_are_written_at_once_but_not_too_many() -> None:
+    sink = Sink(takes=1)
+    writer = sink.writer(parallel=3)
+    for index in range(10):
+        writer.put(f"k{index}", index)
+    await writer.settled()
+    assert len(sink.written) == 10
+    assert sink.most == 3
+
+
+async def test_what_waits_for_others_is_still_replaced_by_a_newer_value() -> None:
+    sink = Sink(takes=1)
+    writer = sink.writer(parallel=1)
+    writer.put("a", 1)
+    writer.put("b", 1)
+    await asyncio.sleep(0.5)
+    writer.put("b", 2)
+    await writer.settled()
+    assert sink.written == [("a", 1), ("b", 2)]
+
+
+async def test_a_burst_is_written_once_at_its_start_and_once_an_interval() -> None:
+    sink = Sink()
+    writer = sink.writer(interval=1.0)
+    for value in range(25):
+        writer.put("a", value)
+        await asyncio.sleep(0.1)
+    await writer.settled()
+    assert [(round(time), value) for time, _, value in sink.begun] == [
+        (0, 0),
+        (1, 9),
+        (2, 19),
+        (3, 24),
+    ]
+
+
+async def test_a_write_longer_than_the_interval_is_followed_by_the_next_at_once() -> None:
+    sink = Sink(takes=3)
+    writer = sink.writer(interval=1.0)
+    writer.put("a", 1)
+    await asyncio.sleep(1)
+    writer.put("a", 2)
+    await writer.settled()
+    assert [time for time, _, _ in sink.begun] == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        pytest.param(
+            Unreachable("patch", "x/status", "reset", sent=True), True, id="connection reset"
+        ),
+        pytest.param(ServerError("patch", "x/status", "", code=500), True, id="500"),
+        pytest.param(Forbidden("patch", "x/status", "no", code=403), True, id="403"),
+        pytest.param(Conflict("patch", "x/status", "modified", code=409), False, id="409"),
+    ],
+)
+async def test_a_write_is_repeated_while_the_server_may_come_to_take_it(
+    error: APIError, said: bool
+) -> None:
+    sink = Sink(error)
+    writer = sink.writer()
+    writer.put("a", 1)
+    await asyncio.sleep(0.01)
+    assert bool(sink.problems.active) is said
+    await writer.settled()
+    assert sink.written == [("a", 1)]
+    assert not sink.problems.active
+
+
+async def test_the_pauses_between_failures_grow() -> None:
+    sink = Sink(*(ServerError("patch", "x/status", "", code=500) for _ in range(5)))
+    writer = sink.writer()
+    writer.put("a", 1)
+    await writer.settled()
+    times = [time for time, _, _ in sink.begun]
+    pauses = [after - before for before, after in pairwise(times)]
+    assert all(4.0 <= pause <= 8.0 for pause in pauses[4:])
+    assert pauses[0] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [
+        pytest.param(NotFound("patch", "x/status", "gone", code=404), [], id="gone"),
+        pytest.param(Fenced("patch", "x/status", "not the leader"), [], id="not the leader"),
+        pytest.param(
+            Forbidden(
+                "patch",
+                "x/status",
+                "terminating",
+                code=403,
+                details={"causes": [{"reason": "NamespaceTerminating"}]},
+            ),
+            [],
+            id="namespace terminating",
+        ),
+        pytest.param(
+            Invalid("patch", "x/status", "bad", code=422),
+            ["API server rejected the test update of a: cannot patch x/status: 422: bad"],
+            id="invalid",
+        ),
+    ],
+)
+async def test_a_write_that_is_pointless_is_dropped(
+    error: APIError, logged: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    sink = Sink(error)
+    writer = sink.writer()
+    writer.put("a", 1)
+    await writer.settled()
+    assert sink.written == []
+    assert not sink.problems.active
+    assert caplog.messages == logged
+
+
+async def test_a_missing_permission_is_named_once_and_until_it_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    sink = Sink(*(Forbidden("patch", "pods/status", "no", code=403) for _ in range(2)))
+    writer = sink.writer()
+    writer.put("a", 1)
+    writer.put("b", 2)
+    await asyncio.sleep(0.01)
+    [problem] = sink.problems.active
+    assert problem.endswith('(grant the verb "patch" on pods/status)')
+    await writer.settled()
+    assert not sink.problems.active
+    assert [r.levelname for r in caplog.records] == ["ERROR", "INFO"]
+
+
+async def test_a_bug_is_logged_with_the_key_and_the_write_repeated_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sink = Sink(ZeroDivisionError())
+    writer = sink.writer()
+    writer.put("a", 1)
+    await writer.settled()
+    assert [time for time, _, _ in sink.begun] == [0, BUG_SECONDS]
+    assert caplog.messages == ["Failed test update of a"]
+
+
+async def test_what_waits_is_written_at_the_end_without_an_interval() -> None:
+    sink = Sink(takes=0.5)
+    writer = sink.writer(interval=10.0)
+    writer.put("a", 1)
+    await asyncio.sleep(0.1)
+    writer.put("a", 2)
+    await writer.finish(2.0)
+    writer.put("a", 3)
+    await writer.settled()
+    assert [time for time, _, _ in sink.begun] == [0, 0.5]
+    assert sink.written == [("a", 1), ("a", 2)]
+
+
+async def test_what_cannot_be_written_is_given_up_at_the_end() -> None:
+    sink = Sink(takes=10)
+    writer = sink.writer()
+    writer.put("a", 1)
+    await asyncio.sleep(0)
+    await writer.finish(2.0)
+    await writer.settled()
+    assert asyncio.get_running_loop().time() == 2.0
+    assert sink.written == []

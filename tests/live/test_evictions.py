@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine is told of the evictions that it asked for (semantics §4.5)."""
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from prometheus_client import REGISTRY
+
+from enbloc.engine.effects import Evict
+from enbloc.engine.events import Evicted, EvictRefused
+from enbloc.live.evictions import Evictions
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Reason
+from enbloc.model.pods import PodKey, PodUID
+from tests.kube.fake import answer, refusal, talking_to
+
+NOW = 1_800_000_000.0
+
+
+class Kubernetes:
+    """Running pods of jobs; each test says what becomes of an Eviction."""
+
+    def __init__(self) -> None:
+        self.evict: Callable[[], web.Response] = lambda: answer({"kind": "Status"}, 201)
+        self.owners: list[dict[str, Any]] = [{"controller": True, "kind": "Job", "name": "j"}]
+        self.open = asyncio.Event()
+        self.open.set()
+        self.asked: list[str] = []
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        await self.open.wait()
+        name, _, subresource = request.path.split("/pods/")[1].partition("/")
+        self.asked.append(f"{request.method} {subresource or name}")
+        if subresource == "eviction":
+            return self.evict()
+        metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
+        return answer(
+            {
+                "metadata": {**metadata, "ownerReferences": self.owners},
+                "status": {"phase": "Running"},
+            }
+        )
+
+
+class Told:
+    """What came of evictions."""
+
+    def __init__(self) -> None:
+        self.events: asyncio.Queue[Evicted | EvictRefused] = asyncio.Queue()
+        self.ended: asyncio.Queue[asyncio.Task[None]] = asyncio.Queue()
+
+    async def next(self) -> Evicted | EvictRefused:
+        return await asyncio.wait_for(self.events.get(), 5.0)
+
+
+@asynccontextmanager
+async def evicting(
+    server: Kubernetes, *, leads: bool = True
+) -> AsyncGenerator[tuple[Evictions, Told]]:
+    told = Told()
+    async with talking_to(server) as client:
+        fenced = client.fenced(lambda: leads)
+        evictions = Evictions(fenced, lambda: NOW, told.events.put_nowait, told.ended.put_nowait)
+        yield evictions, told
+        evictions.close()
+
+
+def evict(name: str) -> Evict:
+    pod, uid = PodKey("ns", name), PodUID(f"uid-{name}")
+    return Evict(pod, uid, GroupKey("ns", "g"), Reason.BELOW_MINIMUM, "3 of 8 members fit")
+
+
+def counted(outcome: str) -> float:
+    return REGISTRY.get_sample_value("enbloc_evictions_total", {"outcome": outcome}) or 0.0
+
+
+async def test_an_evicted_pod_is_answered_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    before = counted("evicted")
+    async with evicting(Kubernetes()) as (evictions, told):
+        evictions.start(evict("a"))
+        assert await told.next() == Evicted(PodUID("uid-a"))
+    assert counted("evicted") == before + 1
+    [record] = caplog.records
+    assert record.message == "Evicted a pod"
+    assert vars(record).items() >= {"pod": "ns/a", "podGroup": "ns/g"}.items()
+
+
+async def test_a_pod_is_never_evicted_twice_at_once() -> None:
+    server = Kubernetes()
+    server.open.clear()
+    async with evicting(server) as (evictions, told):
+        for name in "aba":
+            evictions.start(evict(name))
+        await asyncio.sleep(0.01)
+        server.open.set()
+        answers = {(await told.next()).uid for _ in "ab"}
+        assert answers == {"uid-a", "uid-b"}
+        assert told.events.empty()
+    assert server.asked.count("POST eviction") == 2
+
+
+async def test_an_eviction_that_was_answered_may_be_asked_for_again() -> None:
+    server = Kubernetes()
+    async with evicting(server) as (evictions, told):
+        for _ in range(2):
+            evictions.start(evict("a"))
+            await told.next()
+    assert server.asked.count("POST eviction") == 2
+
+
+async def test_a_budget_says_when_to_ask_again_on_the_engines_clock() -> None:
+    before = counted("blocked")
+    server = Kubernetes()
+    causes = [{"reason": "DisruptionBudget", "message": "The disruption budget b needs 8"}]
+    server.evict = lambda: refusal(429, "TooManyRequests", causes=causes, retryAfterSeconds=45)
+    async with evicting(server) as (evictions, told):
+        evictions.start(evict("a"))
+        assert await told.next() == EvictRefused(
+            PodUID("uid-a"), "The disruption budget b needs 8", NOW + 45.0
+        )
+    assert counted("blocked") == before + 1
+
+
+async def test_a_missing_permission_is_an_error_for_who_runs_enbloc(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Kubernetes()
+    server.evict = lambda: refusal(403, "Forbidden", "may not create pods/eviction")
+    async with evicting(server) as (evictions, told):
+        evictions.start(evict("a"))
+        refused = await told.next()
+    assert isinstance(refused, EvictRefused)
+    assert refused.retry_at == NOW + 10.0
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+async def test_a_bare_pod_is_never_evicted() -> None:
+    before = counted("exempt")
+    server = Kubernetes()
+    server.owners = []
+    async with evicting(server) as (evictions, told):
+        evictions.start(evict("a"))
+        refused = await told.next()
+    assert isinstance(refused, EvictRefused)
+    assert refused.retry_at == math.inf
+    assert refused.message == "the pod has no controller that would replace it"
+    assert server.asked == ["GET a"]
+    assert counted("exempt") == before + 1
+
+
+async def test_who_no_longer_leads_evicts_nothing_and_answers_nothing() -> None:
+    server = Kubernetes()
+    async with evicting(server, leads=False) as (evictions, told):
+        evictions.start(evict("a"))
+        ended = await asyncio.wait_for(told.ended.get(), 5.0)
+        assert told.events.empty()
+        assert ended.exception() is None
+    assert server.asked == ["GET a"]
+
+
+async def test_evictions_under_way_are_given_up_at_the_end() -> None:
+    server = Kubernetes()
+    server.open.clear()
+    async with evicting(server) as (evictions, told):
+        evictions.start(evict("a"))
+        await asyncio.sleep(0.01)
+        evictions.close()
+        ended = await asyncio.wait_for(told.ended.get(), 5.0)
+        assert ended.cancelled()
+        assert told.events.empty()

@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from enbloc.config import default_profiles
+from enbloc.engine.effects import Ask
+from enbloc.engine.events import Answer, BindRefused, Bound, Event
+from enbloc.framework.act import Target
+from enbloc.framework.extenders import Extender
+from enbloc.framework.profile import Profile
+from enbloc.kube.errors import Fenced, Forbidden, Unreachable
+from enbloc.live import binding
+from enbloc.live.binding import MemberApi
+from enbloc.live.extenders import Extenders
+from enbloc.model.binding import Cause
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from tests.kube.extenders import FakeExtender
+from tests.kube.memory import MemoryClient, Store
+
+KEY, UID = PodKey("ns", "p"), PodUID("u1")
+TARGET = Target("plan-1", KEY, UID, "n1")
+POD = Pod(KEY, UID, PodSpec())
+
+
+def shown(node: str = "", uid: str = UID, **requests: str) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"requests": requests}}
+    metadata = {"name": "p", "namespace": "ns", "uid": uid, "resourceVersion": "1"}
+    spec = {"nodeName": node, "containers": [container]}
+    return {"metadata": {**metadata, "managedFields": [{"manager": "m"}]}, "spec": spec}
+
+
+class World:
+    """One pod, a profile whose extenders are given, and what was told of its Bind."""
+
+    def __init__(self, *extenders: Extender) -> None:
+        [given] = default_profiles().values()
+        self.profile = Profile("enbloc", given.plugins, extenders=extenders)
+        self.client = MemoryClient(Store())
+        self.extenders = Extenders(self.client, {"enbloc": self.profile})
+        self.unknown = 0
+        self.show()
+
+    def show(self, node: str = "", uid: str = UID, **requests: str) -> None:
+        self.client.store.objects["pods", "p"] = shown(node, uid, **requests)
+
+    async def ask(self, *, filter: bool = True, prioritize: bool = False) -> Answer:  # noqa: A002
+        ask = Ask("q", "enbloc", 0, POD, ("n1", "n2"), filter, prioritize)
+        return await self.extenders.answer(ask)
+
+    async def bind(self) -> Event:
+        def unknown() -> None:
+            self.unknown += 1
+
+        member = MemberApi(self.client, unknown)
+        return await binding.bind(self.profile, TARGET, member, self.extenders)
+
+    @property
+    def bindings(self) -> int:
+        """How many Bindings were sent to the API server."""
+        return sum(verb == "create" for verb, _, _ in self.client.sent)
+
+
+@asynccontextmanager
+async def world(*fakes: FakeExtender, **more: Any) -> AsyncGenerator[World]:
+    """A world with these extenders, all of the same options."""
+    more.setdefault("node_cache_capable", True)
+    opened = World(*(fake.extender(**more) for fake in fakes))
+    async with opened.extenders:
+        yield opened
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_extender_is_asked_about_the_whole_pod_and_answers_the_engine() -> None:
+    fake = FakeExtender(
+        filter={
+            "NodeNames": ["n2"],
+            "FailedNodes": {"n1": "busy"},
+            "FailedAndUnresolvableNodes": {"n3": "wrong"},
+        },
+        prioritize=[{"Host": "n2", "Score": 4}],
+    )
+    async with fake.serving(), world(fake) as here:
+        answer = await here.ask(prioritize=True)
+    assert answer == Answer("q", ("n2",), (("n1", "busy"),), (("n3", "wrong"),), (("n2", 4),))
+    (_, filtered), (_, prioritized) = fake.asked
+    pod = shown()
+    del pod["metadata"]["managedFields"]
+    assert filtered == {"Pod": pod, "Nodes": None, "NodeNames": ["n1", "n2"]}
+    assert prioritized["NodeNames"] == ["n2"]
+
+
+async def test_an_extender_that_does_not_know_the_nodes_is_sent_them() -> None:
+    fake = FakeExtender(filter={"Nodes": {"items": [{"metadata": {"name": "n1"}}]}})
+    async with fake.serving(), world(fake, node_cache_capable=False) as here:
+        assert here.extenders.nodes is not None
+        here.extenders.nodes["n1"] = msgspec.Raw(b'{"metadata":{"name":"n1"}}')
+        assert (await here.ask()).feasible == ("n1",)
+    assert fake.asked[0][1]["Nodes"]["items"] == [{"metadata": {"name": "n1"}}]
+
+
+async def test_nodes_are_not_kept_for_extenders_that_know_them_or_do_not_ask() -> None:
+    assert World().extenders.nodes is None
+    knows = Extender("http://x", filter_verb="f", node_cache_capable=True)
+    assert World(knows).extenders.nodes is None
+    assert World(Extender("http://x", bind_verb="b")).extenders.nodes is None
+
+
+async def test_a_filter_that_fails_is_a_problem() -> None:
+    fake = FakeExtender(filter={"Error": "out of order"}, prioritize=[])
+    async with fake.serving(), world(fake) as here:
+        assert await here.ask(prioritize=True) == Answer("q", problem="filter: out of order")
+    assert [verb for verb, _ in fake.asked] == ["filter"]
+
+
+async def test_a_prioritize_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    fake = FakeExtender(filter={"NodeNames": ["n1"]}, prioritize="none")
+    async with fake.serving(), world(fake) as here:
+        assert await here.ask(prioritize=True) == Answer("q", ("n1",))
+        assert await here.ask(filter=False, prioritize=True) == Answer("q")
+    assert "gave no scores" in caplog.text
+
+
+async def test_where_no_node_is_left_no_scores_are_asked_for() -> None:
+    fake = FakeExtender(filter={"NodeNames": []}, prioritize=[])
+    async with fake.serving(), world(fake) as here:
+        assert await here.ask(prioritize=True) == Answer("q", ())
+    assert [verb for verb, _ in fake.asked] == ["filter"]
+
+
+async def test_nothing_is_asked_about_a_pod_that_is_gone_or_another() -> None:
+    fake = FakeExtender(filter={"NodeNames": []})
+    async with fake.serving(), world(fake) as here:
+        here.show(uid="another")
+        assert await here.ask() == Answer("q", problem="pod ns/p is gone")
+        here.client.store.objects.clear()
+        assert await here.ask() == Answer("q", problem="pod ns/p is gone")
+    assert fake.asked == []
+
+
+async def test_a_server_that_is_away_is_asked_again_for_the_pod() -> None:
+    fake = FakeExtender(filter={"NodeNames": ["n1"]})
+    failures = [Unreachable("get", "pods", "away", sent=False)]
+
+    def away(_: str) -> None:
+        if failures:
+            raise failures.pop()
+
+    async with fake.serving(), world(fake) as here:
+        here.client.before = away
+        assert (await here.ask()).feasible == ("n1",)
+
+
+async def test_a_pod_that_may_not_be_read_is_a_problem() -> None:
+    def refuse(verb: str) -> None:
+        raise Forbidden(verb, "pods", "no")
+
+    fake = FakeExtender(filter={})
+    async with fake.serving(), world(fake) as here:
+        here.client.before = refuse
+        assert "cannot get pods" in (await here.ask()).problem
+
+
+# ── binding ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_extender_that_binds_does_so_instead_of_the_plugins() -> None:
+    fake = FakeExtender(bind={"Error": ""})
+    async with fake.serving(), world(fake) as here:
+        assert await here.bind() == Bound("plan-1", UID)
+    named = {"PodName": "p", "PodNamespace": "ns", "PodUID": "u1", "Node": "n1"}
+    assert fake.asked == [("bind", named)]
+    assert here.client.sent == []
+
+
+@pytest.mark.parametrize(
+    ("requests", "by_extender"), [({"example.com/gpu": "1"}, True), ({"cpu": "1"}, False)]
+)
+async def test_a_pod_without_what_it_manages_is_bound_by_the_plugins(
+    requests: dict[str, str],
+    by_extender: bool,
+) -> None:
+    fake = FakeExtender(bind={})
+    managed = {"example.com/gpu": True}
+    async with fake.serving(), world(fake, managed=managed) as here:
+        here.show(**requests)
+        await here.bind()
+    assert (len(fake.asked), here.bindings) == ((1, 0) if by_extender else (0, 1))
+
+
+async def test_a_bind_that_is_refused_leaves_the_pod_to_a_new_plan() -> None:
+    fake = FakeExtender(bind={"Error": "no disk"})
+    async with fake.serving(), world(fake) as here:
+        refused = await here.bind()
+    assert isinstance(refused, BindRefused)
+    assert refused.cause is Cause.SCHEDULER_ERROR
+    assert refused.message.endswith("bind: no disk")
+    assert here.bindings == 0
+
+
+@pytest.mark.parametrize(("node", "bound"), [("n1", True), ("n2", False)])
+async def test_what_the_pod_shows_wins_over_what_the_extender_says(
+    node: str,
+    bound: bool,
+) -> None:
+    fake = FakeExtender(bind={"Error": "no disk"})
+    async with fake.serving(), world(fake) as here:
+        here.show(node=node)
+        event = await here.bind()
+    if bound:
+        assert event == Bound("plan-1", UID)
+    else:
+        assert isinstance(event, BindRefused)
+        assert event.cause is Cause.MEMBER_CHANGED
+
+
+async def test_a_bind_whose_outcome_is_unknown_gets_time_to_show() -> None:
+    fake = FakeExtender(bind=None)
+
+    async def late(_: Any) -> web.StreamResponse:
+        await asyncio.sleep(0.15)
+        opened.show(node="n1")
+        return web.json_response({})
+
+    fake.answers["bind"] = late
+    async with fake.serving(), world(fake, timeout=0.1) as opened:
+        assert await opened.bind() == Bound("plan-1", UID)
+    assert opened.unknown == 1
+
+
+async def test_a_bind_that_never_shows_is_refused_in_the_end() -> None:
+    async def hangs(_: Any) -> web.StreamResponse:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    fake = FakeExtender(bind=hangs)
+    async with fake.serving(), world(fake, timeout=0.05) as here:
+        event = await here.bind()
+    assert isinstance(event, BindRefused)
+    assert event.cause is Cause.SCHEDULER_ERROR
+    assert here.unknown == 1
+
+
+async def test_where_an_extender_may_be_ignored_the_plugins_bind_after_it_failed() -> None:
+    fake = FakeExtender(bind={"Error": "no disk"})
+    async with fake.serving(), world(fake, ignorable=True) as here:
+        await here.bind()
+    assert here.bindings == 1
+
+
+async def test_no_extender_is_told_to_bind_by_a_deposed_leader() -> None:
+    fake = FakeExtender(bind={})
+    async with fake.serving():
+        opened = World(fake.extender())
+        fenced = opened.client.fenced(lambda: False)
+        async with Extenders(fenced, {"enbloc": opened.profile}) as extenders:
+            member = MemberApi(fenced, lambda: None)
+            with pytest.raises(Fenced):
+                await binding.bind(opened.profile, TARGET, member, extenders)
+    assert fake.asked == []

@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from enbloc.config import default_profiles
+from enbloc.engine.events import (
+    Event,
+    NamespaceGone,
+    NamespaceSeen,
+    PodGone,
+    PodSeen,
+    Stream,
+    Synced,
+    WorkloadGone,
+    WorkloadSeen,
+)
+from enbloc.framework.profile import Profile
+from enbloc.kube.events import ObjectReference
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.event_recorder import EventRecorder
+from enbloc.live.informers import Informer, Informers
+from enbloc.live.malformed import MalformedObjects
+from enbloc.live.statuses import PodConditions
+from enbloc.model.names import POD_GROUP_KEY
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from enbloc.model.workloads import WorkloadKey, equals
+from enbloc.telemetry import Problems
+from tests.kube.fake import answer, event, pod, pods, talking_to
+
+
+class Server:
+    """Lists a good pod and one that cannot be read, and keeps what events are written."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.written = asyncio.Event()
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "POST":
+            self.events.append(msgspec.json.decode(await request.read()))
+            self.written.set()
+            return answer(self.events[-1], 201)
+        if "watch" in request.query:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await response.write(event("DELETED", pod("good", 9)))
+            await asyncio.sleep(60)
+            return response
+        return pods(7, pod("good", 5), pod("bad", 6, priority="high"))
+
+
+async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on() -> None:
+    server, queue, problems = Server(), EventQueue(), Problems()
+    async with talking_to(server) as client, EventRecorder(client) as recorder:
+        malformed = MalformedObjects(recorder.malformed)
+        malformed.tell()
+        informer = Informers(client, queue, malformed, {}, problems).pods(
+            PodConditions(client, lambda: 0.0, problems)
+        )
+        running = asyncio.create_task(informer.run())
+        async with asyncio.timeout(10):
+            await informer.synced.wait()
+            await server.written.wait()
+            events = list(queue.take())
+            while len(events) < 3:
+                await queue.wait(None)
+                events += queue.take()
+        running.cancel()
+        await asyncio.wait([running])
+    seen, synced, gone = events
+    assert isinstance(seen, PodSeen)
+    assert seen.pod.key.name == "good"
+    assert synced == Synced(Stream.PODS)
+    assert isinstance(gone, PodGone)
+    [written] = server.events
+    assert written["reason"] == "MalformedObject"
+    assert written["regarding"]["name"] == "bad"
+    assert "spec.priority" in written["note"]
+
+
+Told = list[tuple[str, str]]
+
+
+async def told(profiles: Mapping[str, Profile], resource: str, *found: Any) -> Told:
+    """Name and text of the events that a list of pods or nodes leads to."""
+    said: Told = []
+    malformed = MalformedObjects(lambda about, note: said.append((about.name, note)))
+    malformed.tell()
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" in request.query:
+            await asyncio.sleep(60)
+        return pods(7, *found)
+
+    async with talking_to(server) as client:
+        informers = Informers(client, EventQueue(), malformed, profiles, Problems())
+        conditions = PodConditions(client, lambda: 0.0, Problems())
+        informer: Informer[Any] = (
+            informers.nodes() if resource == "nodes" else informers.pods(conditions)
+        )
+        running = asyncio.create_task(informer.run())
+        async with asyncio.timeout(10):
+            await informer.synced.wait()
+        running.cancel()
+        await asyncio.wait([running])
+    return said
+
+
+async def test_what_counts_as_absent_in_a_node_is_said_on_it() -> None:
+    bad, good = listed("bad", status={"allocatable": {"gpu": "many"}}), listed("good")
+    [(name, text)] = await told({}, "nodes", bad, good)
+    assert name == "bad"
+    assert text.startswith("Malformed fields are ignored: status.allocatable")
+
+
+async def test_what_counts_as_absent_in_a_member_is_said_on_it_if_it_is_ours() -> None:
+    def member(name: str, scheduler: str, **annotations: str) -> dict[str, Any]:
+        container = {"name": "c", "resources": {"requests": {"cpu": "much"}}}
+        shown = listed(name, spec={"schedulerName": scheduler, "containers": [container]})
+        shown["metadata"]["annotations"] = annotations
+        return shown
+
+    [(name, text)] = await told(
+        default_profiles(),
+        "pods",
+        member("ours", "enbloc", **{POD_GROUP_KEY: "g"}),
+        member("theirs", "other", **{POD_GROUP_KEY: "g"}),
+        member("alone", "enbloc"),  # the engine says it on this one
+    )
+    assert name == "ours"
+    assert text.startswith("Malformed fields are ignored: spec.containers[0]")
+
+
+def ignore(about: ObjectReference, note: str) -> None:
+    """Nothing is wrong with these objects."""
+    raise AssertionError(about, note)
+
+
+def spreading(labels: dict[str, str], *expressions: dict[str, Any]) -> dict[str, Any]:
+    return {"selector": {"matchLabels": labels, "matchExpressions": list(expressions)}}
+
+
+APP = {"app": "web"}
+EXISTS = Selector((*equals(APP).requirements, Requirement("tier", Operator.EXISTS)))
+
+#: Stream → spec of an object, and the selector that the engine is told of.
+SPECS: dict[Stream, list[tuple[Any, Selector | None]]] = {
+    Stream.SERVICES: [({"selector": APP}, equals(APP)), ({}, None)],
+    Stream.REPLICATION_CONTROLLERS: [({"selector": APP}, equals(APP)), (None, None)],
+    Stream.REPLICA_SETS: [
+        (spreading(APP, {"key": "tier", "operator": "Exists"}), EXISTS),
+        (spreading(APP, {"key": "tier", "operator": "Near"}), None),
+    ],
+    Stream.STATEFUL_SETS: [(spreading({}), Selector()), ({}, None)],
+}
+
+
+def listed(name: str, **more: Any) -> dict[str, Any]:
+    identity = {"name": name, "uid": f"uid-{name}", "resourceVersion": "3"}
+    return {"metadata": {**identity, "labels": {"team": "a", "env": "b"}, "namespace": ""}, **more}
+
+
+async def fed(stream: Stream, found: list[Any]) -> list[Event]:
+    """What a informer says of a list, and of the end of its first object."""
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(7, *found)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        gone = {"metadata": {**found[0]["metadata"], "resourceVersion": "9"}}
+        await response.write(event("DELETED", gone))
+        await asyncio.sleep(60)
+        return response
+
+    queue, events = EventQueue(), list[Event]()
+    async with talking_to(server) as client:
+        informers = Informers(client, queue, MalformedObjects(ignore), {}, Problems())
+        every: tuple[Informer[Any], ...] = (informers.namespaces(), *informers.workloads())
+        [informer] = [informer for informer in every if informer.stream is stream]
+        running = asyncio.create_task(informer.run())
+        async with asyncio.timeout(10):
+            while len(events) < len(found) + 2:
+                await queue.wait(None)
+                events += queue.take()
+        running.cancel()
+        await asyncio.wait([running])
+    return events
+
+
+async def test_the_engine_learns_the_labels_of_namespaces() -> None:
+    assert await fed(Stream.NAMESPACES, [listed("ns")]) == [
+        NamespaceSeen("ns", (("env", "b"), ("team", "a"))),
+        Synced(Stream.NAMESPACES),
+        NamespaceGone("ns"),
+    ]
+
+
+@pytest.mark.parametrize("stream", SPECS)
+async def test_the_engine_learns_what_selects_pods(stream: Stream) -> None:
+    found = [listed(f"w{index}", spec=spec) for index, (spec, _) in enumerate(SPECS[stream])]
+    kind = {
+        Stream.SERVICES: "Service",
+        Stream.REPLICATION_CONTROLLERS: "ReplicationController",
+        Stream.REPLICA_SETS: "ReplicaSet",
+        Stream.STATEFUL_SETS: "StatefulSet",
+    }[stream]
+    keys = [WorkloadKey(kind, "", item["metadata"]["name"]) for item in found]
+    assert await fed(stream, found) == [
+        *(
+            WorkloadSeen(key, selector)
+            for key, (_, selector) in zip(keys, SPECS[stream], strict=True)
+        ),
+        Synced(stream),
+        WorkloadGone(keys[0]),
+    ]

@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
+from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Condition, Reason
+from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.telemetry import Problems
+from tests.kube.memory import MemoryClient, Store
+
+GROUP = GroupKey("ns", "g")
+EFFECT = SetGroupStatus(
+    group=GROUP,
+    uid="u1",
+    generation=1,
+    incarnation="job-1",
+    started=None,
+    succeeded=0,
+    roles=(),
+    attempts=1,
+    last_attempt=1_800_000_000.0,
+    next_attempt=None,
+    conditions=(ConditionValue(Condition.SCHEDULED, False, Reason.UNSCHEDULABLE, "no room"),),
+)
+POD = PodKey("ns", "p")
+CONDITION = SetPodCondition(POD, PodUID("u2"), Reason.UNSCHEDULABLE, "no room")
+
+
+@pytest.fixture
+def problems() -> Problems:
+    return Problems()
+
+
+def status_of(store: Store, plural: str, name: str) -> dict[str, object]:
+    found: dict[str, object] = store.objects[plural, name]["status"]
+    return found
+
+
+def store_with_group() -> Store:
+    store = Store()
+    metadata = {"name": "g", "namespace": "ns", "uid": "u1", "resourceVersion": "1"}
+    store.objects["podgroups", "g"] = {"metadata": metadata}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u2", "resourceVersion": "1"}
+    store.objects["pods", "p"] = {"metadata": metadata}
+    return store
+
+
+async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems)
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    [(verb, plural, body)] = client.sent
+    assert (verb, plural) == ("patch", "podgroups")
+    assert body["metadata"]["uid"] == "u1"
+    assert status_of(client.store, "podgroups", "g") == {
+        "incarnation": "job-1",
+        "succeeded": 0,
+        "attempts": 1,
+        "lastAttemptTime": "2027-01-15T08:00:00Z",
+        "conditions": [
+            {
+                "type": "Scheduled",
+                "status": "False",
+                "observedGeneration": 1,
+                "lastTransitionTime": "1970-01-01T00:00:00Z",
+                "reason": "Unschedulable",
+                "message": "no room",
+            }
+        ],
+    }
+
+
+async def test_a_status_that_stands_already_is_not_written_again(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    now = [0.0]
+    statuses = GroupStatuses(client, lambda: now[0], problems)
+    for now[0] in (0.0, 100.0):
+        statuses.writer.put(GROUP, EFFECT)
+        await statuses.writer.settled()
+    assert len(client.sent) == 1
+    statuses.writer.put(GROUP, replace(EFFECT, generation=2))
+    await statuses.writer.settled()
+    assert len(client.sent) == 2
+
+
+async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems)
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    statuses.gone(GROUP)
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    assert len(client.sent) == 2
+
+
+async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems)
+    infeasible = ConditionValue(Condition.SCHEDULED, False, Reason.INFEASIBLE, "needs 9 nodes")
+    for conditions, count in (((infeasible,), 1), (EFFECT.conditions, 0), ((infeasible,), 1)):
+        statuses.writer.put(GROUP, replace(EFFECT, conditions=conditions))
+        await statuses.writer.settled()
+        assert statuses.infeasible() == count
+    statuses.gone(GROUP)
+    assert statuses.infeasible() == 0
+
+
+UNBOUND = Pod(POD, CONDITION.uid, PodSpec(), resource_version=1)
+
+
+async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    for message in ("no room", "less room"):
+        conditions.put(replace(CONDITION, message=message))
+        await conditions.writer.settled()
+    bodies = [body for _, _, body in client.sent]
+    assert [b["metadata"]["uid"] for b in bodies] == ["u2", "u2"]
+    [first], [second] = (b["status"]["conditions"] for b in bodies)
+    assert first["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+    assert second == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "less room",
+    }
+
+
+async def test_what_a_pod_shows_decides_whether_a_condition_is_new(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(replace(UNBOUND, unschedulable=True))
+    conditions.put(CONDITION)
+    await conditions.writer.settled()
+    [condition] = client.sent[-1][2]["status"]["conditions"]
+    assert "lastTransitionTime" not in condition
+
+
+@pytest.mark.parametrize("change", [{"node": "n1"}, {"phase": Phase.FAILED}])
+async def test_a_condition_that_comes_too_late_is_not_written(
+    change: dict[str, object], problems: Problems
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    conditions.seen(replace(UNBOUND, **change))  # type: ignore[arg-type]
+    conditions.put(CONDITION)
+    await conditions.writer.settled()
+    conditions.seen(UNBOUND)
+    conditions.gone(CONDITION.uid)
+    conditions.put(CONDITION)
+    await conditions.writer.settled()
+    assert client.sent == []
+
+
+async def test_a_condition_never_lands_on_a_pod_that_was_bound_meanwhile(
+    problems: Problems,
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # it is bound now
+    conditions.put(CONDITION)
+    await asyncio.sleep(0.01)
+    conditions.seen(replace(UNBOUND, node="n1", resource_version=2))
+    await conditions.writer.settled()
+    assert "status" not in client.store.objects["pods", "p"]
+
+
+async def test_a_condition_survives_another_change_of_its_pod(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # a label
+    conditions.put(CONDITION)
+    await asyncio.sleep(0.01)
+    conditions.seen(replace(UNBOUND, resource_version=2))
+    await conditions.writer.settled()
+    assert "status" in client.store.objects["pods", "p"]
+
+
+GATED = Pod(POD, CONDITION.uid, PodSpec(), node="n1", gang_gate=True)
+RUNNING = SetGangRunning(POD, CONDITION.uid, running=True, message="8 of 8 members run")
+
+
+async def test_the_gang_gate_of_a_bound_pod_opens_and_closes_and_keeps_its_time(
+    problems: Problems,
+) -> None:
+    client = MemoryClient(store_with_group())
+    now = [0.0]
+    conditions = PodConditions(client, lambda: now[0], problems)
+    conditions.seen(GATED)
+    for effect in (
+        RUNNING,
+        replace(RUNNING, message="9 of 8 members run"),
+        replace(RUNNING, running=False, message="7 of 8 members run"),
+    ):
+        conditions.put(effect)
+        await conditions.writer.settled()
+        now[0] += 60.0
+    bodies = [body for _, _, body in client.sent]
+    assert [b["metadata"] for b in bodies] == [{"uid": "u2"}] * 3
+    [opened], [again], [closed] = (b["status"]["conditions"] for b in bodies)
+    assert opened == {
+        "type": "enbloc.dev/GangRunning",
+        "status": "True",
+        "reason": "Satisfied",
+        "message": "8 of 8 members run",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }
+    assert "lastTransitionTime" not in again
+    assert (closed["status"], closed["reason"]) == ("False", "BelowMinimum")
+    assert closed["lastTransitionTime"] == "1970-01-01T00:02:00Z"
+
+
+@pytest.mark.parametrize("change", [{"gang_gate": False}, {"phase": Phase.SUCCEEDED}])
+async def test_the_gang_gate_is_written_on_live_pods_that_have_it_alone(
+    change: dict[str, object], problems: Problems
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(GATED)
+    conditions.seen(replace(GATED, **change))  # type: ignore[arg-type]
+    conditions.put(RUNNING)
+    await conditions.writer.settled()
+    conditions.seen(GATED)
+    conditions.gone(CONDITION.uid)
+    conditions.put(RUNNING)
+    await conditions.writer.settled()
+    assert client.sent == []
+
+
+async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(replace(UNBOUND, gang_gate=True))
+    conditions.put(RUNNING)
+    conditions.put(CONDITION)
+    conditions.put(replace(RUNNING, running=False))
+    await conditions.writer.settled()
+    written = [b["status"]["conditions"][0] for _, _, b in client.sent]
+    assert [c["status"] for c in written if c["type"] == "PodScheduled"] == ["False"]
+    assert [c["status"] for c in written if c["type"] != "PodScheduled"] == ["False"]

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Binding records survive the way through an annotation; dialects agree or are told apart."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
+from enbloc.model.dialects import DIALECTS, Dialect, Membership, membership
+
+OURS = "enbloc.dev/pod-group"
+THEIRS = "scheduling.x-k8s.io/pod-group"
+BOTH = (*DIALECTS, Dialect("scheduling.x-k8s.io", THEIRS))
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.integers(0, 10**6), st.floats(0, 2e9))
+def test_a_binding_record_reads_back(
+    plan: str, incarnation: str, floor: int, queue_time: float
+) -> None:
+    text = binding_record(plan, incarnation, floor, queue_time)
+
+    assert len(text.encode()) <= 1024
+    assert read_binding_record(text) == BindingRecord(plan, incarnation, floor, queue_time)
+
+
+def test_a_binding_record_is_compact() -> None:
+    text = binding_record("p-1", "job", 8, 1.5)
+
+    assert text == '{"plan":"p-1","incarnation":"job","floor":8,"queueTime":1.5}'
+
+
+def test_a_binding_record_that_would_be_too_large_is_left_out() -> None:
+    assert binding_record("p", "x" * 2000, 8, 0.0) == ""
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"plan":1}', '{"plan":"a","floor":"b"}'])
+def test_what_is_no_binding_record_is_none(text: str) -> None:
+    assert read_binding_record(text) is None
+
+
+def test_a_newer_scheduler_may_write_more() -> None:
+    assert read_binding_record('{"plan":"a","rank":3}') == BindingRecord("a")
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "expected"),
+    [
+        pytest.param({THEIRS: "a"}, {}, Membership("a"), id="another project's key"),
+        pytest.param({THEIRS: "a"}, {OURS: "a"}, Membership("a"), id="both name the same group"),
+        pytest.param(
+            {THEIRS: "b"},
+            {OURS: "a"},
+            Membership("a", problem=f'{OURS} names group "a" and {THEIRS} names "b"; '
+                                    "remove one of them"),
+            id="they name different groups",
+        ),
+    ],
+)  # fmt: skip
+def test_two_dialects_agree_or_are_told_apart(
+    labels: dict[str, str], annotations: dict[str, str], expected: Membership
+) -> None:
+    assert membership(labels, annotations, BOTH) == expected

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whose life the members belong to, across restarts of the scheduler (semantics §1, §2)."""
+
+import pytest
+
+from enbloc.model.binding_record import binding_record
+from enbloc.model.groups import Memory
+from enbloc.model.pods import Owner, Phase
+from tests.world.cluster import Cluster
+
+JOB = Owner("Job", "j", "job-1")
+OTHER_JOB = Owner("Job", "other", "job-2")
+
+
+def unlisted() -> Cluster:
+    """A cluster whose first lists are still to come."""
+    cluster = Cluster(sync=False)
+    cluster.nodes("n1", cpu=8)
+    return cluster
+
+
+def test_what_status_remembers_of_this_life_is_believed() -> None:
+    cluster = unlisted()
+    memory = Memory("job-1", started=5.0, succeeded=3, attempts=7, initially_scheduled=True)
+    cluster.group("g", 4, memory=memory)
+    cluster.pod("g-3", "g", owner=JOB)
+    cluster.sync()
+    cluster.settle()
+    assert "g-3" in cluster.where()
+    status = cluster.status["g"]
+    assert (status.succeeded, status.started, status.attempts) == (3, 5.0, 8)
+    assert cluster.condition("g", "InitiallyScheduled")[0] is True
+
+
+def test_with_no_member_left_status_is_all_there_is() -> None:
+    cluster = unlisted()
+    cluster.group("g", 2, memory=Memory("job-1", succeeded=2))
+    cluster.sync()
+    cluster.settle()
+    assert cluster.status["g"].succeeded == 2
+    assert cluster.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_when_a_life_without_a_name_started_is_remembered_too() -> None:
+    cluster = unlisted()
+    cluster.group("g", 1, memory=Memory("", started=5.0, succeeded=1))
+    cluster.pod("g-0", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
+    cluster.sync()
+    cluster.settle()
+    assert (cluster.status["g"].started, cluster.status["g"].succeeded) == (5.0, 1)
+
+
+def test_succeeded_members_that_are_still_listed_count_without_any_status() -> None:
+    cluster = unlisted()
+    cluster.group("g", 3)
+    cluster.pod("g-0", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
+    cluster.pod("g-1", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
+    cluster.pod("g-2", "g", owner=JOB)
+    cluster.sync()
+    cluster.settle()
+    assert "g-2" in cluster.where()
+
+
+def test_successes_of_an_older_job_do_not_count_for_the_new_one() -> None:
+    cluster = unlisted()
+    cluster.group("g", 3)
+    for index in range(2):
+        cluster.pod(f"old-{index}", "g", owner=Owner("Job", "j", "job-0"), phase=Phase.SUCCEEDED)
+    cluster.pod("new", "g", owner=JOB)
+    cluster.sync()
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 3 members exist"
+
+
+def test_bare_pods_of_one_gang_are_one_life_and_their_receipts_say_so() -> None:
+    cluster = unlisted()
+    cluster.group("g", 3, memory=Memory("uid-of-a-pod-that-is-gone", succeeded=1))
+    text = binding_record("0-1", "uid-of-a-pod-that-is-gone", 3, 42.0)
+    cluster.pod("g-1", "g", node="n1", binding_record=text)
+    cluster.pod("g-2", "g")
+    cluster.sync()
+    cluster.settle()
+    assert "g-2" in cluster.where()
+    assert cluster.status["g"].incarnation == "uid-of-a-pod-that-is-gone"
+
+
+@pytest.mark.parametrize("memory", [Memory(), Memory("first")], ids=["no status", "status"])
+@pytest.mark.parametrize("owners", [(None, None), (OTHER_JOB, JOB)], ids=["bare", "two Jobs"])
+def test_who_waits_since_the_life_of_those_that_succeeded_belongs_to_it(
+    memory: Memory, owners: tuple[Owner | None, Owner | None]
+) -> None:
+    """Bound before a crash, and finished before the next process has looked."""
+    cluster = unlisted()
+    cluster.group("g", 3, memory=memory)
+    text = binding_record("0-1", "first", 3, cluster.now)
+    for name in ("g-0", "g-1"):
+        done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": cluster.now}
+        cluster.pod(name, "g", owner=owners[0], binding_record=text, **done)
+    cluster.pod("g-2", "g", owner=owners[1])
+    cluster.sync()
+    cluster.settle()
+    assert "g-2" in cluster.where()
+    assert cluster.status["g"].incarnation == "first"
+
+
+def test_an_addition_older_than_a_binding_belongs_to_the_same_life() -> None:
+    cluster = unlisted()
+    cluster.group("g", 2)
+    bound_at, text = cluster.now + 2, binding_record("0-1", "first", 1, cluster.now - 9)
+    done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": bound_at}
+    cluster.pod("g-0", "g", binding_record=text, **done)
+    cluster.pod("g-1", "g")
+    cluster.sync()
+    cluster.settle()
+    assert "g-1" in cluster.where()
+
+
+def test_who_came_after_those_that_succeeded_is_of_another_life() -> None:
+    cluster = unlisted()
+    cluster.group("g", 3, memory=Memory("first", succeeded=2))
+    text = binding_record("0-1", "first", 3, cluster.now)
+    for name in ("g-0", "g-1"):
+        done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": cluster.now}
+        cluster.pod(name, "g", binding_record=text, **done)
+    cluster.now += 5
+    cluster.pod("g-2", "g")
+    cluster.sync()
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 3 members exist"
+
+
+def test_a_restart_changes_nobodys_place_because_the_binding_record_has_the_queue_time() -> None:
+    cluster = unlisted()
+    cluster.now += 100
+    cluster.group("g", 2)
+    cluster.pod("g-0", "g", node="n1", binding_record=binding_record("0-1", "x", 2, 42.0))
+    cluster.pod("g-1", "g")
+    cluster.sync()
+    cluster.step()
+    [members] = cluster.engine._groups
+    assert members.queue_time == 42.0
+
+
+def test_without_any_status_a_running_member_proves_that_the_group_started() -> None:
+    cluster = unlisted()
+    cluster.group("g", 2)
+    cluster.pod("g-0", "g", node="n1", phase=Phase.RUNNING, scheduled_at=77.0)
+    cluster.pod("g-1", "g")
+    cluster.sync()
+    cluster.settle()
+    assert cluster.status["g"].started == 77.0
+
+
+def test_a_status_that_remembers_more_successes_than_we_saw_is_taken_over() -> None:
+    cluster = unlisted()
+    cluster.sync()
+    cluster.gang("g", 2, owner=JOB)
+    cluster.settle()
+    cluster.group("g", 2, memory=Memory("job-1", succeeded=1, roles=(("worker", 1),)))
+    cluster.settle()
+    assert cluster.status["g"].succeeded == 1
+
+
+def test_a_group_that_changes_its_name_on_a_pod_moves_the_pod() -> None:
+    cluster = unlisted()
+    cluster.sync()
+    cluster.group("a", 2)
+    cluster.group("b", 1)
+    cluster.pod("p", "a")
+    cluster.settle()
+    cluster.change("p", group=cluster.groups["b"].key)
+    cluster.settle()
+    assert "p" in cluster.where()
+    assert cluster.condition("a")[2] == "0 of 2 members exist"
+
+
+def test_a_bare_pod_that_succeeded_before_is_not_counted_when_it_is_seen_again() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=8)
+    cluster.gang("g", 2)
+    cluster.settle()
+    cluster.finish("g-0")
+    cluster.finish("g-1")
+    cluster.settle()
+    cluster.pod("again-0", "g")  # another life begins, of which one member is missing
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 2 members exist"
+    cluster.change("g-0", deleting=True)
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 2 members exist"
+    assert cluster.where("again") == {}
+
+
+def test_nor_is_one_that_somebody_else_had_bound() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=8)
+    cluster.group("g", 2)
+    for name in ("g-0", "g-1"):
+        cluster.pod(name, "g", node="n1", scheduled_at=cluster.now, phase=Phase.RUNNING)
+    cluster.settle()
+    cluster.finish("g-0")
+    cluster.finish("g-1")
+    cluster.settle()
+    cluster.pod("again-0", "g")
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 2 members exist"
+    cluster.change("g-0", deleting=True)
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 2 members exist"
+
+
+def test_a_success_in_an_undeclared_role_is_not_counted_again_when_status_is_read_back() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=8)
+    cluster.group("g", 3)
+    cluster.pod("g-0", "g", role="worker", node="n1", phase=Phase.SUCCEEDED)
+    cluster.pod("g-1", "g", role="worker", gates=("hold",))
+    cluster.settle()
+    for _ in range(3):  # the watch shows the status that was written
+        status = cluster.status["g"]
+        memory = Memory(incarnation=status.incarnation, succeeded=status.succeeded)
+        cluster.group("g", 3, memory=memory)
+        cluster.settle()
+    assert cluster.status["g"].succeeded == 1
+    assert cluster.condition("g")[2].startswith("1 of 3 members exist")

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc sandbox`, as people start it."""
+
+import asyncio
+import signal
+import socket
+from asyncio.subprocess import Process
+from pathlib import Path
+
+import pytest
+
+from enbloc.errors import UsageError
+from enbloc.kube.client import Client
+from enbloc.kube.cluster_access import load
+from enbloc.kube.errors import Forbidden, NotFound
+from enbloc.kube.paths import CRDS, NODES, PODS
+from enbloc.sandbox.nodes.shapes import Shape
+from enbloc.sandbox.together import Plan, run_sandbox
+from tests.cli.processes import started
+
+HEADER = "sn,cpu_milli,memory_mib,gpu,model\n"
+
+
+async def said(process: Process) -> str:
+    """What it prints until it says that it is ready."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    async with asyncio.timeout(30):
+        while not lines or "Ctrl-C" not in lines[-1]:
+            line = await process.stdout.readline()
+            assert line, (await process.communicate())[1].decode()
+            lines.append(line.decode())
+    return "".join(lines)
+
+
+async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
+    async with started("sandbox", *arguments, cwd=cwd) as process:
+        _, errors = await asyncio.wait_for(process.communicate(), 30)
+        return process.returncode, errors.decode()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [pytest.param(signal.SIGINT, 130, id="Ctrl-C"), pytest.param(signal.SIGTERM, 0, id="SIGTERM")],
+)
+async def test_it_says_how_to_use_it_and_ends_cleanly(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    async with started("sandbox", "--nodes", "2", cwd=tmp_path) as process:
+        text = await said(process)
+        kubeconfig = tmp_path / "sandbox.kubeconfig"
+        assert f"export KUBECONFIG={kubeconfig}" in text
+        assert "2 nodes" in text
+        async with Client(await load(kubeconfig), component="test") as client:
+            nodes = [node async for node in client.list(NODES)]
+            assert [node["metadata"]["name"] for node in nodes] == ["node-0", "node-1"]
+            assert not [node for node in nodes if node["spec"].get("taints")]
+            await client.get(CRDS, "podgroups.enbloc.dev")
+        process.send_signal(number)
+        _, errors = await asyncio.wait_for(process.communicate(), 10)
+    assert (process.returncode, errors) == (code, b"")
+    assert not kubeconfig.exists()
+
+
+async def test_a_trace_gives_the_nodes_and_a_fault_goes_wrong_as_told(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(HEADER + "t4-0,8000,1024,2,T4\n")
+    arguments = ("--trace", "nodes.csv", "--no-crds", "--write-kubeconfig", "k")
+    fault = ("--fault", "verb=list,resource=pods,status=403,times=1")
+    async with started("sandbox", *arguments, *fault, cwd=tmp_path) as process:
+        await said(process)
+        async with Client(await load(tmp_path / "k"), component="test") as client:
+            node = await client.get(NODES, "t4-0")
+            assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
+            with pytest.raises(NotFound):
+                await client.get(CRDS, "podgroups.enbloc.dev")
+            with pytest.raises(Forbidden):
+                await client.page(PODS, "default")
+            await client.page(PODS, "default")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("--trace", "none.csv"), "none.csv: cannot be read", id="no such trace"),
+        pytest.param(("--fault", "what=1"), '"what=1" is no KEY=VALUE', id="an unknown part"),
+        pytest.param(("--fault", "status=x"), '"status=x" is no KEY=VALUE', id="no number"),
+        pytest.param(("--fault", "verb=list"), "--fault: ", id="a fault without a resource"),
+        pytest.param(("--write-kubeconfig", "mine"), "is not a sandbox's", id="a foreign file"),
+        pytest.param(("--write-kubeconfig", "no/k"), "cannot write", id="no such folder"),
+        pytest.param(("--port", "70000"), "70000", id="no such port"),
+    ],
+)
+async def test_what_cannot_be_is_said_with_its_flag(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "mine").write_text("current-context: production\n")
+    code, errors = await refused(*arguments, cwd=tmp_path)
+    assert code == 2
+    assert message in errors
+    assert (tmp_path / "mine").read_text() == "current-context: production\n"
+
+
+async def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        plan = Plan([], tmp_path / "k", port=taken.getsockname()[1])
+        with pytest.raises(UsageError, match=f"--port: cannot listen on {plan.port}"):
+            await run_sandbox(plan, print, asyncio.Event())
+
+
+async def test_it_runs_until_told_to_stop_and_leaves_a_file_that_changed(tmp_path: Path) -> None:
+    stop = asyncio.Event()
+    urls: list[str] = []
+
+    def ready(url: str) -> None:
+        urls.append(url)
+        path.write_text("changed")
+        stop.set()
+
+    path = tmp_path / "k"
+    plan = Plan(
+        [Shape("n", 1_000, 2**30)],
+        path,
+        faults=[{"verb": "get", "resource": "pods", "status": 500}],
+    )
+    async with asyncio.timeout(30):
+        await run_sandbox(plan, ready, stop)
+    assert urls[0].startswith("http://127.0.0.1:")
+    assert path.read_text() == "changed"
