@@ -133,8 +133,9 @@ def test_members_that_must_be_in_one_zone_find_the_zone_that_holds_them_all(
 
 def test_labels_that_nodes_had_before_do_not_change_the_zone_that_is_chosen() -> None:
     # Two zones are equally good; the emptiest node is in a third, which is too small.
-    machines = machine("n0", 7, zone="x"), *(
-        machine(f"n{i}", 4, zone="y" if i < 3 else "z") for i in (1, 2, 3, 4)
+    machines = (
+        machine("n0", 7, zone="x"),
+        *(machine(f"n{i}", 4, zone="y" if i < 3 else "z") for i in (1, 2, 3, 4)),
     )
     facts = group(together(*members(*[Kind(cpu=2)] * 4)))
     before = [machine(f"n{i}", 4, zone=zone) for i, zone in enumerate("wzyzy")]

@@ -250,14 +250,16 @@ class Engine:
         key = members.key
         self._groups.drop(members)
         for policy in self._policies:
-            policy.forget(turn, key)
+            policy.forget(turn, members)
         self._attempts.forget(key)
         self._admission.forget(key)
         self._core.order.forget(key)
         self._reporter.forget_group(key)
 
     def _report(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Bring the status of a group up to date."""
+        """Bring the status of a group up to date; a pod without one has its own conditions."""
+        if members.solo:
+            return
         why = self._admission.why(members.key)
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:

@@ -73,8 +73,7 @@ class Observations:
         notes: list[NodeNote] = []
         woken: list[RefusalExpired] = []
         for learner in self._learners:
-            for observation in observed:
-                notes += learner.observe(observation, now)
+            notes += learner.observe(observed, now)
             expired = learner.expire(now)
             notes += expired.notes
             woken += (RefusalExpired(group=key, plugin=learner.name) for key in expired.groups)
@@ -83,7 +82,7 @@ class Observations:
     def forget_group(self, key: GroupKey) -> list[Emit]:
         """A group is gone; what is to be written on nodes for that."""
         gone = GroupGone(key)
-        notes = [note for each in self._learners for note in each.observe(gone, self._now)]
+        notes = [note for each in self._learners for note in each.observe((gone,), self._now)]
         return [_event(note) for note in dict.fromkeys(notes)]
 
     def deadline(self) -> float | None:
@@ -127,15 +126,20 @@ class _Learner:
         """When `expire` should be called next; None = never."""
         return 0.0 if self._restarted else self._deadline
 
-    def observe(self, observation: Observation, now: float) -> Sequence[NodeNote]:
-        """Tell the memory of a change; what to write on nodes."""
-        try:
-            notes = asked(self.name, "observe", self.memory.observe, observation, now)
-            said = _checked_notes(self.name, "observe", notes)
-            self._look()
-        except PluginError as error:
-            self._restart(error)
-            return ()
+    def observe(self, observed: Sequence[Observation], now: float) -> Sequence[NodeNote]:
+        """Tell the memory of changes; what to write on nodes."""
+        said: list[NodeNote] = []
+        for observation in observed:
+            try:
+                notes = asked(self.name, "observe", self.memory.observe, observation, now)
+                said += _checked_notes(self.name, "observe", notes)
+            except PluginError as error:
+                self._restart(error)
+        if observed:
+            try:
+                self._look()
+            except PluginError as error:
+                self._restart(error)
         return said
 
     def expire(self, now: float) -> Expired:
@@ -228,6 +232,8 @@ def _scores(given: Mapping[str, int], nodes: Nodes) -> npt.NDArray[np.int64]:
 
 def _checked_notes(plugin: str, point: str, notes: object) -> Sequence[NodeNote]:
     """What a memory wants to have written on nodes, if it is that."""
+    if type(notes) in {tuple, list} and not notes:
+        return ()
     if not isinstance(notes, Sequence) or not all(isinstance(each, NodeNote) for each in notes):
         raise PluginError(plugin, point, f"expected NodeNotes, got {shape_of(notes)}")
     return notes

@@ -105,7 +105,10 @@ class Tally:
         by_row = self._by_key.get(key)
         if by_row is None:
             by_row = self._by_key[key] = np.zeros(self._size, np.float64)
-        np.add.at(by_row, rows, weight)
+        if isinstance(rows, int):
+            by_row[rows] += weight
+        else:
+            np.add.at(by_row, rows, weight)
 
     def fork(self) -> "Tally":
         """A copy that adds on its own."""

@@ -224,9 +224,11 @@ class Admission:
         members = self._groups.get(ending.plan.group)
         if members is None:
             return
+        turn.change(members.key)
+        if members.at_rest:
+            return  # it is forgotten in this very stage
         facts = self._groups.facts(members)
         item = self.item(members)
-        turn.change(members.key)
         item.fingerprint = None
         if ending.end in (End.REJECTED, End.FAILED):
             reason = Reason.SCHEDULER_ERROR

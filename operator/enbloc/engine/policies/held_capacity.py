@@ -10,7 +10,6 @@ from enbloc.engine.policies.repair import Repair
 from enbloc.engine.state import HELD, Against, Claim, ClusterState, Groups, Members, stand_in
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
-from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 
 
@@ -85,6 +84,6 @@ class HeldCapacity(Policy):
             if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):
                 lacking.take(loss.pod.role)
 
-    def forget(self, turn: Turn, group: GroupKey) -> None:
+    def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nothing is held for it."""
-        turn.happened += self._state.release(self._state.claims.of(HELD, group))
+        turn.happened += self._state.release(self._state.claims.of(HELD, members.key))

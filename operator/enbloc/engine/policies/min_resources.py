@@ -303,12 +303,12 @@ class MinResources(Policy):
         if members.solo:
             return
         if group is None:
-            self.forget(turn, members.key)
+            self.forget(turn, members)
             return
         if group.min_resources:
             self._review(turn, members, facts)
         else:
-            self.forget(turn, members.key)
+            self.forget(turn, members)
         if self._reservations and group.owner:
             for key in self._reservations.holders(group.owner):
                 holder = self._groups.get(key)
@@ -325,7 +325,7 @@ class MinResources(Policy):
         admitted = facts.total.held > 0 or opened
         over = group is None or (not facts.members and not group.owner)
         if group is None or not admitted or over:
-            self.forget(turn, key)
+            self.forget(turn, members)
             return
         times = [
             pod.scheduled_at or pod.created
@@ -346,10 +346,10 @@ class MinResources(Policy):
         if self._reservations.deadline_of(key) != before:
             self._expired.pop(key, None)
 
-    def forget(self, turn: Turn, group: GroupKey) -> None:
+    def forget(self, turn: Turn, members: Members) -> None:
         """A group has nothing to take any more."""
-        self._reservations.drop(group, turn)
-        self._expired.pop(group, None)
+        self._reservations.drop(members.key, turn)
+        self._expired.pop(members.key, None)
 
     # ── whose ────────────────────────────────────────────────────────────────────────────────
 

@@ -4,8 +4,8 @@
 
 from enbloc.engine.observations import Observations
 from enbloc.engine.policies.policy import Policy
+from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
-from enbloc.model.groups import GroupKey
 
 
 class NodeHistory(Policy):
@@ -29,6 +29,7 @@ class NodeHistory(Policy):
         """When a plugin has something to end."""
         return self._observations.deadline()
 
-    def forget(self, turn: Turn, group: GroupKey) -> None:
-        """A group is gone."""
-        turn.effects += self._observations.forget_group(group)
+    def forget(self, turn: Turn, members: Members) -> None:
+        """A group is gone; nobody remembers anything of a pod without one."""
+        if not members.solo:
+            turn.effects += self._observations.forget_group(members.key)

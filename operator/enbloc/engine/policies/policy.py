@@ -42,5 +42,5 @@ class Policy:
         """When a turn should be taken for this policy, engine clock; None = never by time."""
         return None
 
-    def forget(self, turn: Turn, group: GroupKey) -> None:
+    def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone."""

@@ -226,10 +226,10 @@ class Repair(Policy):
             )
         return ""
 
-    def forget(self, turn: Turn, group: GroupKey) -> None:
+    def forget(self, turn: Turn, members: Members) -> None:
         """The group is gone."""
         del turn
-        self._open.pop(group, None)
+        self._open.pop(members.key, None)
 
     # ── who gives way ────────────────────────────────────────────────────────────────────────
 

@@ -102,21 +102,22 @@ class CapacityPrecheck:
 
     def refuses(self, group: GroupKey) -> bool:
         """Whether aggregate free capacity is not enough for the group now."""
-        return self._admission_refuses(group) or self._packing_refuses(group)
-
-    def _admission_refuses(self, group: GroupKey) -> bool:
         wanted = self._not_admitted.get(group)
-        if wanted is None:
-            return False
+        if wanted is not None and self._admission_refuses(group, wanted):
+            return True
+        return self._packing_refuses(group)
+
+    def _admission_refuses(self, group: GroupKey, wanted: Reservation) -> bool:
         wanted = self._reserving.renewed(self._groups[group], wanted)
         return bool(self._reserving.capacity().admits(wanted, self._open_nodes()))
 
     def _packing_refuses(self, group: GroupKey) -> bool:
         epoch, want = self._of.get(group, (None, None))
-        if want is None or epoch != self._state.epoch:
+        if want is None or epoch != (now := self._state.epoch):
             return False
-        if want.looked_at != self._version:
-            want.looked_at = self._version
+        version = now, self._state.nodes.placed_version
+        if want.looked_at != version:
+            want.looked_at = version
             want.short = shortage(want.packing.within(self._open_nodes())) is not None
         return want.short
 

@@ -95,7 +95,7 @@ class Reporter:
             expired: that its reservation was given up; "" = it was not.
         """
         group = members.group
-        if group is None or members.solo:
+        if group is None:
             self._below.discard(members.key)
             return
         succeeded = members.succeeded

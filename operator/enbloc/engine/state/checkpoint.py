@@ -20,11 +20,11 @@ from enbloc.model.workloads import WorkloadKey, Workloads
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(msgspec.Struct, frozen=True, gc=False):
     """A pod is counted on a node from now on: its requests, labels and constraints.
 
-    The node need not be there. Who had a seat has left it before.
+    The node need not be there. Who had a seat has left it before. There is one for each pod, so it
+    is small.
     """
 
     node: str

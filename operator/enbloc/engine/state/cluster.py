@@ -101,7 +101,7 @@ class ClusterState:
         self._ours = ours
         self._namespaces_version = 0
         self._seats: dict[PodUID, Seat] = {}
-        self._on: defaultdict[str, set[PodUID]] = defaultdict(set)
+        self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)  # smaller than sets
 
     @property
     def epoch(self) -> object:
@@ -190,7 +190,7 @@ class ClusterState:
         self.foreign_version += 1
         self.log.note(NodePut(node))
         if NodeChange.ADDED in change:
-            for uid in sorted(self._on[node.name]):
+            for uid in sorted(self._on.get(node.name, ())):
                 self._count(self._seats[uid])
             return [Happening(Resource.NODE, Action.ADD, node=node)]
         if node.unschedulable:  # to be cordoned helps nobody
@@ -358,7 +358,7 @@ class ClusterState:
     def _sit(self, seat: Seat) -> None:
         self.log.note(seat)
         self._seats[seat.pod.uid] = seat
-        self._on[seat.node].add(seat.pod.uid)
+        self._on[seat.node][seat.pod.uid] = None
         self._count(seat)
 
     def _count(self, seat: Seat) -> None:
@@ -373,7 +373,7 @@ class ClusterState:
         if seat is None:
             return
         self.log.note(SeatLeft(uid))
-        self._on[seat.node].discard(uid)
+        self._on[seat.node].pop(uid, None)
         if not self._on[seat.node]:
             del self._on[seat.node]
         row = self.nodes.row(seat.node)

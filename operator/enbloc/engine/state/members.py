@@ -252,12 +252,25 @@ class Members:
             raises: the group's class may raise its priority, not only lower it.
         """
         group = self.group
-        live = [pod for pod in self.pods.values() if pod.live]
-        bound = [pod for pod in live if pod.node]
-        unbound = [pod for pod in live if not pod.node and pod.uid not in assumed]
-        pending = [pod for pod in unbound if pod.scheduler in ours and not pod.gates]
+        live: list[Pod] = []
+        bound: list[Pod] = []
+        pending: list[Pod] = []
+        gated: list[Pod] = []
+        foreign: list[str] = []
+        for pod in self.pods.values():
+            if not pod.live:
+                continue
+            live.append(pod)
+            if pod.gates:
+                gated.append(pod)
+            if pod.node:
+                bound.append(pod)
+            elif pod.uid not in assumed:
+                if pod.scheduler not in ours:
+                    foreign.append(pod.scheduler)
+                elif not pod.gates:
+                    pending.append(pod)
         pending.sort(key=_seniority)
-        gated = [pod for pod in live if pod.gates]
         total = Floor(
             role="",
             minimum=self._minimum("", group.min_member) if group else 1,
@@ -265,7 +278,6 @@ class Members:
             bound=len(bound),
             succeeded=self.all_succeeded,
         )
-        foreign = [pod.scheduler for pod in unbound if pod.scheduler not in ours]
         roles = self._floors(pending, bound, self.succeeded) if group and group.roles else ()
         return GroupFacts(
             key=self.key,

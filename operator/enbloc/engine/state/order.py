@@ -9,7 +9,7 @@ elsewhere can fail. A plugin whose keys depend on more than the group says so (`
 all keys are asked for again in the turn that notices.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ from enbloc.model.groups import Group, GroupKey
 
 #: A place in the order: the smaller goes first.
 Key = tuple[Any, ...]
+
+_SHAPES: Final[Mapping[type, object]] = {str: str, int: Real, float: Real}
 
 
 class Order:
@@ -116,10 +118,13 @@ class Order:
 
 def _shape(key: object) -> object:
     """What a key is made of, place by place: keys of one shape can always be compared."""
+    known = _SHAPES.get(type(key))  # of most parts of most keys, without asking what they are
+    if known is not None and key == key:  # noqa: PLR0124 - NaN is before and after nobody
+        return known
     if isinstance(key, tuple):
-        return tuple(_shape(each) for each in key)
+        return tuple([_shape(each) for each in key])
     if isinstance(key, str):
         return str
-    if isinstance(key, Real) and key == key:  # noqa: PLR0124 - NaN is before and after nobody
+    if isinstance(key, Real) and key == key:  # noqa: PLR0124
         return Real
     raise TypeError(f"a sort key has numbers, strings and tuples of these, not {key!r}")

@@ -111,7 +111,10 @@ class ScorePart:
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
         """As integers, if those that count (True in `mask`) lie in [0, 100]."""
-        wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
+        if scores.dtype == np.int64:  # below 0 is far above the maximum without the sign
+            wrong = scores.view(np.uint64) > decide.MAX_NODE_SCORE
+        else:
+            wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
         if wrong.any():
             if mask is not None:
                 wrong &= mask
@@ -169,6 +172,7 @@ class Ranking:
         "_outside",
         "_scored",
         "_scores",
+        "_sums",
         "_total",
         "pod",
         "refused",
@@ -203,6 +207,8 @@ class Ranking:
         self._listeners: dict[int, tuple[str, object]] = {}
         self._mask: Mask = np.zeros(len(nodes), np.bool_)
         self._fixed = self._mask
+        # Σ weight × score of every row; the same with −1 where it is not feasible.
+        self._sums: npt.NDArray[np.int64] = np.zeros(len(nodes), np.int64)
         self._total: npt.NDArray[np.int64] = np.full(len(nodes), -1, np.int64)
         evaluators = self._pre_filter(profile, snapshot)
         if evaluators is None:
@@ -341,6 +347,7 @@ class Ranking:
         made._scores = [part.fork(forks) for part in self._scores]
         made._listeners = listeners
         made._mask, made._total = self._mask.copy(), self._total.copy()
+        made._sums = self._sums.copy()
         return made
 
     # ── what has changed since ───────────────────────────────────────────────────────────────
@@ -407,11 +414,7 @@ class Ranking:
         if whole:
             self._sum()
             return
-        total = np.zeros(len(part), np.int64)
-        for score in self._scores:
-            total += score.part[rows]
-        total[~self._mask[rows]] = -1
-        self._total[rows] = total
+        self._total[rows] = np.where(self._mask[rows], self._sums[rows], -1)
 
     def _rescore_rows(self, score: ScorePart, part: Nodes, rows: Rows) -> bool:
         """Ask for some rows only; True = that makes the other rows' final scores stale."""
@@ -424,7 +427,9 @@ class Ranking:
             score.raw[rows] = values
             return True
         score.part = _writable(score.part)
-        score.part[rows] = score.bounded(values, feasible) * score.weight
+        weighted = score.bounded(values, feasible) * score.weight
+        self._sums[rows] += weighted - score.part[rows]
+        score.part[rows] = weighted
         return False
 
     def _join(self) -> None:
@@ -452,12 +457,12 @@ class Ranking:
         return changed
 
     def _sum(self) -> None:
-        """Σ weight × score; −1 where not feasible, so that argmax needs no second array."""
+        """Add up anew; −1 where not feasible, so that argmax needs no second array."""
         total = np.zeros(len(self._mask), dtype=np.int64)
         for score in self._scores:
             total += score.part
-        total[~self._mask] = -1
-        self._total = total
+        self._sums = total
+        self._total = np.where(self._mask, total, -1)
 
     # ── one decision ─────────────────────────────────────────────────────────────────────────
 
