@@ -11,8 +11,7 @@ import pytest
 
 from enbloc.errors import ConfigError
 from enbloc.kube.errors import Forbidden, ServerError, Unreachable
-from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, boot_clock, candidate, identity
-from enbloc.kube.options import Options
+from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, boot_clock, identity
 from enbloc.kube.paths import LEASES
 from tests.kube.memory import MemoryClient, Store
 
@@ -359,19 +358,3 @@ async def test_a_leader_that_outlives_its_lease_is_noticed(*, ago: float, well: 
     elector = Elector(MemoryClient(Store()), namespace="ns", name="l", identity="me")
     elector.valid_until = boot_clock() - ago
     assert elector.healthy() is well
-
-
-@pytest.mark.parametrize(
-    ("options", "namespace"),
-    [
-        pytest.param(Options(), "default", id="in the namespace of the context"),
-        pytest.param(Options(lease_namespace="ns"), "ns", id="or where the flag says"),
-        pytest.param(Options(leader_elect=False), None, id="or nowhere"),
-    ],
-)
-async def test_a_process_is_the_candidate_that_its_options_ask_for(
-    options: Options, namespace: str | None
-) -> None:
-    problems: list[str | None] = []
-    elector = candidate(MemoryClient(Store()), options, "l", problems.append)
-    assert (elector._namespace if elector else None) == namespace

@@ -35,8 +35,8 @@ from enbloc.controller.members import Members
 from enbloc.controller.status_writer import StatusWriter
 from enbloc.kube import Client, LeaseLost, Reflector, load
 from enbloc.kube.clock import ServerClock
+from enbloc.kube.election import candidate
 from enbloc.kube.events import Recorder
-from enbloc.kube.lease import candidate
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import JOBS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.model import names

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from enbloc.kube.client import Client, PatchType
     from enbloc.kube.cluster_access import load
     from enbloc.kube.config import Cluster
+    from enbloc.kube.election import Election
     from enbloc.kube.errors import APIError
     from enbloc.kube.events import Notice, ObjectReference, Recorder
     from enbloc.kube.eviction import Blocked, Evicted, Exempt, Victim, evict
@@ -33,6 +34,7 @@ _HOMES: Final = {
     "cluster_access": ("load",),
     "config": ("Cluster",),
     "errors": ("APIError",),
+    "election": ("Election",),
     "events": ("ObjectReference", "Notice", "Recorder"),
     "eviction": ("Blocked", "Evicted", "Exempt", "Victim", "evict"),
     "extender": ("ExtenderClient", "ExtenderFailed", "Filtered", "Question"),
@@ -59,6 +61,7 @@ __all__ = [
     "Client",
     "Cluster",
     "Deleted",
+    "Election",
     "Elector",
     "Evicted",
     "Exempt",

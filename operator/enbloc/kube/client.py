@@ -11,6 +11,7 @@ import copy
 import enum
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode
@@ -69,6 +70,7 @@ class Client:
         connections: int = 256,
     ) -> None:
         self.cluster = cluster
+        self._component = component
         self._rules = rules
         self._may_write: Callable[[], bool] = lambda: True
         self._transport = Transport(cluster, component, connections)
@@ -84,6 +86,11 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         await self._transport.close()
+
+    def again(self) -> "Client":
+        """Another client of the same server as the same user, for another event loop."""
+        cluster = replace(self.cluster, auth=self.cluster.auth.again())
+        return Client(cluster, component=self._component, rules=self._rules, connections=4)
 
     def fenced(self, may_write: Callable[[], bool]) -> "Client":
         """The same client, except that no write is sent while ``may_write()`` is false."""

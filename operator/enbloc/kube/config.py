@@ -43,6 +43,10 @@ class Auth(Protocol):
         """
         ...
 
+    def again(self) -> "Auth":
+        """The same source, for another event loop."""
+        ...
+
 
 class FixedAuth:
     """A client certificate alone, or a token that cannot be renewed."""
@@ -57,6 +61,10 @@ class FixedAuth:
     def rejected(self, header: str | None) -> bool:  # noqa: ARG002  # protocol
         """There is nothing to read again."""
         return False
+
+    def again(self) -> "FixedAuth":
+        """Itself: it keeps nothing."""
+        return self
 
 
 class TokenFile:
@@ -87,6 +95,10 @@ class TokenFile:
         if header == self._header:
             self._read_at = float("-inf")
         return True
+
+    def again(self) -> "TokenFile":
+        """The same file."""
+        return TokenFile(self._path, self._clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,11 +89,11 @@ class _Loaded:
 class KubeconfigAuth:
     """Credentials of a kubeconfig user, read again when they expire and after a 401."""
 
-    def __init__(self, paths: Sequence[Path], context: str, first: _Loaded) -> None:
+    def __init__(self, paths: Sequence[Path], context: str, first: _Loaded | None) -> None:
         self._paths = paths
         self._context = context
-        self._loaded: _Loaded | None = first
-        self._due = time.monotonic() + first.lifetime
+        self._loaded = first
+        self._due = time.monotonic() + (first.lifetime if first is not None else 0.0)
         self._lock = asyncio.Lock()
 
     async def header(self, tls: ssl.SSLContext | None) -> str | None:
@@ -125,6 +125,12 @@ class KubeconfigAuth:
         if self._loaded is not None and self._loaded.header == header:
             self._loaded = None
         return True
+
+    def again(self) -> "KubeconfigAuth":
+        """The same files, with what is known of them."""
+        made = KubeconfigAuth(self._paths, self._context, self._loaded)
+        made._due = self._due
+        return made
 
 
 async def read(paths: Sequence[Path], context: str | None) -> Cluster:

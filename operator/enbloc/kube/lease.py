@@ -16,7 +16,6 @@ is checked against it, and a write takes at most duration − renew_deadline.
 import asyncio
 import math
 import random
-import socket
 import time
 import uuid
 from collections.abc import Awaitable, Callable
@@ -27,7 +26,6 @@ from typing import Any, Final
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
 from enbloc.kube.errors import APIError, Conflict, NotFound
-from enbloc.kube.options import Options
 from enbloc.kube.paths import LEASES
 from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.model.times import micro_time_text
@@ -74,34 +72,6 @@ def boot_clock() -> float:
 def identity(pod_name: str) -> str:
     """A holder's name: who it is, and unlike every earlier one of that name."""
     return f"{pod_name}_{uuid.uuid4()}"
-
-
-def candidate(
-    client: Client,
-    options: Options,
-    name: str,
-    report: Callable[[str | None], None],
-    timing: LeaseTiming | None = None,
-) -> "Elector | None":
-    """The candidate that this process is by its options; None = it takes no Lease.
-
-    Args:
-        client: the API, not fenced.
-        options: what the flags say.
-        name: of the Lease.
-        report: see Elector.
-        timing: see Elector.
-    """
-    if not options.leader_elect:
-        return None
-    return Elector(
-        client,
-        namespace=options.lease_namespace or client.cluster.namespace,
-        name=name,
-        identity=identity(socket.gethostname()),
-        timing=timing,
-        report=report,
-    )
 
 
 class Elector:

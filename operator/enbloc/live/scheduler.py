@@ -16,8 +16,9 @@ from enbloc.engine import Engine, Settings
 from enbloc.kube import cluster_access
 from enbloc.kube.client import Client
 from enbloc.kube.clock import ServerClock
+from enbloc.kube.election import candidate
 from enbloc.kube.items import Timing
-from enbloc.kube.lease import LeaseLost, LeaseTiming, candidate
+from enbloc.kube.lease import LeaseLost, LeaseTiming
 from enbloc.kube.options import Options, served_health
 from enbloc.live.checks import step_ends
 from enbloc.live.dump import Dumper

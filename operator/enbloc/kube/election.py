@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""An election in a thread of its own, so that no long step of the work can cost the Lease.
+
+::
+
+    the caller's loop                      the thread's loop, with its own connection
+    run(work) ─────────────starts────────► Elector.run(stand-in)
+    work begins ◄──────────leads────────── the stand-in waits for its end, the elector renews
+    work is cancelled ◄────lost, or────────
+    run raises ◄───────────ended──────────
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from enbloc.kube.client import Client
+from enbloc.kube.lease import Elector, LeaseTiming, identity
+from enbloc.kube.options import Options
+
+Work = Callable[[], Awaitable[None]]
+Report = Callable[[str | None], None]
+
+
+class Election:
+    """One candidate for one Lease, which is renewed however busy the loop is that does the work.
+
+    Args:
+        client: the API, not fenced; the election has a connection of its own.
+        namespace: of the Lease; must exist.
+        name: of the Lease.
+        timing: see LeaseTiming.
+        report: called in the loop of `run`, as Elector does.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        timing: LeaseTiming | None = None,
+        report: Report = lambda _: None,
+    ) -> None:
+        self.namespace = namespace
+        self._client = client.again()
+        self._elector = Elector(
+            self._client,
+            namespace=namespace,
+            name=name,
+            identity=identity(socket.gethostname()),
+            timing=timing,
+            report=self._tell,
+        )
+        self._report = report
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _tell(self, problem: str | None) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it is closed: nobody is there to be told
+                self._loop.call_soon_threadsafe(self._report, problem)
+
+    @property
+    def epoch(self) -> int:
+        """One number per term of leadership."""
+        return self._elector.epoch
+
+    def holds(self) -> bool:
+        """Whether a write sent now lands before anybody else may lead; for any thread."""
+        return self._elector.holds()
+
+    def healthy(self) -> bool:
+        """False if this still leads long after its Lease expired; for any thread."""
+        return self._elector.healthy()
+
+    async def run(self, work: Work) -> None:
+        """Wait for the Lease, do the work in this loop while holding it, release it.
+
+        Raises:
+            LeaseLost: as Elector.run.
+            ConfigError: as Elector.run, and of a certificate that cannot be used.
+        """
+        self._loop = asyncio.get_running_loop()
+        term = _Term(self._elector, self._client, work)
+        thread = threading.Thread(target=term.hold, name="lease", daemon=True)
+        thread.start()
+        try:
+            await asyncio.shield(term.ended)
+        except asyncio.CancelledError:
+            if not term.ended.done():
+                term.cancel()
+                await asyncio.wait({term.ended})
+            raise
+        finally:
+            if term.ended.done():
+                thread.join()
+
+
+class _Term:
+    """One run: what passes between the two loops."""
+
+    def __init__(self, elector: Elector, client: Client, work: Work) -> None:
+        self._elector, self._client, self._work = elector, client, work
+        self._loop = asyncio.get_running_loop()
+        self._threads: asyncio.AbstractEventLoop | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
+        self._cancelled = False
+        #: Done when the thread is; its outcome is the run's.
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+
+    # ── in the thread ────────────────────────────────────────────────────────────────────────
+
+    def hold(self) -> None:
+        """The thread's work."""
+        error: BaseException | None = None
+        try:
+            asyncio.run(self._campaign())
+        except BaseException as raised:  # noqa: BLE001  # whatever it is, the caller raises it
+            error = raised
+        with suppress(RuntimeError):  # the caller's loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._end, error)
+
+    async def _campaign(self) -> None:
+        self._threads = asyncio.get_running_loop()
+        self._running = asyncio.current_task()
+        if self._cancelled:
+            return
+        async with self._client:
+            await self._elector.run(self._stand_in)
+
+    async def _stand_in(self) -> None:
+        """What the elector takes for the work: it ends when the work does, with its outcome."""
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def begin() -> None:
+            self._task = asyncio.ensure_future(self._work())
+            self._task.add_done_callback(tell)
+
+        def tell(_: object) -> None:
+            with suppress(RuntimeError):  # the Lease was lost, and the work took long to stop
+                loop.call_soon_threadsafe(ended.set)
+
+        self._loop.call_soon_threadsafe(begin)
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            self._loop.call_soon_threadsafe(self._cancel_work)
+            await ended.wait()
+            raise
+        assert self._task is not None, "it has ended"
+        self._task.result()
+
+    # ── in the caller's loop ─────────────────────────────────────────────────────────────────
+
+    def cancel(self) -> None:
+        """End the work, release the Lease, end the thread."""
+        self._cancelled = True
+        if self._threads is not None and self._running is not None:
+            with suppress(RuntimeError):  # it has just ended
+                self._threads.call_soon_threadsafe(self._running.cancel)
+
+    def _cancel_work(self) -> None:
+        assert self._task is not None, "it was begun before"
+        self._task.cancel()
+
+    def _end(self, error: BaseException | None) -> None:
+        if self.ended.done():
+            return
+        if error is None or isinstance(error, asyncio.CancelledError):
+            self.ended.set_result(None)
+        else:
+            self.ended.set_exception(error)
+
+
+def candidate(
+    client: Client,
+    options: Options,
+    name: str,
+    report: Report,
+    timing: LeaseTiming | None = None,
+) -> Election | None:
+    """The candidate that this process is by its options; None = it takes no Lease.
+
+    Args:
+        client: see Election.
+        options: what the flags say.
+        name: of the Lease.
+        report: see Election.
+        timing: see Election.
+    """
+    if not options.leader_elect:
+        return None
+    namespace = options.lease_namespace or client.cluster.namespace
+    return Election(client, namespace=namespace, name=name, timing=timing, report=report)
