@@ -307,7 +307,7 @@ def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
             yield plugin
 
 
-def numbered(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def numbered(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """The same domains (int64[M]), numbered from 1 on as they first occur; 0 stays 0.
 
     Codes of a node table depend on the labels that nodes had before; a decision must not.
