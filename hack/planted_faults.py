@@ -52,18 +52,18 @@ FAULTS: Final = (
     # ── who counts ───────────────────────────────────────────────────────────────────────────
     Fault(
         "count-gated-members-as-pending",
-        "if pod.scheduler in ours and not pod.gates]",
-        "if pod.scheduler in ours]",
+        "elif not pod.gates:\n                    pending.append(pod)",
+        "else:\n                    pending.append(pod)",
     ),
     Fault(
         "count-reserved-members-as-pending",
-        "if not pod.node and pod.uid not in assumed]",
-        "if not pod.node]",
+        "elif pod.uid not in assumed:\n",
+        "else:\n",
     ),
     Fault(
         "count-strangers-members-as-pending",
-        "[pod for pod in unbound if pod.scheduler in ours and",
-        "[pod for pod in unbound if",
+        "if pod.scheduler not in ours:\n",
+        "if False:\n",
     ),
     Fault(
         "forget-what-status-counts-as-succeeded",
@@ -329,7 +329,7 @@ FAULTS: Final = (
     ),
     Fault(
         "promise-kept-by-a-group-that-ended",
-        "if group is None or not admitted or over:\n            self.forget(turn, key)\n",
+        "if group is None or not admitted or over:\n            self.forget(turn, members)\n",
         "if group is None or not admitted or over:\n            pass\n",
     ),
     Fault(
