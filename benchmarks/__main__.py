@@ -24,6 +24,7 @@ Benchmark = Callable[[], Iterable[Figure]]
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "plan_gang": engine.plan_gang,
     "waiting": engine.waiting,
+    "open_plans": engine.open_plans,
     "streams": engine.streams,
     "completeness": completeness.completeness,
 }

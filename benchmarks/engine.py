@@ -138,6 +138,27 @@ def waiting(nodes: int = 5000, gangs: int = 300, rounds: int = 21) -> Iterator[F
     yield f"engine/event-for-{gangs}-waiting-gangs", statistics.median(times) * 1e3
 
 
+def open_plans(nodes: int = 1000, pods: int = 300) -> Iterator[Figure]:
+    """A pod of its own beside few and many plans whose Bindings are under way: one step each."""
+    small = PodSpec(requests=(("cpu", 100), ("pods", 1)), nonzero_cpu=100)
+    for plans in (10, 1000):
+        engine = cluster(nodes)
+        for number in range(plans):
+            name = f"g{number}"
+            engine.apply(GroupSeen(Group(GroupKey("b", name), name, min_member=8)))
+            for pod in gang(name, 8):
+                engine.apply(PodSeen(replace(pod, spec=small)))
+            engine.step(1000.0)
+        times = []
+        for number, pod in enumerate(gang("lone", pods)):
+            engine.apply(PodSeen(replace(pod, spec=small, group=None)))
+            started = time.perf_counter()
+            effects = engine.step(1001.0 + number)
+            times.append(time.perf_counter() - started)
+            assert any(isinstance(effect, Bind) for effect in effects)
+        yield f"engine/pod-beside-{plans}-open-plans", statistics.median(times) * 1e6
+
+
 # ── one pod after the other, through the whole default profile ───────────────────────────────────
 
 _WEB = Selector((Requirement("app", Operator.IN, ("web",)),))

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From plan to bound: windows, outcomes, last looks and what a crash leaves (semantics §3)."""
 
+from enbloc.engine.binding.plans import MOST_AHEAD
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
+from enbloc.engine.queue import Place
 from enbloc.model.names import PLAN_KEY
 from enbloc.model.taints import Effect, Taint
 from tests.world.cluster import Cluster
@@ -37,6 +39,22 @@ def test_binds_are_handed_out_as_slots_are_free() -> None:
     cluster.confirm(cluster.sent[0])
     cluster.settle()
     assert len(cluster.sent) == 4
+
+
+def test_no_further_group_is_decided_while_many_plans_wait_for_slots() -> None:
+    cluster = Cluster(slots=1)
+    cluster.nodes("n1", cpu=200)
+    cluster.answer = lambda _: "hold"
+    for number in range(MOST_AHEAD + 10):
+        cluster.pod(f"p{number}")
+    cluster.settle()
+    assert cluster.engine.queue_counts()[Place.ACTIVE] == 9
+    cluster.confirm(cluster.sent[0])
+    cluster.settle()
+    assert cluster.engine.queue_counts()[Place.ACTIVE] == 8
+    while len(cluster.sent) < MOST_AHEAD + 10:
+        cluster.confirm(cluster.sent[-1])
+        cluster.settle()
 
 
 def test_each_bind_carries_the_binding_record_of_its_plan() -> None:

@@ -176,6 +176,8 @@ class Engine:
 
     def _decide(self, turn: Turn) -> None:
         """Decide one group against one snapshot; a plan that is found is reserved."""
+        if self._plans.far_ahead:
+            return
         item = self._admission.next(turn)
         if item is None:
             return

@@ -69,8 +69,10 @@ class Admission:
     # ── time, and what happened ──────────────────────────────────────────────────────────────
 
     def deadline(self) -> float | None:
-        """When something is to be done here."""
-        times = (self._queue.wakeup(), self._missing.deadline())
+        """When something is to be done here; who can be tried waits for slots, if many do."""
+        queue = self._queue
+        tried = queue.next_timer() if self._plans.far_ahead else queue.wakeup()
+        times = (tried, self._missing.deadline())
         return min((time for time in times if time is not None), default=None)
 
     def expire(self, turn: Turn) -> None:

@@ -28,6 +28,9 @@ from enbloc.model.pods import Pod, PodUID
 #: pkg/scheduler/framework/runtime/framework.go maxTimeout.
 LONGEST_PERMIT_SECONDS = 15 * 60.0
 
+#: So many plans may wait for slots to be sent; more decisions would only reserve capacity early.
+MOST_AHEAD = 64
+
 #: An annotation set beyond this size makes every later write of the pod fail.
 ANNOTATIONS_LIMIT = 262_144
 
@@ -38,6 +41,10 @@ _LEAVABLE = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
 
 class Plans:
     """The open plans, one per group at most, in the order they were made.
+
+    No turn walks over all of them: those that wait at Permit or PreBind, and those that may have
+    something to send, are listed; a plan whose Bindings are under way costs nothing until it is
+    answered.
 
     Attributes:
         slots: how many more Binds the executor can take.
@@ -52,12 +59,19 @@ class Plans:
         self._default_timeout = default_timeout
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
+        self._held_up: dict[str, OpenPlan] = {}
+        self._to_send: dict[str, OpenPlan] = {}
         self.slots = 0
         self.opened = 0
 
     def of(self, group: GroupKey) -> OpenPlan | None:
         """The open plan of a group."""
         return self._of_group.get(group)
+
+    @property
+    def far_ahead(self) -> bool:
+        """So much waits to be sent that another decision is of no use yet."""
+        return self.slots <= 0 and len(self._to_send) >= MOST_AHEAD
 
     def ledgers(self, profile: Profile, looked_at: OpenPlan | None = None) -> Mapping[str, object]:
         """Each Reserve plugin's ledger over the open plans, by plugin name.
@@ -82,7 +96,7 @@ class Plans:
         self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, turn.now, self.opened)
         self.opened += 1
-        self._open[plan.id] = self._of_group[plan.group] = open_plan
+        self._open[plan.id] = self._of_group[plan.group] = self._held_up[plan.id] = open_plan
         self._ask_permit(open_plan, facts, turn)
 
     def _ask_permit(self, open_plan: OpenPlan, facts: GroupFacts, turn: Turn) -> None:
@@ -125,10 +139,19 @@ class Plans:
             for assignment in open_plan.unsent():
                 target = _target(open_plan, assignment)
                 turn.effects.append(PreBind(open_plan.profile.name, target))
+        else:
+            self._settled_in_part(open_plan)
+
+    def _settled_in_part(self, open_plan: OpenPlan) -> None:
+        """A member is at another stage: PreBind may be over, and more may be sent now."""
+        if open_plan.permitted and open_plan.id in self._open:
+            if not open_plan.preparing:
+                self._held_up.pop(open_plan.id, None)
+            self._to_send[open_plan.id] = open_plan
 
     def wake(self, happening: Happening) -> None:
         """An event: plugins that hold a group at Permit and named it are asked again."""
-        for open_plan in self._open.values():
+        for open_plan in self._held_up.values():
             wants = open_plan.profile.wants
             if any(wants(name, happening) for name in open_plan.waits):
                 open_plan.ask_again = True
@@ -140,7 +163,7 @@ class Plans:
         plugins now than before are to be reviewed.
         """
         now = turn.now
-        for open_plan in list(self._open.values()):
+        for open_plan in list(self._held_up.values()):
             if open_plan.permitted:
                 self._end_late_preparing(open_plan, turn)
                 continue
@@ -172,25 +195,27 @@ class Plans:
 
     def deadline(self) -> float | None:
         """When the next wait at Permit or PreBind is over; 0 while plugins are to be asked."""
-        if any(each.ask_again for each in self._open.values()):
+        held_up = self._held_up.values()
+        if any(each.ask_again for each in held_up):
             return 0.0
-        waits = [wait.deadline for each in self._open.values() for wait in each.waits.values()]
-        waits += [self._prepared_by(each) for each in self._open.values() if each.preparing]
+        waits = [wait.deadline for each in held_up for wait in each.waits.values()]
+        waits += [self._prepared_by(each) for each in held_up if each.preparing]
         return min(waits, default=None)
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 
     def windows(self, turn: Turn) -> None:
-        """Hand out Binds while there are slots, oldest plan first."""
-        for open_plan in list(self._open.values()):
-            if self.slots <= 0:
-                return
+        """Hand out Binds while there are slots, the plan first that could send first."""
+        while self.slots > 0 and self._to_send:
+            open_plan = next(iter(self._to_send.values()))
             if open_plan.sendable(1) and self._still_fits(open_plan, turn):
                 for assignment in open_plan.sendable(self.slots):
                     open_plan.send(assignment)
                     target = _target(open_plan, assignment)
                     turn.effects.append(Bind(open_plan.profile.name, target))
                     self.slots -= 1
+            if not open_plan.sendable(1):  # until one of its members is at another stage
+                self._to_send.pop(open_plan.id, None)
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
         """The last look (semantics §3.1): Filter again on the plan's own rows.
@@ -259,6 +284,7 @@ class Plans:
                 self._settle(turn, open_plan)
             case _:
                 return None
+        self._settled_in_part(open_plan)
         return open_plan.assignment(answer.uid)
 
     def seen(self, pod: Pod, group: GroupKey, turn: Turn) -> Assignment | None:
@@ -272,6 +298,7 @@ class Plans:
             same = assignment is not None and assignment.node == pod.node
             open_plan.move(pod.uid, Stage.CONFIRMED if same else Stage.LOST)
             self._settle(turn, open_plan)
+            self._settled_in_part(open_plan)
             return assignment if same and stage is Stage.SENT else None
         if (not pod.live or pod.gated) and stage in _LEAVABLE:
             self.gone(pod.uid, group, turn)
@@ -291,6 +318,7 @@ class Plans:
         self._lose(turn, open_plan, uid)
         if open_plan.started:
             self._settle(turn, open_plan)
+            self._settled_in_part(open_plan)
         else:
             self._forget(turn, open_plan, End.LOOK)
 
@@ -363,6 +391,8 @@ class Plans:
     def _remove(self, open_plan: OpenPlan) -> None:
         del self._open[open_plan.id]
         del self._of_group[open_plan.plan.group]
+        self._held_up.pop(open_plan.id, None)
+        self._to_send.pop(open_plan.id, None)
 
 
 def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object]:

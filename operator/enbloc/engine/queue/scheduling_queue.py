@@ -398,6 +398,10 @@ class SchedulingQueue:
                 heapq.heappop(heap)
             if heap:
                 return 0.0
+        return self.next_timer()
+
+    def next_timer(self) -> float | None:
+        """When the next timer is due; None when there is none."""
         while self._timers and self._item_of(self._timers[0]) is None:
             heapq.heappop(self._timers)
         return self._timers[0].key[0] if self._timers else None
