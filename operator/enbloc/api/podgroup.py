@@ -72,7 +72,7 @@ class PodGroupSpec(Strict):
 
     Attributes:
         min_member: minimum number of members that must be scheduled together.
-        min_resources: room for the whole group before any member starts, by resource name.
+        min_resources: capacity for the whole group before any member starts, by resource name.
         schedule_timeout_seconds: bounds every wait that holds capacity; 0 = the default.
         roles: at most 16, each with a minimum of its own.
         priority_class_name: may lower the group's priority.

@@ -97,10 +97,12 @@ class SetGangRunning:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Make a member of ours give its room back (semantics §4.5); answer Evicted or EvictRefused.
+    """Evict a member of ours to release its capacity (semantics §4.5).
+
+    The answer is Evicted or EvictRefused.
 
     Attributes:
-        group: whose room it is.
+        group: whose capacity it is.
         reason: of the pod condition DisruptionTarget.
         message: of it, for people.
     """

@@ -15,7 +15,7 @@ class Settings:
     Attributes:
         identity: unlike any other process's, so that plan ids never meet.
         backoff: pauses after failed attempts, per group.
-        schedule_timeout: seconds that bound a wait which holds capacity, unless a group says less.
+        schedule_timeout: seconds that bound a wait which holds capacity, unless a group has one.
         longest_wait: seconds after which a waiting group is tried even without an event.
         missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
         search_steps: how much a search beyond the ordered pass may cost, in its own steps (the

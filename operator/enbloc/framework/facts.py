@@ -91,6 +91,7 @@ class GroupFacts:
         bound_by_us: a Binding of ours placed a member that is held; who was created with a node, or
             was bound by somebody else, buys the group nothing.
         started: the floor has run together in this incarnation.
+        incarnation: which life of the group's members this is (semantics §2.4).
         priority: lowest priority of the live members (of those that succeeded, while none is
             live), lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Receipts: what a Binding leaves on its pod, so that a restart knows which plan placed it."""
+"""Binding records: what a Binding leaves on its pod; a restart knows which plan placed it."""
 
 from typing import Final
 

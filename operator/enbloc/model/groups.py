@@ -62,14 +62,14 @@ class Group:
     Attributes:
         min_member: the group's own minimum.
         roles: roles with minimums of their own; every one holds as well as the group's.
-        min_resources: room the whole group needs before any member starts, `(name, amount)` in
-            name order; CPU in milli, everything else in whole units.
-        timeout: seconds that bound every wait which holds room; 0 = the configured default.
+        min_resources: capacity the whole group needs before any member starts, `(name, amount)`
+            in name order; CPU in milli, everything else in whole units.
+        timeout: seconds that bound every wait which holds capacity; 0 = the configured default.
         priority_class: may lower the group's priority; "" = none.
         generation: metadata.generation, for observedGeneration.
         annotations: those that some plugin declared, `(key, value)` in key order.
         on_incomplete: what to do when it is bound below its minimum.
-        owner: UID of its controller; groups with the same one share promises. "" = none.
+        owner: UID of its controller; groups with the same one share reservations. "" = none.
     """
 
     key: GroupKey

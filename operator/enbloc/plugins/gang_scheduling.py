@@ -22,7 +22,7 @@ class GangScheduling:
     name: ClassVar[str] = "GangScheduling"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.DELETE),
-        # Only room on ready nodes that are not cordoned can be promised.
+        # Only capacity of ready nodes that are not cordoned can be reserved.
         ClusterEvent(
             Resource.NODE,
             Action.ADD | Action.UPDATE_ALLOCATABLE | Action.UPDATE_TAINT | Action.UPDATE_CONDITION,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PrioritySort: higher priority first, then groups held in part, then the older group."""
+"""PrioritySort: higher priority first, then partially bound groups, then the older group."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

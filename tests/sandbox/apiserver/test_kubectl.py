@@ -53,7 +53,7 @@ async def test_apply_and_explain_of_our_kind_on_both_sides(kubectl: Kubectl) -> 
     await kubectl("apply", "--server-side", "-f", "-", stdin=changed)
     assert "train" in await kubectl("get", "epg", "-o", "wide")
     assert "Min Member" in await kubectl("describe", "epg", "train")
-    assert "start together" in await kubectl("explain", "podgroup.spec.minMember")
+    assert "scheduled together" in await kubectl("explain", "podgroup.spec.minMember")
     wrong = GROUP.replace("minMember: 2", "minMember: 0")
     output = await kubectl("apply", "-f", "-", stdin=wrong, code=1)
     assert "should be greater than or equal to 1" in output

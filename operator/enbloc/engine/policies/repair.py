@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Repair: what to do with a gang that is bound only in part (semantics §4).
+"""Repair: what to do with a partially bound gang (semantics §4).
 
 A gang::
 
     whole, or not begun ──a member is lost, a burst was cut──► in part ──deficit placed──► whole
                                                                 │   ▲
-                     deadline, or an earlier gang needs it,     │   │ a budget forbids it
+                     deadline, or another gang needs it,        │   │ a budget forbids it
                      and it may be evicted                      ▼   │
                                                             evicted ──pods gone──► not begun
 
@@ -41,7 +41,7 @@ _MOST_STUCK: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """One gang that is bound in part, as it is now."""
+    """One partially bound gang, as it is now."""
 
     members: Members
     facts: GroupFacts
@@ -83,7 +83,7 @@ class Planner(Protocol):
 
 @dataclass(slots=True)
 class _Open:
-    """A gang bound in part.
+    """A partially bound gang.
 
     Attributes:
         since: when that was seen.
@@ -113,7 +113,7 @@ class _Open:
 
 
 class Repair(Policy):
-    """The gangs that are bound in part.
+    """The partially bound gangs.
 
     Args:
         groups: the members of every group.
@@ -141,7 +141,7 @@ class Repair(Policy):
         self._open: dict[GroupKey, _Open] = {}
 
     def __len__(self) -> int:
-        """How many gangs in part have bound members."""
+        """How many partially bound gangs have bound members."""
         return sum(repair.bound for repair in self._open.values())
 
     def __contains__(self, key: GroupKey) -> bool:
@@ -150,7 +150,7 @@ class Repair(Policy):
     # ── what is ──────────────────────────────────────────────────────────────────────────────
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Notice when a gang without an open plan is bound in part, and when it is whole again."""
+        """Notice when a gang without an open plan is partially bound, and when whole again."""
         key = members.key
         if members.solo or self._planner.planning(key):
             return
@@ -209,7 +209,7 @@ class Repair(Policy):
             repair.failed = repair.fresh = False
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
-        """What people should know of a gang in part beyond why it waits; "" = nothing."""
+        """What people should know of such a gang beyond why it waits; "" = nothing."""
         repair = self._open.get(facts.key)
         if repair is None or facts.group is None or not facts.total.bound:
             return ""
@@ -234,7 +234,7 @@ class Repair(Policy):
     # ── who gives way ────────────────────────────────────────────────────────────────────────
 
     def choose(self, turn: Turn) -> None:
-        """Let one gang in part release its capacity, where semantics §4 says so."""
+        """Let one partially bound gang release its capacity, where semantics §4 says so."""
         chosen = self._chosen(turn)
         if chosen is None:
             return
@@ -290,7 +290,7 @@ class Repair(Policy):
         return item is not None and item.place is Place.ACTIVE
 
     def _gang(self, key: GroupKey) -> Gang | None:
-        """A gang bound in part, unless a plan of its own is under way."""
+        """A partially bound gang, unless a plan of its own is under way."""
         members = self._groups.get(key)
         if members is None or self._planner.planning(key):
             return None
@@ -357,7 +357,7 @@ class Repair(Policy):
             self._try_again(turn)
 
     def _try_again(self, turn: Turn) -> None:
-        """Capacity came back: every gang in part is planned again before anyone else gives way."""
+        """Capacity came back: every such gang is planned again before anyone else gives way."""
         for key, repair in self._open.items():
             repair.failed = repair.fresh = False
             repair.stuck_with = None
