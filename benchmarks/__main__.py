@@ -25,6 +25,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "plan_gang": engine.plan_gang,
     "waiting": engine.waiting,
     "open_plans": engine.open_plans,
+    "crowds": engine.crowds,
     "streams": engine.streams,
     "completeness": completeness.completeness,
 }

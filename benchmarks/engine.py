@@ -138,6 +138,40 @@ def waiting(nodes: int = 5000, gangs: int = 300, rounds: int = 21) -> Iterator[F
     yield f"engine/event-for-{gangs}-waiting-gangs", statistics.median(times) * 1e3
 
 
+def crowds(events: int = 5000) -> Iterator[Figure]:
+    """Thousands of gangs of 8 wait, and thousands of pods end in one batch: the longest step."""
+    for gangs in (5000, 10_000):
+        engine = cluster(2000)
+        small = replace(next(gang("small", 1)).spec, requests=(("nvidia.com/gpu", 1), ("pods", 1)))
+        large = replace(small, requests=(("nvidia.com/gpu", 8), ("pods", 1)))
+        loads = [
+            Pod(PodKey("b", f"load-{n}"), PodUID(f"load-{n}"), small, "else", node=f"n{row}")
+            for n, row in enumerate(row for row in range(2000) for _ in range(SHAPES[row % 3][0]))
+        ]
+        for pod in loads:
+            engine.apply(PodSeen(pod))
+        for number in range(gangs):
+            name = f"g{number}"
+            # Every tenth is like no other.
+            spec = large if number % 10 else replace(large, nonzero_cpu=number)
+            engine.apply(GroupSeen(Group(GroupKey("b", name), name, min_member=8)))
+            for pod in gang(name, 8):
+                engine.apply(PodSeen(replace(pod, spec=spec)))
+        _rest(engine, 1000.0)
+        gc.collect()
+        gc.freeze()  # as the scheduler does once it has synced
+        for pod in loads[:events]:
+            engine.apply(PodGone(pod.key, pod.uid))
+        times = []
+        while (at := engine.wakeup()) is not None and at <= 1000.5:
+            started = time.perf_counter()
+            engine.step(1000.5)
+            times.append(time.perf_counter() - started)
+        gc.unfreeze()
+        yield f"engine/longest-step-with-{gangs}-waiting-gangs", max(times) * 1e3
+        yield f"engine/all-steps-with-{gangs}-waiting-gangs", sum(times) * 1e3
+
+
 def open_plans(nodes: int = 1000, pods: int = 300) -> Iterator[Figure]:
     """A pod of its own beside few and many plans whose Bindings are under way: one step each."""
     small = PodSpec(requests=(("cpu", 100), ("pods", 1)), nonzero_cpu=100)

@@ -15,6 +15,8 @@ The same events and steps give the same effects: nothing here reads a clock or d
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import Final
 
 from enbloc.engine.admission import Admission
 from enbloc.engine.attempts import Attempts, Planner
@@ -32,6 +34,9 @@ from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.names import Reason
+
+#: So many changed groups are reviewed in one turn; those that are left come first in the next.
+MOST_REVIEWS: Final = 256
 
 #: Makes further policies of what is known.
 Further = Callable[[Core], Sequence[Policy]]
@@ -152,31 +157,31 @@ class Engine:
         A wait at Permit that is over ends here, after the events that came before its end, and
         others may use its capacity before anybody is decided.
         """
-        happened = list(turn.happened)
-        for happening in happened:
-            self._plans.wake(happening)
+        happened, turn.happened = turn.happened, []
+        self._plans.wake(happened)
         self._plans.permits(turn, lambda key: self._groups.facts(self._groups[key]))
-        released = turn.happened[len(happened) :]
-        turn.happened = []
+        released, turn.happened = turn.happened, []
         self._admission.wake(turn, [*happened, *released])
-        for happening in released:
-            self._plans.wake(happening)
+        self._plans.wake(released)
 
     def _review(self, turn: Turn) -> None:
-        """Look again at every group of which a plan ended, or something changed."""
+        """Look again at the groups of which a plan ended, or something changed."""
         endings, turn.endings = turn.endings, []
         for ending in endings:
             self._admission.ended(turn, ending)
-        changed, turn.changed = turn.changed, {}
-        for key in changed:
+        due = list(islice(turn.changed, MOST_REVIEWS))
+        turn.behind |= len(turn.changed) > MOST_REVIEWS
+        for key in due:
+            del turn.changed[key]
+        for key in due:
             members = self._groups.get(key)
             if members is not None:
                 self._review_group(turn, members)
-        turn.losses.clear()
+            turn.losses.pop(key, None)
 
     def _decide(self, turn: Turn) -> None:
         """Decide one group against one snapshot; a plan that is found is reserved."""
-        if self._plans.far_ahead:
+        if turn.behind or self._plans.far_ahead:
             return
         item = self._admission.next(turn)
         if item is None:

@@ -79,8 +79,8 @@ class Ending:
 class Turn:
     """What one step works on; between steps, what the next one will.
 
-    Losses, released, observed and refused are added to by events and by the first stage alone, so
-    nothing of these is left over.
+    Released, observed and refused are added to by events and by the first stage alone, so nothing
+    of these is left over.
 
     Attributes:
         now: the engine's clock, seconds; NaN until the step begins.
@@ -94,6 +94,7 @@ class Turn:
         refused_evictions: what was answered to evictions.
         reviewed: what is true of the groups that were reviewed in this turn.
         effects: what is to be done, in causal order.
+        behind: there is more to look at than one turn has time for, and so nobody is decided yet.
     """
 
     now: float = math.nan
@@ -107,6 +108,7 @@ class Turn:
     refused_evictions: list[EvictRefused] = field(default_factory=list[EvictRefused])
     reviewed: dict[GroupKey, GroupFacts] = field(default_factory=dict[GroupKey, GroupFacts])
     effects: list[Effect] = field(default_factory=list[Effect])
+    behind: bool = False
 
     def change(self, group: GroupKey) -> None:
         """This group is to be reviewed."""
@@ -127,4 +129,9 @@ class Turn:
 
     def left_over(self) -> "Turn":
         """What the stages of this turn did not look at any more, for the next one."""
-        return Turn(changed=self.changed, happened=self.happened, endings=self.endings)
+        return Turn(
+            changed=self.changed,
+            happened=self.happened,
+            endings=self.endings,
+            losses=self.losses,
+        )

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission: where a group belongs in the queue, and why it is not scheduled at present."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from enbloc.engine.admission.gate import fingerprint, gate, helps
+from enbloc.engine.admission.gate import fingerprint, gate
+from enbloc.engine.batch import HintOf
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import GANG_PLUGIN
 from enbloc.engine.effects import EventType
 from enbloc.engine.packing import takers
 from enbloc.engine.plan import Plan
 from enbloc.engine.policies import Policy
-from enbloc.engine.queue import CapacityPrecheck, Item, Place
+from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place
 from enbloc.engine.report import PENDING, Explanation, Missing
 from enbloc.engine.state import Members
 from enbloc.engine.turn import End, Ending, Turn
@@ -22,6 +23,9 @@ from enbloc.framework.hints import Happening
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
+
+#: So many groups are refused without an attempt in one turn.
+MOST_REFUSED: Final = 1024
 
 _LACK_OF_ROOM: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE)
 
@@ -77,7 +81,9 @@ class Admission:
 
     def expire(self, turn: Turn) -> None:
         """Try those whose pause is over; report PodGroups that do not come to exist."""
-        for item in self._queue.due(turn.now):
+        due = self._queue.due(turn.now)
+        turn.behind = len(due) >= MOST_DUE
+        for item in due:
             if item.place is Place.WAITING:  # no event for long: find out anew why
                 self._precheck.forget(item.key)
             if item.fingerprint is None:  # a plugin failed before it could be tried
@@ -90,15 +96,26 @@ class Admission:
                 facts = self._groups.facts(members)
                 self._reporter.missing_group(turn, facts, self._groups.profile(facts).name)
 
-    def wake(self, turn: Turn, happened: Iterable[Happening]) -> None:
+    def wake(self, turn: Turn, happened: Sequence[Happening]) -> None:
         """Queue the waiting groups that events could help."""
-        for happening in happened:
-            for key in self._queue.wake(happening, turn.now, self._would_help):
-                turn.change(key)
+        self._queue.hear(happened)
+        for key in self._queue.wake(turn.now, self._refused_by_precheck, self._hints):
+            turn.change(key)
+        turn.behind |= self._queue.behind
 
-    def _would_help(self, item: Item, plugin: str, happening: Happening) -> bool:
-        """Whether an event could help a group; one after which it must still fail could not."""
-        return not self._refused_by_precheck(item) and helps(self._groups, item, plugin, happening)
+    def _hints(self, item: Item) -> HintOf:
+        """The finer answers of a group's plugins, on facts that are made once for all of them."""
+        known: list[GroupFacts] = []
+
+        def facts() -> GroupFacts:
+            if not known:
+                known.append(self._groups.facts(self._groups[item.key]))
+            return known[0]
+
+        def hint(plugin: str, happening: Happening) -> bool:
+            return item.profile is None or item.profile.hints(plugin, happening, facts)
+
+        return hint
 
     def _refused_by_precheck(self, item: Item) -> bool:
         """Whether aggregate free capacity refuses a group as an attempt would; it counts as one."""
@@ -116,10 +133,13 @@ class Admission:
             turn.change(members.key)
 
     def next(self, turn: Turn) -> Item | None:
-        """The next group that is worth an attempt."""
-        while (item := self._queue.pop()) is not None and self._refused_by_precheck(item):
+        """The next group that is worth an attempt, if one is found in this turn's time."""
+        for _ in range(MOST_REFUSED):
+            item = self._queue.pop()
+            if item is None or not self._refused_by_precheck(item):
+                return item
             self._queue.rest(item, turn.now)
-        return item
+        return None
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
@@ -208,7 +228,7 @@ class Admission:
         item = self.item(members)
         item.profile = self._groups.profile(facts)
         never = why.reason is Reason.INFEASIBLE
-        self._queue.failed(item, turn.now, rejectors, pending, self._would_help, infeasible=never)
+        self._queue.failed(item, turn.now, rejectors, pending, self._hints, infeasible=never)
         self._why[members.key] = why
         if why.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(turn, facts, why)
@@ -255,7 +275,7 @@ class Admission:
             # group's own, and ends the pause; until then the same Binding would be refused again.
             item.fingerprint = fingerprint(facts)
             self._failed(members.key)
-            self._queue.failed(item, turn.now, (), (), self._would_help)
+            self._queue.failed(item, turn.now, (), (), self._hints)
         else:
             self._queue.succeeded(item)
         self._queue.decided(item)

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gate: whether a group may be tried, and which changes make that worth another look."""
 
-from enbloc.engine.plan import Release
-from enbloc.engine.queue import Item
 from enbloc.engine.report import Explanation
-from enbloc.engine.state import Groups
 from enbloc.engine.trial import asked_status
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Action, Happening, RefusalExpired, Resource
+from enbloc.framework.hints import Action
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group
 from enbloc.model.names import Reason
@@ -34,25 +31,6 @@ def gate(
             return Explanation(Reason.WAITING_FOR_MEMBERS, status.message), name
     # The quorum is the engine's own rule: no profile can switch it off (semantics §2.3).
     return None if facts.quorum else Explanation(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
-
-
-def helps(groups: Groups, item: Item, plugin: str, happening: Happening) -> bool:
-    """Whether an event that this plugin named could help a group that it refused.
-
-    Capacity that a plan reserved after the group's last decision and gave back unused was there
-    before: without this rule two groups that Permit refuses would wake each other for ever.
-    """
-    profile = item.profile
-    members = groups.get(item.key)
-    if profile is None or members is None:
-        return False
-    if item.infeasible and happening.resource is Resource.POD:
-        return False  # no load is in its way
-    if isinstance(happening, RefusalExpired):
-        return happening.group in (None, item.key)
-    if isinstance(happening, Release) and happening.number >= item.counted:
-        return False
-    return profile.hints(plugin, happening, lambda: groups.facts(members))
 
 
 def group_action(before: Group | None, group: Group) -> Action:

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import OpenPlan, Stage, Wait
 from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Bind, CancelPlan, PreBind
@@ -149,11 +150,13 @@ class Plans:
                 self._held_up.pop(open_plan.id, None)
             self._to_send[open_plan.id] = open_plan
 
-    def wake(self, happening: Happening) -> None:
-        """An event: plugins that hold a group at Permit and named it are asked again."""
+    def wake(self, happened: Sequence[Happening]) -> None:
+        """Plugins that hold a group at Permit and named such events are asked again."""
+        if not happened or not self._held_up:
+            return
+        batch = Batch(happened)
         for open_plan in self._held_up.values():
-            wants = open_plan.profile.wants
-            if any(wants(name, happening) for name in open_plan.waits):
+            if any(batch.concerns(open_plan.profile, name) for name in open_plan.waits):
                 open_plan.ask_again = True
 
     def permits(self, turn: Turn, facts_of: Callable[[GroupKey], GroupFacts]) -> None:

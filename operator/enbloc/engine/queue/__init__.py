@@ -6,6 +6,20 @@
 """
 
 from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations
-from enbloc.engine.queue.scheduling_queue import Backoff, Item, Place, SchedulingQueue
+from enbloc.engine.queue.scheduling_queue import (
+    MOST_DUE,
+    Backoff,
+    Item,
+    Place,
+    SchedulingQueue,
+)
 
-__all__ = ["Backoff", "CapacityPrecheck", "Item", "Place", "Refutations", "SchedulingQueue"]
+__all__ = [
+    "MOST_DUE",
+    "Backoff",
+    "CapacityPrecheck",
+    "Item",
+    "Place",
+    "Refutations",
+    "SchedulingQueue",
+]

@@ -23,10 +23,12 @@ import enum
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from enbloc.engine.batch import Batch, Concerned, HintOf
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -34,8 +36,22 @@ from enbloc.model.groups import GroupKey
 #: So often in a row a hint brings a group out of its pause at once.
 _MOST_HINTED: Final = 3
 
-#: Asked for a waiting group and one plugin that refused it: could this event help?
-Helps = Callable[["Item", str, Happening], bool]
+#: What looking at waiting groups may cost in one turn, in looks; the next goes on where it ended.
+#: To ask for hints, which needs the facts of the group, costs more than to see that none matters.
+MOST_LOOKS: Final = 4096
+HINTS_COST: Final = 8
+
+#: So many timers end in one turn.
+MOST_DUE: Final = 256
+
+#: So many events are remembered for who is being decided.
+MOST_REMEMBERED: Final = 1024
+
+#: Gives the finer answers of a waiting group's plugins.
+Hints = Callable[["Item"], HintOf]
+
+#: Whether a waiting group would be refused as things are, whatever happened.
+Refused = Callable[["Item"], bool]
 
 
 class Place(enum.Enum):
@@ -125,6 +141,14 @@ class _Entry(NamedTuple):
     group: GroupKey
 
 
+class _Look(NamedTuple):
+    """A waiting group, a plugin that refused it, and whether that was at PreEnqueue."""
+
+    item: Item
+    plugin: str
+    gated: bool
+
+
 class SchedulingQueue:
     """Active by key, backing off by time, waiting for an event."""
 
@@ -140,6 +164,8 @@ class SchedulingQueue:
         self._events: deque[Happening] = deque()
         self._first_event = 0
         self._deciding: dict[GroupKey, None] = {}
+        self._unheard: list[Happening] = []
+        self._asking: tuple[Batch, Iterator[_Look | None]] | None = None
         self._tickets = 0
 
     def item(self, key: GroupKey, *, solo: bool) -> Item:
@@ -236,10 +262,18 @@ class SchedulingQueue:
             self._events.popleft()
             self._first_event += 1
 
-    def _missed(self, item: Item) -> Iterator[Happening]:
-        if item.first_unseen is not None:
-            for index in range(item.first_unseen - self._first_event, len(self._events)):
-                yield self._events[index]
+    def _helpers(self, item: Item, hints: Hints) -> frozenset[str]:
+        """The plugins that refused a group and could be helped by what happened meanwhile."""
+        if item.first_unseen is None or item.profile is None:
+            return frozenset()
+        first = item.first_unseen - self._first_event
+        if first < 0:  # more happened than is remembered
+            return item.rejectors
+        missed = Batch(list(islice(self._events, first, None)))
+        group, hint = _concerned(item), hints(item)
+        return frozenset(
+            name for name in item.rejectors if missed.helps(group, item.profile, name, hint)
+        )
 
     def failed(
         self,
@@ -247,7 +281,7 @@ class SchedulingQueue:
         now: float,
         rejectors: Iterable[str],
         pending: Iterable[str],
-        helps: Helps,
+        hints: Hints,
         *,
         infeasible: bool = False,
     ) -> None:
@@ -267,14 +301,7 @@ class SchedulingQueue:
         else:
             item.errors += 1
         item.ready_at = self._backoff.ends(now, item.errors or item.unschedulable)
-        helpers = {
-            name
-            for happening in self._missed(item)
-            for name in item.rejectors
-            if item.profile is not None
-            and item.profile.wants(name, happening)
-            and helps(item, name, happening)
-        }
+        helpers = self._helpers(item, hints)
         self.decided(item)
         if not item.rejectors:
             self.back_off(item)
@@ -315,50 +342,65 @@ class SchedulingQueue:
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 
-    def wake(
-        self,
-        happening: Happening,
-        now: float,
-        helps: Helps,
-    ) -> list[GroupKey]:
-        """Re-queue the waiting groups that this could help.
+    def hear(self, happened: Sequence[Happening]) -> None:
+        """Take note of what happened; `wake` asks whom it could help."""
+        self._unheard += happened
+        if self._deciding:
+            self._events.extend(happened)
+            while len(self._events) > MOST_REMEMBERED:
+                self._events.popleft()
+                self._first_event += 1
+
+    @property
+    def behind(self) -> bool:
+        """Whether a look at all groups that wait is under way."""
+        return self._asking is not None
+
+    def wake(self, now: float, refused: Refused, hints: Hints) -> list[GroupKey]:
+        """Re-queue the waiting groups that what happened could help, as far as one turn goes.
 
         Args:
-            happening: what happened.
             now: the engine's clock.
-            helps: the finer answer, asked for each waiting group whose plugin named such events.
+            refused: whether a group would be refused as things are.
+            hints: the finer answers, asked for each waiting group whose plugin named such events.
 
         Returns:
             Groups kept out at PreEnqueue that should be looked at again.
         """
-        if self._deciding:
-            self._events.append(happening)
-        for item, name in self._interested(self._waiting, happening):
-            if item.place is Place.WAITING and helps(item, name, happening):
-                self._requeue(item, now, {name})
-        return [
-            item.key
-            for item, name in self._interested(self._gated, happening)
-            if helps(item, name, happening)
-        ]
+        if self._asking is None:
+            if not self._unheard:
+                return []
+            batch, self._unheard = Batch(self._unheard), []
+            self._asking = batch, self._looks(batch)
+        batch, looks = self._asking
+        again: list[GroupKey] = []
+        left = MOST_LOOKS
+        for look in looks:
+            left -= 1
+            if look is not None and (look.gated or not refused(look.item)):
+                item, name, gated = look
+                left -= HINTS_COST
+                if batch.helps(_concerned(item), _profile(item), name, hints(item)):
+                    if gated:
+                        again.append(item.key)
+                    else:
+                        self._requeue(item, now, {name})
+            if left <= 0:
+                return again
+        self._asking = None
+        return again
 
-    def _interested(
-        self,
-        index: dict[str, dict[GroupKey, None]],
-        happening: Happening,
-    ) -> Iterator[tuple[Item, str]]:
-        """The items of an index whose plugin named such events, asked once per profile."""
-        for name in list(index):
-            answers: dict[str, bool] = {}
-            for key in list(index[name]):
-                item = self._items[key]
-                profile = item.profile
-                if profile is None:
-                    continue
-                if profile.name not in answers:
-                    answers[profile.name] = profile.wants(name, happening)
-                if answers[profile.name]:
-                    yield item, name
+    def _looks(self, batch: Batch) -> Iterator[_Look | None]:
+        """The groups that a batch could concern, one at a time; None where it does not."""
+        for gated, index in ((False, self._waiting), (True, self._gated)):
+            for name in list(index):
+                for key in list(index[name]):
+                    item = self._items.get(key) if key in index[name] else None
+                    if item is None or item.profile is None:
+                        yield None
+                    else:
+                        known = batch.concerns(item.profile, name)
+                        yield _Look(item, name, gated) if known else None
 
     def _requeue(
         self, item: Item, now: float, helpers: Iterable[str], *, patient: bool = False
@@ -383,9 +425,9 @@ class SchedulingQueue:
     # ── time ─────────────────────────────────────────────────────────────────────────────────
 
     def due(self, now: float) -> list[Item]:
-        """Take the items whose time has come out of the timers."""
+        """Take items whose time has come out of the timers, as many as one turn has time for."""
         due: list[Item] = []
-        while self._timers and self._timers[0].key[0] <= now:
+        while len(due) < MOST_DUE and self._timers and self._timers[0].key[0] <= now:
             item = self._item_of(heapq.heappop(self._timers))
             if item is not None:
                 due.append(item)
@@ -401,7 +443,9 @@ class SchedulingQueue:
         return self.next_timer()
 
     def next_timer(self) -> float | None:
-        """When the next timer is due; None when there is none."""
+        """When the next timer is due, 0 while there are groups to look at; None = neither."""
+        if self._unheard or self._asking is not None:
+            return 0.0
         while self._timers and self._item_of(self._timers[0]) is None:
             heapq.heappop(self._timers)
         return self._timers[0].key[0] if self._timers else None
@@ -417,3 +461,12 @@ class SchedulingQueue:
         for item in self._items.values():
             counts[item.place] += 1
         return counts
+
+
+def _concerned(item: Item) -> Concerned:
+    return Concerned(item.key, item.counted, item.infeasible)
+
+
+def _profile(item: Item) -> Profile:
+    assert item.profile is not None, "nobody looks at an item that nobody decided about"
+    return item.profile
