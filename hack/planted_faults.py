@@ -350,18 +350,38 @@ FAULTS: Final = (
     ),
     Fault(
         "miss-events-during-an-attempt",
-        "if self._deciding:\n            self._events.append(happening)",
-        "if self._deciding and False:\n            self._events.append(happening)",
+        "if self._deciding:\n            self._events.extend(happened)",
+        "if False:\n            self._events.extend(happened)",
     ),
     Fault(
         "wake-groups-that-wait-for-room-without-end",
-        "if isinstance(happening, Release) and happening.number >= item.counted:",
-        "if False:",
+        "release.number < group.counted",
+        "True",
     ),
     Fault(
         "wake-nobody-at-a-gate",
-        "            for item, name in self._interested(self._gated, happening)\n",
-        "            for item, name in self._interested({}, happening)\n",
+        "for gated, index in ((False, self._waiting), (True, self._gated)):",
+        "for gated, index in ((False, self._waiting),):",
+    ),
+    Fault(
+        "pause-inverts-the-order",
+        "if entry is None or not entry.key < item.sort_key:",
+        "if entry is None or not entry.key > item.sort_key:",
+    ),
+    Fault(
+        "decide-before-all-were-looked-at",
+        "if turn.behind or self._plans.far_ahead:",
+        "if self._plans.far_ahead:",
+    ),
+    Fault(
+        "look-at-all-groups-at-once",
+        "if left <= 0:\n                return again",
+        "if False:\n                return again",
+    ),
+    Fault(
+        "forget-what-was-not-remembered",
+        "if first < 0:  # more happened than is remembered",
+        "if False:",
     ),
     Fault(
         "forget-who-waits-when-nothing-happens",

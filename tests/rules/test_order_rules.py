@@ -348,3 +348,38 @@ def test_a_binding_record_is_trusted_on_a_bound_member_only() -> None:
         world.member(f"cheat-{index}", "cheat", created=90.0, binding_record=forged)
     world.sync()
     assert world.winner() == "honest"
+
+
+# ── pauses (semantics §2.7) ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("alike", [0, 200])
+def test_a_pause_lets_nobody_take_capacity_who_is_ordered_later(alike: int) -> None:
+    """Semantics §2.7: a pod that backs off goes before a younger gang of a lower priority."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    for number in range(4):
+        cluster.pod(f"load-{number}", scheduler="other", node="n1", spec=spec(cpu=1))
+    for number in range(alike):  # none of them ever fits, and they are refused as one
+        cluster.pod(f"large-{number}", spec=spec(cpu=5), priority=2000)
+    cluster.pod("urgent", spec=spec(cpu=4), priority=1000)
+    cluster.gang("g", 4)
+    for number in range(4):
+        cluster.settle()
+        cluster.now += 0.1
+        cluster.delete(f"load-{number}")
+    cluster.settle()
+    assert cluster.bound_order == ["urgent"]
+
+
+def test_who_waits_out_an_error_is_overtaken() -> None:
+    """Semantics §2.7: only pauses for lack of capacity are cut short."""
+    cluster = Cluster()
+    cluster.answer = lambda bind: "SCHEDULER_ERROR" if bind.target.pod.name == "denied" else "ok"
+    cluster.nodes("n1", cpu=2)
+    cluster.pod("denied", priority=1000)
+    cluster.settle()
+    sent = len(cluster.sent)
+    cluster.gang("g", 2)
+    cluster.settle()
+    assert [bind.target.pod.name for bind in cluster.sent[sent:]] == ["g-0", "g-1"]

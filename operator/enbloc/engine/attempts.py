@@ -79,7 +79,7 @@ class Attempts:
         admission: Admission,
         precheck: CapacityPrecheck,
     ) -> None:
-        self._core = core
+        self._core, self._groups = core, core.groups
         self._policies = policies
         self._min_resources = min_resources
         self._admission = admission
@@ -97,12 +97,16 @@ class Attempts:
         """Decide about a group; a plan that is found is open from here on.
 
         Returns:
-            False where HTTP extenders must be asked first; their answers bring it back.
+            False where HTTP extenders must be asked first, whose answers bring it back; or others
+            that are ordered before it must be tried first.
         """
         plan = self._plan(turn, members, facts, profile)
-        if plan is None:
-            return False
         core = self._core
+        if plan is None or (
+            plan.verdict is PlanResult.PLACED
+            and core.queue.call_up(item, self._admission.lacked_capacity, self._alike)
+        ):
+            return False
         core.extender_queries.drop(item.key)
         item.attempts += 1
         item.last_attempt = turn.now
@@ -129,6 +133,15 @@ class Attempts:
         for policy in self._policies:
             policy.planned(turn, members, facts)
         return True
+
+    def _alike(self, item: Item) -> object:
+        """Equal for pods without a group that the same profile takes for one class."""
+        members = self._groups.get(item.key)
+        if members is None or not members.solo or item.profile is None:
+            return None
+        pod = next(iter(members.pods.values()), None)
+        rankings = self._core.state.rankings
+        return None if pod is None else (item.profile.name, rankings.key(pod, item.profile))
 
     def _plan(
         self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile

@@ -125,6 +125,13 @@ class Admission:
         self._queue.listen(item, self._takers[item.profile.name])  # whoever refused it last
         return True
 
+    def lacked_capacity(self, item: Item) -> bool:
+        """Whether a group was refused by a plugin that shares out capacity, or by the engine."""
+        profile = item.profile
+        return profile is not None and bool(
+            item.rejectors & (self._takers[profile.name] | {GANG_PLUGIN})
+        )
+
     def reorder(self, turn: Turn) -> None:
         """The order of groups is another: ask for the place of each again."""
         for members in self._groups:

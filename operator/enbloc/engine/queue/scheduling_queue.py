@@ -44,6 +44,11 @@ HINTS_COST: Final = 8
 #: So many timers end in one turn.
 MOST_DUE: Final = 256
 
+#: So many groups in a pause are tried before one that is ordered after them is placed.
+MOST_CALLED: Final = 64
+#: And so many are passed over.
+MOST_PASSED: Final = 256
+
 #: So many events are remembered for who is being decided.
 MOST_REMEMBERED: Final = 1024
 
@@ -166,6 +171,8 @@ class SchedulingQueue:
         self._deciding: dict[GroupKey, None] = {}
         self._unheard: list[Happening] = []
         self._asking: tuple[Batch, Iterator[_Look | None]] | None = None
+        self._called = 0
+        self._called_kinds: set[object] = set()
         self._tickets = 0
 
     def item(self, key: GroupKey, *, solo: bool) -> Item:
@@ -230,8 +237,7 @@ class SchedulingQueue:
         self._move(item, Place.BACKOFF)
         heapq.heappush(self._timers, _Entry((item.ready_at,), item.ticket, item.key))
         if not item.errors:
-            early = (item.ready_at, *item.sort_key)
-            heapq.heappush(self._early, _Entry(early, item.ticket, item.key))
+            heapq.heappush(self._early, _Entry(item.sort_key, item.ticket, item.key))
 
     # ── an attempt ───────────────────────────────────────────────────────────────────────────
 
@@ -331,8 +337,51 @@ class SchedulingQueue:
         latest = (now + self._longest_wait,)
         heapq.heappush(self._timers, _Entry(latest, item.ticket, item.key))
 
+    def call_up(
+        self, item: Item, lacked: Callable[[Item], bool], alike: Callable[[Item], object]
+    ) -> bool:
+        """Let those go first that are ordered before a group, though they wait out a pause.
+
+        A pause never inverts the order (semantics §2.7). Only who lacked capacity, and may find it
+        now, is called: what a plugin refused for another reason waits its time. Of alike pods the
+        first is, since the others would be refused as it is.
+
+        Args:
+            item: a group that could be placed; it is tried again after those who are called.
+            lacked: whether a group was refused for lack of capacity.
+            alike: equal for groups of which one is refused where another one is; None = no other.
+
+        Returns:
+            Whether anybody was called.
+        """
+        called: list[Item] = []
+        passed: list[_Entry] = []
+        while self._called < MOST_CALLED and len(passed) < MOST_PASSED:
+            entry = self._first_of(self._early)
+            if entry is None or not entry.key < item.sort_key:
+                break
+            heapq.heappop(self._early)
+            paused = self._items[entry.group]
+            kind = alike(paused)
+            if not lacked(paused) or (kind is not None and kind in self._called_kinds):
+                passed.append(entry)
+                continue
+            self._called += 1
+            self._called_kinds.add(kind)
+            called.append(paused)
+        for entry in passed:
+            heapq.heappush(self._early, entry)
+        for paused in called:
+            self.activate(paused)
+        if called:
+            self.decided(item)
+            self.activate(item)
+        return bool(called)
+
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
+        self._called = 0
+        self._called_kinds.clear()
         self.park(item)
         item.rejectors = item.pending = frozenset()
 
@@ -371,6 +420,7 @@ class SchedulingQueue:
             if not self._unheard:
                 return []
             batch, self._unheard = Batch(self._unheard), []
+            self._called_kinds.clear()
             self._asking = batch, self._looks(batch)
         batch, looks = self._asking
         again: list[GroupKey] = []
@@ -435,20 +485,22 @@ class SchedulingQueue:
 
     def wakeup(self) -> float | None:
         """When the next timer is due; 0 when a group can be tried; None when there is neither."""
-        for heap in (self._active, self._early):
-            while heap and self._item_of(heap[0]) is None:
-                heapq.heappop(heap)
-            if heap:
-                return 0.0
+        if self._first_of(self._active) or self._first_of(self._early):
+            return 0.0
         return self.next_timer()
 
     def next_timer(self) -> float | None:
         """When the next timer is due, 0 while there are groups to look at; None = neither."""
         if self._unheard or self._asking is not None:
             return 0.0
-        while self._timers and self._item_of(self._timers[0]) is None:
-            heapq.heappop(self._timers)
-        return self._timers[0].key[0] if self._timers else None
+        first = self._first_of(self._timers)
+        return first.key[0] if first is not None else None
+
+    def _first_of(self, heap: list[_Entry]) -> _Entry | None:
+        """The first entry of a heap, once those are gone that are stale."""
+        while heap and self._item_of(heap[0]) is None:
+            heapq.heappop(heap)
+        return heap[0] if heap else None
 
     def _item_of(self, entry: _Entry) -> Item | None:
         """The item of a heap's entry; None when the entry is stale."""

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §9: what a turn costs, however much waits, is open or happens at once."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
+
+
+def calls_of(cluster: Cluster) -> int:
+    """How many functions one step calls."""
+    calls = 0
+
+    def count(_: object, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        cluster.step()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def crowd(waiting: int) -> Cluster:
+    """So many pods wait, each of a size of its own, on a full node."""
+    cluster = Cluster(log=1, validate=False)
+    cluster.nodes("n1", cpu=100)
+    for number in range(100):
+        cluster.pod(f"load-{number}", scheduler="other", node="n1", spec=spec(cpu=1))
+    for number in range(waiting):
+        cluster.pod(f"p{number}", spec=spec(cpu=101, memory=number + 1))
+    while cluster.engine.wakeup() == 0.0:
+        cluster.step()
+    return cluster
+
+
+def longest(cluster: Cluster) -> int:
+    """The calls of the longest step until nothing is left to be done now."""
+    most = 0
+    while (at := cluster.engine.wakeup()) is not None and at <= cluster.now:
+        most = max(most, calls_of(cluster))
+    return most
+
+
+def test_a_turn_costs_the_same_however_many_groups_wait() -> None:
+    """Semantics §9.1."""
+    costs: list[int] = []
+    for waiting in (1500, 3000):
+        cluster = crowd(waiting)
+        for number in range(50):
+            cluster.delete(f"load-{number}")
+        costs.append(longest(cluster))
+    assert costs[1] <= 1.05 * costs[0]
+
+
+def test_a_turn_costs_the_same_however_many_groups_change() -> None:
+    """Semantics §9.1."""
+    costs: list[int] = []
+    for changed in (600, 1200):
+        cluster = crowd(0)
+        for number in range(changed):
+            cluster.gang(f"g{number}", 1, minimum=2)
+        costs.append(longest(cluster))
+    assert costs[1] <= 1.05 * costs[0]
+
+
+def test_nobody_is_decided_before_all_were_looked_at() -> None:
+    """Semantics §9.1: the last of many that wait has the highest priority, and is not overtaken."""
+    cluster = crowd(1500)
+    cluster.pod("urgent", spec=spec(cpu=50), priority=9)
+    while cluster.engine.wakeup() == 0.0:
+        cluster.step()
+    for number in range(50):
+        cluster.delete(f"load-{number}")
+    cluster.pod("late", spec=spec(cpu=50))
+    cluster.settle()
+    assert cluster.bound_order == ["urgent"]
+
+
+@pytest.mark.parametrize("ended", [10, 60])
+def test_what_happens_at_once_costs_a_group_one_attempt(ended: int) -> None:
+    """Semantics §9.2: so many pods end in one batch, and each could help."""
+    cluster = crowd(0)
+    cluster.gang("g", 61, spec=spec(cpu=1))
+    cluster.settle()
+    attempts = cluster.status["g"].attempts
+    for number in range(ended):
+        cluster.delete(f"load-{number}")
+    cluster.settle()
+    assert cluster.status["g"].attempts - attempts <= 1
+    cluster.delete("load-99")
+    cluster.settle()
+    assert bool(cluster.where("g-")) is (ended == 60)
