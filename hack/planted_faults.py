@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).parent.parent
 #: Where faults are planted.
 ENGINE: Final = Path("operator/enbloc/engine")
 #: What the tests need.
-COPIED: Final = ("operator", "tests", "crds", "hack", "pyproject.toml")
+COPIED: Final = ("operator", "tests", "docs", "crds", "hack", "pyproject.toml")
 #: The cheapest first: the first failure ends a run.
 SUITES: Final = ("tests/rules", "tests/engine", "tests/laws")
 #: Seconds after which a test hangs; a fault that makes one hang is noticed.

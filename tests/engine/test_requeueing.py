@@ -10,6 +10,7 @@ import pytest
 
 from enbloc.engine import Backoff
 from enbloc.engine.events import NamespaceSeen
+from enbloc.engine.queue.scheduling_queue import MOST_REMEMBERED
 from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Resource
@@ -80,14 +81,17 @@ def test_an_event_for_a_pending_plugin_bypasses_the_backoff(
     assert list(cluster.bound_order) == order
 
 
-def test_an_event_while_a_plan_is_open_is_not_lost_when_the_plan_fails() -> None:
+@pytest.mark.parametrize("others", [0, MOST_REMEMBERED])
+def test_an_event_while_a_plan_is_open_is_not_lost_when_the_plan_fails(others: int) -> None:
     answer = [wait(60.0), refuse("no licence")]
     cluster = cluster_with(Licence(lambda: answer[0]))
     cluster.gang("g", 2)
     cluster.settle()
     assert cluster.condition("g")[1] == "WaitingOnPermit"
-    answer.pop(0)
-    cluster.node("n1", labels=(("licence", "yes"),))  # asked again, it refuses; but it had heard
+    cluster.node("n1", labels=(("licence", "yes"),))
+    for number in range(others):
+        cluster.pod(f"p{number}", scheduler="other", node="n1")
+    answer.pop(0)  # asked again, it refuses; but it had heard
     cluster.settle()
     assert [decision.attempts for decision in cluster.decisions()] == [1, 2]
 
