@@ -27,6 +27,9 @@ class Idle:
         del now
         return []
 
+    def stand_by(self) -> None:
+        pass
+
     def wakeup(self) -> float | None:
         return None
 

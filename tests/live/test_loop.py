@@ -17,7 +17,7 @@ class Echo:
     def __init__(self) -> None:
         self.told: list[str] = []
         self.left: list[str] = []
-        self.steps = 0
+        self.steps = self.stood_by = 0
         self.alarm: float | None = None
 
     def apply(self, event: Event) -> None:
@@ -31,6 +31,9 @@ class Echo:
             self.alarm = None
             return [CancelPlan("alarm")]
         return [CancelPlan(self.left.pop(0))] if self.left else []
+
+    def stand_by(self) -> None:
+        self.stood_by += 1
 
     def wakeup(self) -> float | None:
         return 0.0 if self.left else self.alarm
@@ -94,7 +97,7 @@ async def test_while_stepping_is_forbidden_events_are_applied_and_nothing_spins(
     await world.queue.caught_up()
     await world.rest()
     assert world.engine.told == ["a"]
-    assert world.engine.steps == 0
+    assert (world.engine.steps, world.engine.stood_by) == (0, 1)
     world.allowed = True
     world.queue.wake()
     await world.rest()

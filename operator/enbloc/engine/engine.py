@@ -6,6 +6,7 @@
 
     apply(event)   the tables and the groups take note            O(changed row)
     step(now)      one turn: expire · wake · review · decide · send · evict
+    stand_by()     instead of a step, while somebody else decides
     wakeup()       when to call step again if nothing happens
 
 The clock is server time in seconds since the epoch, advanced by the shell's monotonic clock.
@@ -33,6 +34,7 @@ from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 
 #: So many changed groups are reviewed in one turn; those that are left come first in the next.
@@ -82,6 +84,7 @@ class Engine:
         )
         self._handlers = EventHandlers(core)
         self._next = Turn()
+        self._deferred: dict[GroupKey, None] = {}
 
     @property
     def synced(self) -> bool:
@@ -131,6 +134,9 @@ class Engine:
             return ()
         turn = self._next
         turn.now = now
+        if self._deferred:
+            turn.changed = {**self._deferred, **turn.changed}
+            self._deferred = {}
         self._expire(turn)
         self._wake(turn)
         self._review(turn)
@@ -140,6 +146,22 @@ class Engine:
         self._next = turn.left_over()
         self._validate()
         return turn.effects
+
+    def stand_by(self) -> None:
+        """Let go what only a step would take in, while somebody else decides.
+
+        Groups are reviewed when the first step comes; what happened before is for nobody to learn
+        from then, as it is after a restart.
+        """
+        turn, self._next = self._next, Turn()
+        for key in turn.changed:
+            members = self._groups.get(key)
+            if members is None or members.empty or members.at_rest:
+                self._deferred.pop(key, None)
+                if members is not None:
+                    self._forget(turn, members)
+            else:
+                self._deferred[key] = None
 
     def _expire(self, turn: Turn) -> None:
         """Take in what time ended: claims, evictions, reservations, pauses; and a new order."""
@@ -214,7 +236,7 @@ class Engine:
         """
         if not self.synced:
             return None
-        if self._next.news:
+        if self._deferred or self._next.news:
             return 0.0
         times = (
             self._admission.deadline(),

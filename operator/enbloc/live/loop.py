@@ -23,6 +23,10 @@ class Deciding(Protocol):
         """Decide."""
         ...
 
+    def stand_by(self) -> None:
+        """Decide nothing, and keep nothing that only a decision would need."""
+        ...
+
     def wakeup(self) -> float | None:
         """When to step again if nothing happens."""
         ...
@@ -74,6 +78,8 @@ class Loop:
                 decided = time.monotonic()
                 effects = self._engine.step(self._now())
                 self._start(effects, time.monotonic() - decided)
+            else:
+                self._engine.stand_by()
             self.busy_since = None
             await asyncio.sleep(0)
 

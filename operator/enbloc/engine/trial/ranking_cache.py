@@ -29,7 +29,7 @@ from enbloc.model.snapshot import Snapshot
 _MOST_RANKINGS: Final = 64
 
 #: A ranking further behind than so many changes is made anew.
-_LONGEST_JOURNAL: Final = 16_384
+LONGEST_JOURNAL: Final = 16_384
 
 _MOST_CLASSES: Final = 16_384
 
@@ -67,9 +67,9 @@ class Journal:
     def note(self, change: Change) -> None:
         """One more change."""
         self._changes.append(change)
-        if len(self._changes) > 2 * _LONGEST_JOURNAL:
-            del self._changes[:_LONGEST_JOURNAL]
-            self._first += _LONGEST_JOURNAL
+        if len(self._changes) > 2 * LONGEST_JOURNAL:
+            del self._changes[:LONGEST_JOURNAL]
+            self._first += LONGEST_JOURNAL
 
     def since(self, position: int) -> Sequence[Change] | None:
         """The changes from a position on; None when they are not kept any more."""
