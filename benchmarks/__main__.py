@@ -23,6 +23,7 @@ Benchmark = Callable[[], Iterable[Figure]]
 #: What each benchmark is called, the cheap ones first.
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "plan_gang": engine.plan_gang,
+    "ranked_gang": engine.ranked_gang,
     "waiting": engine.waiting,
     "open_plans": engine.open_plans,
     "crowds": engine.crowds,

@@ -20,6 +20,7 @@ from enbloc.engine.events import (
     SlotsFree,
     Stream,
     Synced,
+    WorkloadSeen,
 )
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
@@ -32,6 +33,7 @@ from enbloc.model.selectors import (
     SpreadConstraint,
 )
 from enbloc.model.taints import Effect, Taint
+from enbloc.model.workloads import WorkloadKey
 
 GiB = 1024**3
 SHAPES = ((2, 64, 256), (4, 96, 384), (8, 128, 1024))  # GPUs, CPUs, GiB: real clusters' shapes
@@ -103,6 +105,32 @@ def plan_gang(nodes: int = 5000, size: int = 512, rounds: int = 7) -> Iterator[F
     median = statistics.median(times)
     yield f"engine/gang-{size}-on-{nodes}-nodes", median * 1e3
     yield f"engine/further-pod-on-{nodes}-nodes", median / size * 1e6
+
+
+def ranked_gang(nodes: int = 3000, size: int = 512) -> Iterator[Figure]:
+    """A gang whose members have ranks, without and with a Service that selects rank 0."""
+    for name, values in (("without", ()), ("with", ("0",))):
+        engine = cluster(nodes)
+        selector = Selector((Requirement("job-completion-index", Operator.IN, values),))
+        engine.apply(WorkloadSeen(WorkloadKey("Service", "b", "rank-0"), selector))
+        times = []
+        for number in range(7):
+            key = GroupKey("b", f"g{number}")
+            engine.apply(GroupSeen(Group(key, key.name, min_member=size)))
+            pods = [
+                replace(pod, labels=(("job-completion-index", str(rank)),))
+                for rank, pod in enumerate(gang(key.name, size))
+            ]
+            for pod in pods:
+                engine.apply(PodSeen(pod))
+            started = time.perf_counter()
+            effects = engine.step(1000.0 + number)
+            times.append(time.perf_counter() - started)
+            assert sum(isinstance(effect, Bind) for effect in effects) == size
+            for pod in pods:
+                engine.apply(PodGone(pod.key, pod.uid))
+            engine.step(1000.5 + number)
+        yield f"engine/ranked-gang-{name}-service", statistics.median(times) * 1e3
 
 
 def _rest(engine: Engine, now: float) -> None:

@@ -7,17 +7,19 @@ from dataclasses import replace
 import pytest
 
 from enbloc.config import default_profiles
+from enbloc.engine.state import ClusterState
 from enbloc.engine.trial.ranking import Change, Ranking
 from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
-from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
+from enbloc.model.workloads import WorkloadKey
 from tests.world.builders import spec
 
 PROFILE = default_profiles()["enbloc"]
@@ -151,7 +153,7 @@ def test_profiles_do_not_share_rankings() -> None:
     assert rankings.key(POD, PROFILE) != rankings.key(POD, second)
 
 
-SELECTOR = Selector((Requirement("app", Operator.EXISTS, ()),))
+SELECTOR = Selector((Requirement("app", Operator.IN, ("a",)),))
 NAMES_A_KEY = [
     pytest.param(spec(spread=(SpreadConstraint("zone", selector=SELECTOR),)), id="spread"),
     pytest.param(spec(spread=(SpreadConstraint("zone", match_label_keys=("app",)),)), id="keys"),
@@ -166,22 +168,63 @@ NAMES_A_KEY = [
 
 
 @pytest.mark.parametrize("naming", NAMES_A_KEY)
-def test_labels_tell_pods_apart_once_some_selector_names_them(naming: object) -> None:
+def test_labels_tell_pods_apart_once_some_selector_names_them(naming: PodSpec) -> None:
     tables = Tables()
     rankings = tables.rankings
     other = replace(POD, labels=(("app", "b"), ("unseen", "x")))
     assert rankings.key(POD, PROFILE) == rankings.key(other, PROFILE)
     tables.keep()
-    rankings.notice(naming)  # type: ignore[arg-type]
+    rankings.selected.notice(naming, "ns")
     assert rankings.key(POD, PROFILE) != rankings.key(other, PROFILE)
     assert tables.take() is None, "it stood for pods that now differ"
 
 
 def test_a_term_without_a_selector_names_no_label() -> None:
     rankings = Rankings()
-    rankings.notice(spec(pod_affinity=PodAffinity((PodAffinityTerm("zone"),))))
-    rankings.notice(spec(spread=(SpreadConstraint("zone"),)))
-    assert rankings.selector_keys == set()
+    rankings.selected.notice(spec(pod_affinity=PodAffinity((PodAffinityTerm("zone"),))), "ns")
+    rankings.selected.notice(spec(spread=(SpreadConstraint("zone"),)), "ns")
+    assert not rankings.selected.in_namespace("ns")
+
+
+def named(operator: Operator, *values: str) -> Selector:
+    return Selector((Requirement("rank", operator, values),))
+
+
+@pytest.mark.parametrize(
+    ("selector", "classes"),
+    [
+        pytest.param(named(Operator.IN, "0"), 2, id="one value"),
+        pytest.param(named(Operator.NOT_IN, "0", "1"), 3, id="all but two"),
+        pytest.param(named(Operator.EXISTS), 1, id="any value"),
+        pytest.param(named(Operator.GT, "4"), 8, id="by size"),
+    ],
+)
+def test_values_that_no_selector_names_tell_nobody_apart(selector: Selector, classes: int) -> None:
+    rankings = Rankings()
+    pods = [replace(POD, labels=(("rank", str(rank)),)) for rank in range(8)]
+    rankings.selected.select(selector, "other")
+    assert len({rankings.key(pod, PROFILE) for pod in pods}) == 1, "it is of another namespace"
+    rankings.selected.select(selector, "ns")
+    assert len({rankings.key(pod, PROFILE) for pod in pods}) == classes
+    assert rankings.key(POD, PROFILE) != rankings.key(pods[7], PROFILE), "it has no such label"
+
+
+@pytest.mark.parametrize(
+    ("term", "told"),
+    [
+        pytest.param(PodAffinityTerm("zone", SELECTOR), {"own"}, id="of its namespace"),
+        pytest.param(PodAffinityTerm("zone", SELECTOR, ("a", "b")), {"a", "b"}, id="of some"),
+        pytest.param(
+            PodAffinityTerm("zone", SELECTOR, ("a",), Selector()), {"a", "b", "own"}, id="of all"
+        ),
+    ],
+)
+def test_a_term_tells_pods_apart_where_it_may_select_them(
+    term: PodAffinityTerm, told: set[str]
+) -> None:
+    rankings = Rankings()
+    rankings.selected.notice(spec(pod_affinity=PodAffinity((term,))), "own")
+    assert {name for name in ("own", "a", "b") if rankings.selected.in_namespace(name)} == told
 
 
 def test_an_answer_that_went_astray_is_found_by_validation() -> None:
@@ -190,3 +233,16 @@ def test_an_answer_that_went_astray_is_found_by_validation() -> None:
     tables.nodes.place(0, spec(cpu=8))  # behind the journal's back
     with pytest.raises(AssertionError, match="the mask went stale"):
         tables.rankings.check({"enbloc": PROFILE}, tables.snapshot(), 1)
+
+
+def test_labels_that_selectors_of_gone_pods_named_are_forgotten() -> None:
+    state = ClusterState()
+    state.workload_seen(WorkloadKey("Service", "ns", "s"), SELECTOR)
+    for number in range(20_000):
+        selector = Selector((Requirement("run", Operator.IN, (str(number),)),))
+        own = spec(pod_affinity=PodAffinity((PodAffinityTerm("zone", selector),)))
+        pod = replace(POD, key=PodKey("ns", str(number)), uid=PodUID(str(number)), spec=own)
+        state.pod_seen(pod)
+        state.pod_gone(pod.uid)
+    assert state.rankings.selected.size < 10_000
+    assert state.rankings.selected.in_namespace("ns")["app"] == {"a"}

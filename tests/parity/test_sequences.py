@@ -51,9 +51,9 @@ def _classes(case: Case) -> tuple[Pod, ...]:
 def _rankings(case: Case) -> Rankings:
     rankings = Rankings()
     for pod in (*case.incoming, *(pod for host in case.world.hosts for pod in host.pods)):
-        rankings.notice(pod.spec)
-    for _, selector in case.world.workloads:
-        rankings.selector_keys |= selector.keys
+        rankings.selected.notice(pod.spec, pod.key.namespace)
+    for key, selector in case.world.workloads:
+        rankings.selected.select(selector, key.namespace)
     return rankings
 
 

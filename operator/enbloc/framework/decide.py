@@ -20,8 +20,8 @@ Order of one decision (names are kube-scheduler's, methods their snake case)::
     Permit       may the whole group be bound now?            WAIT holds the group's reservation
 
 A pod that enters `filter` or `score` stands for its class: every pod of its namespace with the
-same `spec`, the same declared annotations, and the same values of all labels that some selector
-in the cluster names.
+same `spec`, the same declared annotations, and the same labels as far as selectors of pods in that
+namespace tell them apart: a value that none of them names is as good as any other.
 
 An answer may be kept and used again for as long as `reads` says: a plugin keeps no state that
 changes it, and writes into nothing that it is given. A plugin that learns from what nodes and

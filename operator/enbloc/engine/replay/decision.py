@@ -12,7 +12,7 @@ import numpy.typing as npt
 from enbloc.engine.cycle import Room
 from enbloc.engine.plan import Plan
 from enbloc.engine.state import Reservation
-from enbloc.engine.trial import NodeView, Opinion, Trial
+from enbloc.engine.trial import Named, NodeView, Opinion, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -65,7 +65,7 @@ class Question:
         reserved: what others have reserved, and what of the group's owner; their order is their
             number in the order, `wanted` included.
         wanted: what the group may still take, or wants reserved; None = nobody reserves anything.
-        selector_keys: the label keys that told pods apart.
+        selected: the labels that told pods of the group's namespace apart.
     """
 
     at: float
@@ -78,7 +78,7 @@ class Question:
     plans: tuple[Plan, ...]
     reserved: tuple[Reservation, ...]
     wanted: Reservation | None
-    selector_keys: frozenset[str]
+    selected: Named
 
 
 class Decision(NamedTuple):
@@ -112,7 +112,7 @@ def question(
         plans=tuple(plans),
         reserved=reserved,
         wanted=wanted,
-        selector_keys=trial.selector_keys,
+        selected=trial.selected(facts.key.namespace),
     )
 
 

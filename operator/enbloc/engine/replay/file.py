@@ -125,7 +125,7 @@ class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
     plans: tuple[_Plan, ...] = ()
     reserved: tuple[_Reservation, ...] = ()
     wanted: _Reservation | None = None
-    selector_keys: tuple[str, ...] = ()
+    selected: dict[str, tuple[str, ...] | None] = {}
 
 
 _Entry = _Seat | _SeatLeft | _Node | _NodeDropped | _Namespace | _Workload | _Decision
@@ -252,7 +252,10 @@ class _Writer:
             plans=tuple(map(self._plan, question.plans)),
             reserved=tuple(map(_reservation, question.reserved)),
             wanted=None if question.wanted is None else _reservation(question.wanted),
-            selector_keys=tuple(sorted(question.selector_keys)),
+            selected={
+                key: None if values is None else tuple(sorted(values))
+                for key, values in question.selected.items()
+            },
         )
 
     def _plan(self, plan: Plan) -> _Plan:
@@ -355,7 +358,10 @@ class _Reader:
             plans=tuple(map(self._plan, entry.plans)),
             reserved=tuple(map(_reserved, entry.reserved)),
             wanted=None if entry.wanted is None else _reserved(entry.wanted),
-            selector_keys=frozenset(entry.selector_keys),
+            selected={
+                key: None if values is None else frozenset(values)
+                for key, values in entry.selected.items()
+            },
         )
 
     def _plan(self, plan: _Plan) -> Plan:

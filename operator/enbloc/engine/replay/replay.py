@@ -82,7 +82,7 @@ def replayed(
 def _trial(decision: Decision, arrays: Arrays, profile: Profile) -> Trial:
     question = decision.question
     rankings = Rankings()
-    rankings.selector_keys |= question.selector_keys
+    rankings.selected.enter(question.selected, question.facts.key.namespace)
     trial = Trial(
         profile,
         arrays.snapshot(ledgers_over(profile, question.plans)),

@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from enbloc.engine import events as happened
 from enbloc.engine.plan import Plan, Release
@@ -67,6 +67,10 @@ _NODE_ACTIONS = {
 }
 
 
+#: When so many labels are selected, and twice as many as were, those of pods gone are forgotten.
+_MOST_SELECTED: Final = 4096
+
+
 class ClusterState:
     """The tables, and who sits where.
 
@@ -100,6 +104,7 @@ class ClusterState:
         self.log = Log(log, self.nodes.space)
         self._ours = ours
         self._namespaces_version = 0
+        self._most_selected = _MOST_SELECTED
         self._seats: dict[PodUID, Seat] = {}
         self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)  # smaller than sets
 
@@ -146,7 +151,7 @@ class ClusterState:
         self.pods[pod.uid] = pod
         seat = self._seats.get(pod.uid)
         if old is None or old.spec is not pod.spec:
-            self.rankings.notice(pod.spec)
+            self._notice(pod)
         if pod.node or pod.finished:
             self.claims.plans.pop(pod.uid, None)
         planned = pod.uid in self.claims.plans
@@ -244,7 +249,7 @@ class ClusterState:
     def workload_seen(self, key: WorkloadKey, selector: Selector | None) -> list[Happening]:
         """Add or update a Service or a controller; nobody waits for one."""
         if selector is not None:
-            self.rankings.selector_keys |= selector.keys
+            self.rankings.selected.select(selector, key.namespace)
         if self.workloads.put(key, selector):
             self.log.note(WorkloadPut(key, selector))
             self.foreign_version += 1
@@ -253,6 +258,18 @@ class ClusterState:
     def workload_gone(self, key: WorkloadKey) -> list[Happening]:
         """Drop a Service or a controller."""
         return self.workload_seen(key, None)
+
+    def _notice(self, pod: Pod) -> None:
+        """A pod's selectors may tell others apart; those of pods that are gone, no longer."""
+        selected = self.rankings.selected
+        selected.notice(pod.spec, pod.key.namespace)
+        if selected.size > self._most_selected:
+            selected.clear()
+            for key, selector in self.workloads.items():
+                selected.select(selector, key.namespace)
+            for each in self.pods.values():
+                selected.notice(each.spec, each.key.namespace)
+            self._most_selected = _MOST_SELECTED + 2 * selected.size
 
     # ── claims ───────────────────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,8 @@
 """Trial: a private copy of the cluster on which members of one group are placed.
 
 `trial` is the copy and its forks, `ranking` what the plugins say of every node for one class of
-alike pods, `ranking_cache` keeps that across decisions, `opinions` is what extenders and plugins
+alike pods, `ranking_cache` keeps that across decisions, `selected_labels` says which pods are alike
+as far as selectors go, `opinions` is what extenders and plugins
 that learn add to it. `plugin_calls` turns whatever a plugin does wrong into one error.
 """
 
@@ -12,11 +13,13 @@ from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.plugin_calls import asked, asked_status, asked_unchecked, shape_of
 from enbloc.engine.trial.ranking import Change
 from enbloc.engine.trial.ranking_cache import ClassKey, Rankings
+from enbloc.engine.trial.selected_labels import Named
 from enbloc.engine.trial.trial import Trial
 
 __all__ = [
     "Change",
     "ClassKey",
+    "Named",
     "NodeView",
     "Opinion",
     "Outcome",

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from enbloc.engine.trial.plugin_calls import asked
 from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.engine.trial.selected_labels import SelectedLabels, telling
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
 from enbloc.model.pods import Pod, PodSpec
@@ -92,8 +93,8 @@ class Rankings:
 
     Attributes:
         journal: told by the owner of the tables what came and left.
-        selector_keys: label keys that some selector in the cluster names; only ever grows, and
-            with it pods that were alike may come to differ.
+        selected: the labels that selectors in the cluster name; as it grows, pods that were alike
+            may come to differ.
 
     Args:
         every_label: tell pods apart by all of their labels, since nobody says what is selected.
@@ -101,8 +102,7 @@ class Rankings:
 
     def __init__(self, *, every_label: bool = False) -> None:
         self.journal = Journal()
-        self.selector_keys: set[str] = set()
-        self._keys_now: frozenset[str] = frozenset()
+        self.selected = SelectedLabels()
         self._every_label = every_label
         self._kept: dict[ClassKey, _Kept] = {}
         self._epoch: object = None
@@ -110,27 +110,11 @@ class Rankings:
         self._count = count()
         self._known: dict[int, tuple[PodSpec, int]] = {}
 
-    def notice(self, spec: PodSpec) -> None:
-        """Remember the label keys that a pod's selectors name."""
-        for term in (*spec.pod_affinity.terms, *spec.pod_anti_affinity.terms):
-            if term.selector is not None:
-                self.selector_keys |= term.selector.keys
-        for constraint in spec.spread:
-            self.selector_keys.update(constraint.match_label_keys)
-            if constraint.selector is not None:
-                self.selector_keys |= constraint.selector.keys
-
-    def keys_now(self) -> frozenset[str]:
-        """The selector keys as they are now; the same object for as long as none is added."""
-        if len(self._keys_now) != len(self.selector_keys):
-            self._keys_now = frozenset(self.selector_keys)
-        return self._keys_now
-
     def key(self, pod: Pod, profile: Profile) -> ClassKey:
         """The class of a pod in a profile."""
         labels = pod.labels
         if not self._every_label:
-            labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)
+            labels = telling(labels, self.selected.in_namespace(pod.key.namespace))
         signatures = tuple(
             asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers
         )
@@ -159,7 +143,7 @@ class Rankings:
 
     def _stamp(self, epoch: object) -> object:
         """Differs when the epoch does, or when labels tell pods apart that were alike."""
-        return epoch, len(self.selector_keys)
+        return epoch, self.selected.version
 
     def take(self, key: ClassKey, snapshot: Snapshot, epoch: object) -> Ranking | None:
         """The kept ranking of a class, brought up to the snapshot; it is the taker's now.

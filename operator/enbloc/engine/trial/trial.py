@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.ranking import Change, Ranking
 from enbloc.engine.trial.ranking_cache import ClassKey, Rankings
+from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Nodes
@@ -103,10 +104,9 @@ class Trial:
         """Who came and left beyond the snapshot, in order."""
         return tuple(self._log)
 
-    @property
-    def selector_keys(self) -> frozenset[str]:
-        """The label keys by which pods of one spec are told apart."""
-        return self._rankings.keys_now()
+    def selected(self, namespace: str) -> Named:
+        """By which labels pods of a namespace and of one spec are told apart."""
+        return self._rankings.selected.in_namespace(namespace)
 
     @property
     def opinions(self) -> Sequence[Opinion]:
