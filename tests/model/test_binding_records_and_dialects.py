@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
-from enbloc.model.dialects import DIALECTS, Dialect, Membership, membership
+from enbloc.model.dialects import DIALECTS, FOREIGN_KEYS, Dialect, Membership, membership
+from enbloc.model.names import POD_GROUP_KEY as OURS
 
-OURS = "enbloc.dev/pod-group"
 THEIRS = "scheduling.x-k8s.io/pod-group"
 BOTH = (*DIALECTS, Dialect("scheduling.x-k8s.io", THEIRS))
 
@@ -61,3 +61,21 @@ def test_two_dialects_agree_or_are_told_apart(
     labels: dict[str, str], annotations: dict[str, str], expected: Membership
 ) -> None:
     assert membership(labels, annotations, BOTH) == expected
+
+
+@pytest.mark.parametrize("key", FOREIGN_KEYS)
+@pytest.mark.parametrize("kind", ["annotation", "label"])
+def test_a_key_of_a_project_that_is_not_read_is_a_problem_with_the_fix(key: str, kind: str) -> None:
+    pairs = {key: "train"}
+    said = membership(*(({}, pairs) if kind == "annotation" else (pairs, {})))
+    assert said.group == ""
+    assert f'{kind} {key} names group "train" of {FOREIGN_KEYS[key]}' in said.problem
+    assert OURS in said.problem
+
+
+def test_beside_our_own_key_those_of_others_say_nothing() -> None:
+    assert membership({}, {OURS: "g", "scheduling.k8s.io/group-name": "g-1"}).problem == ""
+
+
+def test_kubernetes_own_field_is_a_problem_as_well() -> None:
+    assert "field spec.schedulingGroup" in membership({}, {}, native="g").problem

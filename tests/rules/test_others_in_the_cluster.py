@@ -4,14 +4,17 @@
 
 from typing import ClassVar
 
+import msgspec
 import pytest
 
 from enbloc.engine.effects import SetPodCondition
-from enbloc.engine.events import Stream, Synced
+from enbloc.engine.events import PodSeen, Stream, Synced
 from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import Status, refuse, wait
+from enbloc.model import codec
+from enbloc.model.objects import PodObject
 from enbloc.model.pods import NodeSelectorTerm, Phase, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from tests.rules.world import ONE_A_NODE, World
@@ -371,3 +374,40 @@ def test_nothing_is_decided_until_every_stream_has_synced(missing: Stream) -> No
     world.tell(Synced(missing))
     world.settle()
     assert len(world.where("g")) == 2
+
+
+# ── groups of other projects (semantics §6.5) ────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        pytest.param({"annotations": {"scheduling.k8s.io/group-name": "g"}}, id="Volcano"),
+        pytest.param({"labels": {"scheduling.x-k8s.io/pod-group": "g"}}, id="coscheduling"),
+        pytest.param(
+            {"annotations": {"gang.scheduling.koordinator.sh/name": "g"}}, id="Koordinator"
+        ),
+        pytest.param({"field": {"schedulingGroup": {"podGroupName": "g"}}}, id="Kubernetes"),
+    ],
+)
+def test_a_pod_of_a_gang_that_is_not_read_waits_and_says_what_for(
+    named: dict[str, dict[str, str]],
+) -> None:
+    """Semantics §6.5."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    field = named.get("field", {})
+    metadata = {"name": "p", "namespace": "ns", "uid": "p", **named}
+    metadata.pop("field", None)
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    body = {
+        "metadata": metadata,
+        "spec": {"schedulerName": "enbloc", "containers": [container], **field},
+    }
+    cluster.tell(PodSeen(codec.pod(msgspec.convert(body, PodObject))))
+    cluster.settle()
+    (condition,) = (e for e in cluster.effects if isinstance(e, SetPodCondition))
+    assert condition.reason == "InvalidSpec"
+    assert "annotation enbloc.dev/pod-group" in condition.message
+    assert [event.uid for event in cluster.events("FailedScheduling")] == ["p"]
+    assert cluster.sent == []

@@ -111,7 +111,8 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     metadata, spec, status = obj.metadata, obj.spec or _NO_SPEC, obj.status or _NO_STATUS
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     pod_spec, problem = pod_class(obj)
-    member = membership(labels, annotations)
+    native = spec.scheduling_group.pod_group_name if spec.scheduling_group else ""
+    member = membership(labels, annotations, native=native or "")
     problems = Problems()
     if problem or member.problem:
         problems += filter(None, (problem, member.problem))

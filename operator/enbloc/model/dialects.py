@@ -28,13 +28,36 @@ class Dialect:
 DIALECTS: Final = (Dialect(API_GROUP, POD_GROUP_KEY, ROLE_KEY),)
 
 
+#: Annotation and label keys by which pods name a group of another project, which is not read yet.
+#: Sources: scheduler-plugins v0.32 apis/scheduling/v1alpha1/types.go; volcano v1.12
+#: staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/labels.go; koordinator v1.6
+#: apis/extension/coscheduling.go; KAI v0.6 pkg/common/constants; yunikorn-k8shim v1.6
+#: pkg/common/constants; godel v0.1 pkg/util/constants.
+FOREIGN_KEYS: Final[Mapping[str, str]] = {
+    "scheduling.x-k8s.io/pod-group": "the coscheduling plugin",
+    "pod-group.scheduling.sigs.k8s.io": "the coscheduling plugin",
+    "pod-group.scheduling.sigs.k8s.io/name": "the coscheduling plugin",
+    "scheduling.k8s.io/group-name": "Volcano",
+    "scheduling.volcano.sh/group-name": "Volcano",
+    "gang.scheduling.koordinator.sh/name": "Koordinator",
+    "pod-group-name": "KAI",
+    "yunikorn.apache.org/task-group-name": "YuniKorn",
+    "godel.bytedance.com/pod-group-name": "Gödel",
+}
+#: The field of Kubernetes' own gang scheduling.
+NATIVE_FIELD: Final = "spec.schedulingGroup"
+
+#: So much of a name is shown.
+_SHOWN: Final = 63
+
+
 class Membership(NamedTuple):
     """What a pod says about its group.
 
     Attributes:
         group: the name, in the pod's namespace; "" = none.
         conflict: another name, which the label gives while the annotation gives `group`.
-        problem: two dialects name different groups; "" = all agree.
+        problem: two dialects name different groups, or only one does that is not read; "" = none.
     """
 
     group: str = ""
@@ -50,8 +73,19 @@ def membership(
     labels: Mapping[str, str],
     annotations: Mapping[str, str],
     dialects: tuple[Dialect, ...] = DIALECTS,
+    native: str = "",
 ) -> Membership:
-    """The group that a pod names; an annotation wins over the label of the same key."""
+    """The group that a pod names; an annotation wins over the label of the same key.
+
+    A pod that names a group only by a key that is not read yet must not be placed on its own:
+    half of another project's gang would start.
+
+    Args:
+        labels: of the pod.
+        annotations: of the pod.
+        dialects: those that are read.
+        native: the group that Kubernetes' own field names; "" = none.
+    """
     found: Membership | None = None
     said_by = ""
     for dialect in dialects:
@@ -68,4 +102,25 @@ def membership(
                 problem=f'{said_by} names group "{found.group}" and {dialect.group} names '
                 f'"{group}"; remove one of them'
             )
-    return found or _NOTHING
+    return found or _foreign(labels, annotations, native)
+
+
+def _foreign(labels: Mapping[str, str], annotations: Mapping[str, str], native: str) -> Membership:
+    """The problem of a pod that names a group by a key that is not read yet."""
+    said = [
+        (f"{kind} {key}", project, pairs[key])
+        for kind, pairs in (("annotation", annotations), ("label", labels))
+        if pairs
+        for key, project in FOREIGN_KEYS.items()
+        if pairs.get(key)
+    ]
+    if native:
+        said.append((f"field {NATIVE_FIELD}", "Kubernetes itself", native))
+    if not said:
+        return _NOTHING
+    where, project, group = said[0]
+    return Membership(
+        problem=f'{where} names group "{group[:_SHOWN]}" of {project}, which enbloc does not read '
+        f"yet: create a PodGroup of {API_GROUP} and name it with annotation {POD_GROUP_KEY}, or "
+        f"remove the {where.partition(' ')[0]}"
+    )

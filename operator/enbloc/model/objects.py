@@ -220,6 +220,12 @@ class Volume(_Struct, omit_defaults=True):
     image: ImageVolume | None = None
 
 
+class SchedulingGroupObject(_Struct):
+    """`spec.schedulingGroup` of a pod: Kubernetes' own gangs."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpecObject(_Struct):
     """`spec` of a pod."""
 
@@ -240,6 +246,7 @@ class PodSpecObject(_Struct):
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None
+    scheduling_group: SchedulingGroupObject | None = None
 
 
 class ContainerStatus(_Struct, omit_defaults=True):
