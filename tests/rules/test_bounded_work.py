@@ -3,15 +3,17 @@
 """Semantics §9: what a turn costs, however much waits, is open or happens at once."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from enbloc.engine.events import WorkloadSeen
+from enbloc.engine.events import PodSeen, WorkloadSeen
+from enbloc.model.pods import PodKey
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey
-from tests.world.builders import spec
+from tests.world.builders import pod, spec
 from tests.world.cluster import Cluster
 
 
@@ -118,3 +120,23 @@ def test_what_happens_at_once_costs_a_group_one_attempt(ended: int) -> None:
     cluster.delete("load-99")
     cluster.settle()
     assert bool(cluster.where("g-")) is (ended == 60)
+
+
+def test_bindings_that_hang_leave_slots_for_other_namespaces() -> None:
+    """Semantics §9.6."""
+    cluster = Cluster(slots=32)
+    cluster.nodes("n1", cpu=200, pods=200)
+    cluster.answer = lambda _: "hold"
+    cluster.gang("g", 64)
+    cluster.settle()
+    hanging = len(cluster.sent)
+    assert 16 < hanging < 32
+    for namespace in ("a", "b", "c"):
+        new = pod(spec(cpu=1), namespace, scheduler="enbloc")
+        cluster.tell(PodSeen(replace(new, key=PodKey(namespace, "p"))))
+        cluster.settle()
+    assert [bind.target.pod.namespace for bind in cluster.sent[hanging:]] == ["a", "b", "c"]
+    for bind in list(cluster.sent[:hanging]):
+        cluster.confirm(bind)
+    cluster.settle()
+    assert len(cluster.sent) > hanging + 3 + 16

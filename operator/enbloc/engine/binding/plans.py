@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: every open plan, from its reservation to the last settled member (semantics §3)."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import OpenPlan, Stage, Wait
@@ -31,6 +33,12 @@ LONGEST_PERMIT_SECONDS = 15 * 60.0
 
 #: So many plans may wait for slots to be sent; more decisions would only reserve capacity early.
 MOST_AHEAD = 64
+
+#: Of those, so many are looked at in one turn.
+MOST_WINDOWS = 256
+
+#: With fewer slots there is nothing to share between namespaces.
+SHARED_FROM = 8
 
 #: An annotation set beyond this size makes every later write of the pod fail.
 ANNOTATIONS_LIMIT = 262_144
@@ -62,6 +70,7 @@ class Plans:
         self._of_group: dict[GroupKey, OpenPlan] = {}
         self._held_up: dict[str, OpenPlan] = {}
         self._to_send: dict[str, OpenPlan] = {}
+        self._sent_of: Counter[str] = Counter()
         self.slots = 0
         self.opened = 0
 
@@ -209,16 +218,37 @@ class Plans:
 
     def windows(self, turn: Turn) -> None:
         """Hand out Binds while there are slots, the plan first that could send first."""
-        while self.slots > 0 and self._to_send:
-            open_plan = next(iter(self._to_send.values()))
+        for open_plan in list(islice(self._to_send.values(), MOST_WINDOWS)):
+            namespace = open_plan.plan.group.namespace
+            share = self._share(namespace)
+            if share <= 0:
+                continue
             if open_plan.sendable(1) and self._still_fits(open_plan, turn):
-                for assignment in open_plan.sendable(self.slots):
+                for assignment in open_plan.sendable(share):
                     open_plan.send(assignment)
                     target = _target(open_plan, assignment)
                     turn.effects.append(Bind(open_plan.profile.name, target))
                     self.slots -= 1
+                    self._sent_of[namespace] += 1
             if not open_plan.sendable(1):  # until one of its members is at another stage
                 self._to_send.pop(open_plan.id, None)
+
+    def _share(self, namespace: str) -> int:
+        """How many slots a namespace may take now: it leaves a third of what it then has sent.
+
+        So some are always left for others, if all that it has sent hangs (semantics §9.6).
+        """
+        sent = self._sent_of[namespace]
+        if self.slots + self._sent_of.total() < SHARED_FROM:
+            return self.slots
+        return (3 * self.slots - sent) // 4
+
+    def _settled(self, open_plan: OpenPlan) -> None:
+        """A Binding that was sent is under way no more."""
+        namespace = open_plan.plan.group.namespace
+        self._sent_of[namespace] -= 1
+        if not self._sent_of[namespace]:
+            del self._sent_of[namespace]
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
         """The last look (semantics §3.1): Filter again on the plan's own rows.
@@ -276,12 +306,14 @@ class Plans:
             return None
         match answer:
             case Bound() if stage is Stage.SENT:
+                self._settled(open_plan)
                 open_plan.move(answer.uid, Stage.BOUND)
             case PreBound() if stage is Stage.PREPARING:
                 open_plan.move(answer.uid, Stage.READY)
             case PreBindFailed() if stage is Stage.PREPARING:
                 self._forget(turn, open_plan, End.REJECTED, answer.message, answer.plugin)
             case BindRefused() if stage is Stage.SENT:
+                self._settled(open_plan)
                 open_plan.refusals.append(Refusal(answer.uid, answer.cause, answer.message))
                 self._lose(turn, open_plan, answer.uid)
                 self._settle(turn, open_plan)
@@ -299,6 +331,8 @@ class Plans:
         assignment = open_plan.assignment(pod.uid)
         if pod.node:
             same = assignment is not None and assignment.node == pod.node
+            if stage is Stage.SENT:
+                self._settled(open_plan)
             open_plan.move(pod.uid, Stage.CONFIRMED if same else Stage.LOST)
             self._settle(turn, open_plan)
             self._settled_in_part(open_plan)
@@ -318,6 +352,8 @@ class Plans:
         stage = open_plan.stage(uid) if open_plan else None
         if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
             return
+        if stage is Stage.SENT:
+            self._settled(open_plan)
         self._lose(turn, open_plan, uid)
         if open_plan.started:
             self._settle(turn, open_plan)
