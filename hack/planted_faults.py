@@ -406,8 +406,23 @@ FAULTS: Final = (
     ),
     Fault(
         "class-key-without-labels",
-        "labels = tuple(pair for pair in labels if pair[0] in self.selector_keys)",
+        "labels = telling(labels, self.selected.in_namespace(pod.key.namespace))",
         "labels = ()",
+    ),
+    Fault(
+        "class-key-without-values",
+        "key, value if (values := named[key]) is None or value in values else _OTHER",
+        "key, _OTHER",
+    ),
+    Fault(
+        "selectors-of-other-namespaces-tell-pods-apart",
+        "for scope in {_EVERYWHERE, namespace}:",
+        "for scope in self._named:",
+    ),
+    Fault(
+        "one-namespace-takes-all-slots",
+        "return (3 * self.slots - sent) // 4",
+        "return self.slots",
     ),
     Fault(
         "class-key-without-the-namespace",
