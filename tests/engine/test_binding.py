@@ -242,3 +242,16 @@ def test_a_gang_cut_short_by_a_restart_is_completed() -> None:
     cluster.sync()
     cluster.settle()
     assert len(cluster.where()) == 4
+
+
+def test_a_member_that_somebody_else_bound_to_another_node_was_not_placed_by_its_plan() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=8)
+    cluster.answer = lambda _: "hold"
+    cluster.gang("g", 2)
+    cluster.settle()
+    planned = cluster.sent[0].target
+    other = "n2" if planned.node == "n1" else "n1"
+    cluster.change(planned.pod.name, node=other)
+    cluster.settle()
+    assert not [e for e in cluster.events("Scheduled") if e.uid == planned.uid]

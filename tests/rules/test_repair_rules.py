@@ -227,7 +227,9 @@ def test_after_the_start_the_deadline_counts_from_the_oldest_member_that_the_def
     world.lose_node("n2")
     world.settle(seconds=500)
     world.member("g-8", "g")
-    world.settle(seconds=59)
+    world.settle(seconds=30)
+    world.member("g-9", "g")  # a second one that could fill the deficit
+    world.settle(seconds=29)
     assert world.evictions == []
     world.settle(seconds=2)
     assert world.evictions == ["g-0"]

@@ -228,6 +228,22 @@ def test_the_scheduler_writes_incarnation_start_and_successes() -> None:
     assert world.status["g"].succeeded == 1
 
 
+def test_a_group_has_not_started_while_a_role_is_below_its_minimum() -> None:
+    """Semantics §1: the floor is the minimum of the group, and of each of its roles."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.group("g", 3, roles=(("lead", 1),))
+    for name, role in (("l", "lead"), ("w-0", "work"), ("w-1", "work"), ("w-2", "work")):
+        world.member(name, "g", role=role)
+    world.settle()
+    world.run_pods(["w-0", "w-1", "w-2"])
+    world.settle()
+    assert world.started("g") is None
+    world.run_pods(["l"])
+    world.settle()
+    assert world.started("g") == world.now
+
+
 def test_without_a_status_a_group_counts_as_started_once_a_bound_member_runs() -> None:
     """Semantics §2.2."""
     world = World()
