@@ -4,6 +4,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from enbloc.cli import main
+from enbloc.engine import Engine
 from enbloc.kube.config import Cluster
 from enbloc.kube.paths import LEASES, NODES, PODS, Resource
 from enbloc.model.names import POD_GROUP_KEY
@@ -247,6 +249,30 @@ async def test_a_node_that_is_not_there_is_named(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "error: there is no node n8, n9\n"
+
+
+async def test_a_node_that_is_named_twice_is_drained_once(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    assert await desk.check("n1", "n2", "n1") == 0
+    assert capsys.readouterr().out == "No group has members on n1, n2.\n"
+
+
+async def test_a_fault_of_ours_is_no_answer_and_is_told_in_one_line(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("n1")
+
+    monkeypatch.setattr(Engine, "without", broken)
+    await desk.nodes("n1", cpu=4)
+    assert await desk.check("n1") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert re.fullmatch(
+        r"error: unexpected KeyError in test_drain_check\.py:\d+: 'n1'\n", captured.err
+    )
 
 
 async def test_nothing_is_written(desk: Desk) -> None:

@@ -160,3 +160,12 @@ def test_a_node_that_is_not_there_is_named() -> None:
     cluster.nodes("n1", cpu=4)
     with pytest.raises(UsageError, match="there is no node n8, n9"):
         cluster.engine.without(("n9", "n1", "n8"), cluster.now)
+
+
+def test_a_node_that_is_named_twice_goes_once() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    gang(cluster, "g", 1)
+    twice = without(cluster, "n1", "n1")
+    assert twice == without(cluster, "n1")
+    assert twice["g"].whole

@@ -5,7 +5,8 @@
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,22 +57,21 @@ def drain_check(
 
     Exit code: 0 every group would be whole, 1 at least one would not, 2 the answer is not known.
     """
-    from enbloc.config import configure, default_configuration  # noqa: PLC0415  # not for `--help`
-
+    nodes = tuple(dict.fromkeys(nodes))
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
-    found: Sequence[Aftermath] | None = None
+    code = NO_ANSWER
     try:
-        configuration = configure(sources(configs)) if configs else default_configuration()
-        _warn(configuration.warnings)
-        reading = asyncio.run(_read(kubeconfig, context, configuration))
-        _warn(reading.problems)
-        found = reading.engine.without(nodes, reading.now)
-    except* EnblocError as group:
-        for line in dict.fromkeys(_said(error) for error in group.exceptions):
+        found = _found(nodes, configs, kubeconfig, context)
+        _print(nodes, found, output)
+        code = OK if all(after.whole for after in found) else NOT_WHOLE
+    except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as a gang that breaks does
+        for line in dict.fromkeys(_said(error) for error in _leaves(group)):
             click.echo(f"error: {line}", err=True)
-    if found is None:
-        return NO_ANSWER
+    return code
+
+
+def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> None:
     if output == "json":
         click.echo(json.dumps(_document(nodes, found), indent=2))
     elif found:
@@ -79,7 +79,19 @@ def drain_check(
         print_table(("GROUP", "LOST", "VERDICT"), rows)
     else:
         click.echo(f"No group has members on {', '.join(nodes)}.")
-    return OK if all(after.whole for after in found) else NOT_WHOLE
+
+
+def _found(
+    nodes: Sequence[str], configs: Sequence[Path], kubeconfig: Path | None, context: str | None
+) -> "Sequence[Aftermath]":
+    """What would become of each group."""
+    from enbloc.config import configure, default_configuration  # noqa: PLC0415  # not for `--help`
+
+    configuration = configure(sources(configs)) if configs else default_configuration()
+    _warn(configuration.warnings)
+    reading = asyncio.run(_read(kubeconfig, context, configuration))
+    _warn(reading.problems)
+    return reading.engine.without(nodes, reading.now)
 
 
 async def _read(
@@ -101,13 +113,28 @@ def _warn(warnings: Sequence[str]) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    """The exceptions of a group, and of the groups in it."""
+    for error in group.exceptions:
+        if isinstance(error, ExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
 def _said(error: Exception) -> str:
     """The error with its fix; one that concerns every request is the same for each."""
     from enbloc.kube.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
 
     if isinstance(error, Unreachable):
         return f"the API server cannot be reached: {error.message}"
-    return error.advice if isinstance(error, APIError) else str(error)
+    if isinstance(error, APIError):
+        return error.advice
+    if isinstance(error, EnblocError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return " ".join(f"unexpected {type(error).__name__}{where}: {error}".split())
 
 
 def _name(after: "Aftermath") -> str:

@@ -70,14 +70,15 @@ class WhatIf:
             UsageError: there is no such node.
             PluginError: a plugin failed.
         """
+        gone = frozenset(names)
         nodes = self._core.state.nodes
-        if unknown := sorted(name for name in names if nodes.row(name) is None):
+        if unknown := sorted(name for name in gone if nodes.row(name) is None):
             raise UsageError(f"there is no node {', '.join(unknown)}")
         tables = self._core.state.log.present()
-        on = [seat for seat in tables.seats.values() if seat.node in names]
+        on = [seat for seat in tables.seats.values() if seat.node in gone]
         for seat in on:
             tables.apply(SeatLeft(seat.pod.uid))
-        for name in sorted(names):
+        for name in sorted(gone):
             tables.apply(NodeDropped(name))
         sitting = [replace(seat.pod, node=seat.node) for seat in on]
         arrays = Arrays(tables)
