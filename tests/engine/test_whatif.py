@@ -155,6 +155,23 @@ def test_8_room_that_others_were_promised_stays_theirs() -> None:
     assert "reserved for" in after.plan.message
 
 
+def test_8_a_started_gang_needs_its_min_resources_again_only_if_it_loses_all_its_members() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=4)
+    cluster.group("g", 2, min_resources=(("cpu", 12_000),))
+    for name in ("g-0", "g-1"):
+        cluster.pod(name, "g", owner=JOB, spec=spec(cpu=4))
+    cluster.settle()
+    cluster.run_pods(list(cluster.where("g")))
+    cluster.settle()
+    cluster.node("n4", cpu=4)
+    nodes = sorted(set(cluster.where("g").values()))
+    assert without(cluster, nodes[0])["g"].whole
+    after = without(cluster, *nodes)["g"]
+    assert not after.whole
+    assert "minResources needs 12 cpu" in after.plan.message
+
+
 def test_a_node_that_is_not_there_is_named() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=4)

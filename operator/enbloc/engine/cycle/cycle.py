@@ -93,7 +93,8 @@ def _planned(
 def to_be_admitted(facts: GroupFacts) -> bool:
     """Whether the capacity that the group wants before any member starts must be there.
 
-    What a started gang has lost is placed again, whatever else it may claim: it was admitted.
+    What a started gang has lost is placed again, whatever else it may claim: it was admitted. One
+    that has lost everything has nothing reserved either, and is admitted anew (semantics §5.1).
     """
     return facts.deficit and not (facts.started and facts.held_in_part)
 

@@ -125,6 +125,38 @@ def test_a_started_gang_is_completed_though_not_all_of_its_min_resources_are_the
     assert world.where("g-9") == {"g-9": "n4"}, "it was admitted once; 8 of 12 are there now"
 
 
+def test_a_started_gang_that_lost_all_its_members_is_asked_for_its_min_resources_again() -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2, min_resources=(("cpu", 12_000),))
+    for name in sorted(set(world.where().values())):
+        world.lose_node(name)
+    world.node("n4", cpu=4)
+    world.member("g-8", "g")
+    world.member("g-9", "g")
+    world.settle()
+    assert world.where("g") == {}, "8 of 12 are there"
+    assert world.started("g") is not None
+    world.node("n5", cpu=4)
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_a_gang_that_holds_nothing_any_more_has_nothing_reserved() -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app", owner=APP)
+    world.settle()
+    world.job("young", 1)
+    world.settle()
+    assert world.where("young") == {}
+    world.delete("app-driver")
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
 def test_without_progress_a_promise_expires_with_an_event_and_a_reason() -> None:
     """Semantics §5.1."""
     world = World()
