@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from enbloc.errors import ConfigError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.points import Point
+from enbloc.framework.reads import Reads
 from enbloc.framework.registry import Registry
 from enbloc.model.groups import Group
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
 from enbloc.plugins import IN_TREE
 from tests.config.files import configured, one, problems, v1
 
@@ -26,7 +30,19 @@ class Fifo:
         return (-facts.queue_time if self.reverse else facts.queue_time,)
 
 
-REGISTRY = Registry({**IN_TREE, "Fifo": Fifo})
+@dataclass(frozen=True)
+class NoReason:
+    """A filter that forgot what its refusals are counted under."""
+
+    name: ClassVar[str] = "NoReason"
+    reads: ClassVar[Reads] = Reads.SPEC
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        del pod
+        return np.ones(len(nodes), bool)
+
+
+REGISTRY = Registry({**IN_TREE, "Fifo": Fifo, "NoReason": NoReason})
 FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}"
 
 
@@ -75,6 +91,18 @@ FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}
             one("plugins: {score: {enabled: [{name: NodePorts}]}}"),
             'profiles[0].plugins.score.enabled[0].name: "NodePorts" does not implement score (its',
             id="a point that the plugin lacks",
+        ),
+        pytest.param(
+            one("plugins: {filter: {enabled: [{name: NoReason}]}}"),
+            'profiles[0].plugins.filter.enabled[0].name: "NoReason" cannot be asked at filter: its '
+            "method `filter` needs `reason` beside it",
+            id="a method that lacks an attribute, at its point",
+        ),
+        pytest.param(
+            one("plugins: {multiPoint: {enabled: [{name: NoReason}]}}"),
+            'profiles[0].plugins.multiPoint.enabled[0].name: "NoReason" cannot be asked at filter: '
+            "its method `filter` needs `reason` beside it",
+            id="a method that lacks an attribute, at every point",
         ),
         pytest.param(
             one("plugins: {filter: {enabled: [{name: NodeName}, {name: NodeName}]}}"),

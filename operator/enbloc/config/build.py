@@ -30,7 +30,7 @@ from enbloc.errors import ConfigError
 from enbloc.framework import decide
 from enbloc.framework.decide import Plugin, implements
 from enbloc.framework.extenders import Extender
-from enbloc.framework.points import Point, memory_points, points_of
+from enbloc.framework.points import Point, memory_points, points_of, unmet
 from enbloc.framework.profile import Profile
 from enbloc.framework.registry import Registry
 from enbloc.model.names import SCHEDULER_NAME
@@ -188,6 +188,12 @@ class _Build:
 
     def _check_point(self, entry: Entry, plugin: Plugin, point: str) -> None:
         has, upstream = points_of(plugin), upstream_points(entry.name)
+        lacking = {at: why for at, why in unmet(plugin).items() if point in (at, MULTI_POINT)}
+        for at, why in lacking.items():
+            text = f'"{entry.name}" cannot be asked at {at}: {why}'
+            self._findings.problem(f"{entry.where}.name", text)
+        if lacking:
+            return
         if point in has or (point == MULTI_POINT and (has or upstream)):
             return
         if point == MULTI_POINT:

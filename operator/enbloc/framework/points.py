@@ -3,8 +3,10 @@
 """Point: the extension points by kube-scheduler's names, and which of them an object has."""
 
 import enum
+import inspect
 from collections.abc import Mapping
-from typing import Final
+from types import FunctionType
+from typing import Final, Generic, Protocol
 
 from enbloc.framework import act, decide
 
@@ -35,7 +37,7 @@ _PROTOCOLS: Final[Mapping[Point, tuple[type, ...]]] = {
     Point.FILTER: (decide.Filter, decide.PreFilter),
     Point.POST_FILTER: (decide.PostFilter,),
     Point.PRE_SCORE: (decide.PreScore,),
-    Point.SCORE: (decide.Score, decide.PreScore),
+    Point.SCORE: (decide.Score, decide.ScoreAmong, decide.PreScore),
     Point.RESERVE: (decide.Reserve,),
     Point.PERMIT: (decide.Permit,),
     Point.PRE_BIND: (act.PreBind,),
@@ -69,3 +71,42 @@ def memory_points(plugin: object) -> frozenset[Point]:
         for point, protocol in _MEMORY_PROTOCOLS.items()
         if decide.implements(memory, protocol)
     )
+
+
+def unmet(plugin: object) -> Mapping[Point, str]:
+    """Why a plugin is not asked by a method that it has: what is missing beside it, by point."""
+    found: dict[Point, str] = {}
+    for point, protocols in _PROTOCOLS.items():
+        for protocol in protocols:
+            if text := lacks(plugin, protocol):
+                found[point] = f"its method {text}"
+    if decide.implements(plugin, decide.Observes):
+        memory = plugin.new_memory()
+        for point, protocol in _MEMORY_PROTOCOLS.items():
+            if text := lacks(memory, protocol):
+                found[point] = f"its memory's method {text}"
+    return found
+
+
+def lacks(value: object, protocol: type[object]) -> str:
+    """What keeps an object from a protocol whose method it has; "" = nothing, or has it not."""
+    # The first method that the protocol has itself is the one that is asked.
+    method = next(name for name, each in vars(protocol).items() if _is_method(name, each))
+    absent = [name for name in _members(protocol) if not hasattr(value, name)]
+    if not absent or not hasattr(value, method):
+        return ""
+    return f"`{method}` needs {' and '.join(f'`{name}`' for name in absent)} beside it"
+
+
+def _members(protocol: type[object]) -> list[str]:
+    """The names of what an object must have, of attributes as well as of methods."""
+    found: list[str] = []
+    for base in protocol.__mro__:
+        if base not in (object, Generic, Protocol):
+            found += inspect.get_annotations(base)
+            found += [name for name, each in vars(base).items() if _is_method(name, each)]
+    return found
+
+
+def _is_method(name: str, value: object) -> bool:
+    return isinstance(value, FunctionType) and not name.startswith("_")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.observations import Expired, NodeNote, Observation
+from enbloc.framework.points import lacks, unmet
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Code, Status
 from enbloc.framework.strategies import (
@@ -50,9 +51,10 @@ def table(*nodes: Node) -> Nodes:
 def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     """Assert what every plugin promises, on random pods and clusters.
 
-    An answer, whatever labels say, and the annotations that it declares; its shape and dtype; the
-    same answer to the same question, about groups as well; no writes into what it was given. For
-    one that does not read CLUSTER, the row-wise law:
+    Beside each method the attributes without which it is never asked. An answer, whatever labels
+    say, and the annotations that it declares; its shape and dtype; the same answer to the same
+    question, about groups as well; no writes into what it was given. For one that does not read
+    CLUSTER, the row-wise law:
     `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, for `score` as well. After pods
     came and went, of which it was told if it wants to hear, it answers as one that is made anew;
     and so does a fork of it, while what a fork hears changes nothing about its origin.
@@ -63,6 +65,8 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     Raises:
         AssertionError: the law that is broken, with the smallest example found.
     """
+    missing = unmet(plugin)
+    assert not missing, f"a method is never asked: {'; '.join(missing.values())}"
     keys = _annotation_keys(plugin)
 
     @settings(
@@ -107,8 +111,16 @@ def _evaluator(plugin: object, pod: Pod, facts: Snapshot) -> decide.Filter | Non
             evaluator = evaluator.then
         if evaluator is None or isinstance(evaluator, Status):
             return None
-        assert isinstance(evaluator, decide.Filter), "pre_filter gave what cannot filter"
+        assert isinstance(evaluator, decide.Filter), _cannot("pre_filter", evaluator, decide.Filter)
     return evaluator if isinstance(evaluator, decide.Filter) else None
+
+
+def _cannot(method: str, given: object, *protocols: type[object]) -> str:
+    """That a method gave an object that is not what it must be, and what that lacks."""
+    texts = [text for protocol in protocols if (text := lacks(given, protocol))]
+    verb = method.removeprefix("pre_")
+    why = f"its method {texts[0]}" if texts else f"it has no method `{verb}`"
+    return f"{method} gave what cannot {verb}: {type(given).__name__}, {why}"
 
 
 def _scorer(plugin: object, pod: Pod, facts: Snapshot) -> decide.Score | decide.ScoreAmong | None:
@@ -118,8 +130,8 @@ def _scorer(plugin: object, pod: Pod, facts: Snapshot) -> decide.Score | decide.
         scorer = plugin.pre_score(pod, facts)
         if scorer is None:
             return None
-        assert isinstance(scorer, decide.Score | decide.ScoreAmong), (
-            "pre_score gave what cannot score"
+        assert isinstance(scorer, decide.Score | decide.ScoreAmong), _cannot(
+            "pre_score", scorer, decide.Score, decide.ScoreAmong
         )
     return scorer if isinstance(scorer, decide.Score | decide.ScoreAmong) else None
 
