@@ -236,6 +236,20 @@ def test_a_member_that_can_never_be_evicted_does_not_keep_the_scheduler_busy() -
     assert len(world.evictions) == 1
 
 
+def test_a_member_that_can_never_be_evicted_is_asked_again_after_its_group_s_own_timeout() -> None:
+    """Semantics §4.5."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("g", "n1", of=2, timeout=90)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=91)
+    world.tell(EvictRefused(world.evicted[0].uid, "namespace is terminating", math.inf))
+    world.settle(seconds=89)
+    assert len(world.evictions) == 1
+    world.settle(seconds=2)
+    assert len(world.evictions) == 2
+
+
 def test_nobody_is_planned_into_the_group_while_its_members_leave() -> None:
     """Semantics §4.5."""
     world = World()

@@ -348,11 +348,12 @@ class Repair(Policy):
         Whoever can never be evicted is asked no sooner than a new deadline would be.
         """
         for group, retry_at in turn.refused:
-            repair = self._open.get(group)
-            if repair is not None:
-                never = math.isinf(retry_at)
-                wanted = turn.now + self._default_timeout if never else retry_at
-                repair.not_before = max(repair.not_before, wanted)
+            repair, members = self._open.get(group), self._groups.get(group)
+            if repair is not None and members is not None:
+                at = retry_at
+                if math.isinf(at):
+                    at = turn.now + self.timeout(self._groups.facts(members))
+                repair.not_before = max(repair.not_before, at)
         if turn.released and not self._victims:
             self._try_again(turn)
 
