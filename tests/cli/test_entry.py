@@ -42,6 +42,17 @@ def test_every_command_of_the_table_exists_and_explains_itself(
         pytest.param(
             ["version", "--kubeconfig", "/does/not/exist"], "no such file", id="as for version"
         ),
+        pytest.param(
+            ["run", "--dump-dir", "/does/not/exist"],
+            "Invalid value for --dump-dir: cannot write to /does/not/exist: No such file or "
+            "directory; name a directory that exists and can be written to",
+            id="no such directory for dumps",
+        ),
+        pytest.param(
+            ["scheduler", "--dump-dir", __file__],
+            f"cannot write to {__file__}: Not a directory; name a directory that exists",
+            id="dumps into a file",
+        ),
     ],
 )
 def test_bad_usage_says_what_is_wrong_and_exits_with_2(

@@ -49,11 +49,34 @@ def dump_flag(command: F) -> F:
     flag = click.option(
         "--dump-dir",
         type=click.Path(path_type=Path),
-        default=lambda: Path(tempfile.gettempdir()),
+        default=_temporary,
+        callback=_writable,
         show_default="the directory for temporary files",
         help="Where SIGUSR1, or a fault, makes the scheduler write a dump for `enbloc replay`.",
     )
     return _all((flag,), command)
+
+
+def _temporary() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:  # none of those that are usual can be written to
+        raise _no_dumps(str(error.strerror)) from error
+
+
+def _writable(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """The directory, once a file could be made in it: a dump is written when it is late to ask."""
+    del context, parameter
+    try:
+        with tempfile.TemporaryFile(dir=value):
+            return value
+    except OSError as error:
+        raise _no_dumps(f"cannot write to {value}: {error.strerror}") from error
+
+
+def _no_dumps(why: str) -> click.BadParameter:
+    text = f"{why}; name a directory that exists and can be written to"
+    return click.BadParameter(text, param_hint="--dump-dir")
 
 
 def server_flags(*, leader_elect: bool) -> Callable[[F], F]:
