@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from enbloc.cli import main
+from enbloc.cli.sandbox import _fault
 from enbloc.errors import UsageError
 from enbloc.kube.client import Client
 from enbloc.kube.cluster_access import load
@@ -83,9 +85,6 @@ async def test_a_trace_gives_the_nodes_and_a_fault_goes_wrong_as_told(tmp_path: 
     ("arguments", "message"),
     [
         pytest.param(("--trace", "none.csv"), "none.csv: cannot be read", id="no such trace"),
-        pytest.param(("--fault", "what=1"), '"what=1" is no KEY=VALUE', id="an unknown part"),
-        pytest.param(("--fault", "status=x"), '"status=x" is no KEY=VALUE', id="no number"),
-        pytest.param(("--fault", "verb=list"), "--fault: ", id="a fault without a resource"),
         pytest.param(("--write-kubeconfig", "mine"), "is not a sandbox's", id="a foreign file"),
         pytest.param(("--write-kubeconfig", "no/k"), "cannot write", id="no such folder"),
         pytest.param(("--port", "70000"), "70000", id="no such port"),
@@ -99,6 +98,50 @@ async def test_what_cannot_be_is_said_with_its_flag(
     assert code == 2
     assert message in errors
     assert (tmp_path / "mine").read_text() == "current-context: production\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("what=1", '"what=1" is no KEY=VALUE with a key of verb, resource, status, delay'),
+        ("status", '"status" is no KEY=VALUE'),
+        ("verb=list", "resource is missing"),
+        ("resource=pods,status=500", "verb is missing"),
+        ("verb=list,resource=pods", "a fault needs a status, a delay, hang or after_commit"),
+        ("verb=zap,resource=pods,status=500", 'verb "zap" does not exist; one of *, create'),
+        ("verb=list,resource=pod,status=500", 'resource "pod" does not exist; did you mean "pods"'),
+        ("verb=list,resource=pods,status=abc", "status must be an integer, not abc"),
+        ("verb=list,resource=pods,status=9999", "status must be from 400 to 599, not 9999"),
+        ("verb=list,resource=pods,status=500,times=-1", "times must be at least 1, not -1"),
+        (
+            "verb=list,resource=pods,delay=-1",
+            "delay must be a number of seconds, 0 or more, not -1",
+        ),
+        ("verb=list,resource=pods,delay=nan", "delay must be a number of seconds, 0 or more, not"),
+        ("verb=list,resource=pods,status=429,retry_after=-1", "retry_after must be at least 0"),
+        ("verb=list,resource=pods,hang=yes", "hang must be true or false, not yes"),
+        ("verb=list,verb=get,resource=pods,status=500", "verb is given twice"),
+    ],
+)
+def test_a_fault_that_cannot_be_names_its_field(
+    fault: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sandbox", "--fault", fault]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"Invalid value for --fault: {message}" in said
+
+
+@pytest.mark.parametrize("resource", ["*", "pods/binding", "podgroups/status", "leases"])
+def test_a_fault_may_concern_what_the_sandbox_serves(resource: str) -> None:
+    text = f"verb=*,resource={resource},status=503,delay=0.5,times=2,hang=false"
+    assert _fault(text) == {
+        "verb": "*",
+        "resource": resource,
+        "status": 503,
+        "delay": 0.5,
+        "times": 2,
+        "hang": False,
+    }
 
 
 async def test_a_port_in_use_is_named(tmp_path: Path) -> None:

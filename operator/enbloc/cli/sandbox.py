@@ -3,6 +3,7 @@
 """`enbloc sandbox`: a local API server with fake nodes."""
 
 import asyncio
+import difflib
 import logging
 import signal
 from collections.abc import Callable
@@ -14,36 +15,62 @@ import click
 from enbloc.cli.entry import INTERRUPTED
 from enbloc.cli.extras import sandbox_extra
 
-#: The parts of a fault, and how each is read.
-_FAULT: Final[dict[str, Callable[[str], Any]]] = {
-    "verb": str,
-    "resource": str,
-    "status": int,
-    "delay": float,
-    "times": int,
-    "retry_after": int,
-    "hang": lambda text: text == "true",
-    "after_commit": lambda text: text == "true",
+
+def _flag(text: str) -> bool:
+    return {"true": True, "false": False}[text]
+
+
+#: The parts of a fault: how each is read, and what it must be.
+_FAULT: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+    "verb": (str, ""),
+    "resource": (str, ""),
+    "status": (int, "an integer"),
+    "delay": (float, "a number of seconds"),
+    "times": (int, "an integer"),
+    "retry_after": (int, "an integer"),
+    "hang": (_flag, "true or false"),
+    "after_commit": (_flag, "true or false"),
 }
 
 
 def _fault(text: str) -> dict[str, Any]:
-    """`verb=create,resource=pods,status=500,times=3` as arguments.
+    """`verb=create,resource=pods,status=500,times=3` as arguments of `Faults.add`.
 
     Raises:
-        click.BadParameter: a part is unknown or cannot be read.
+        click.BadParameter: a part is unknown, missing, or not what it must be.
     """
+    from enbloc.sandbox import Faults, resource_names  # noqa: PLC0415  # `--help` needs none of it
+
     found: dict[str, Any] = {}
     for part in text.split(","):
-        key, _, value = part.partition("=")
+        key, separator, value = part.partition("=")
+        if key not in _FAULT or not separator:
+            raise _no_fault(f'"{part}" is no KEY=VALUE with a key of {", ".join(_FAULT)}')
+        if key in found:
+            raise _no_fault(f"{key} is given twice")
+        read, kind = _FAULT[key]
         try:
-            found[key] = _FAULT[key](value)
+            found[key] = read(value)
         except (KeyError, ValueError):
-            known = ", ".join(_FAULT)
-            raise click.BadParameter(
-                f'"{part}" is no KEY=VALUE with a key of {known}', param_hint="--fault"
-            ) from None
+            raise _no_fault(f"{key} must be {kind}, not {value}") from None
+    for key in ("verb", "resource"):
+        if key not in found:
+            raise _no_fault(f"{key} is missing; {key}=* stands for all")
+    known = resource_names()
+    resource = found["resource"]
+    if resource not in {"*", *known}:
+        near = difflib.get_close_matches(resource, known, n=1)
+        hint = f'did you mean "{near[0]}"?' if near else 'name one such as "pods", or "*" for all'
+        raise _no_fault(f'resource "{resource}" does not exist; {hint}')
+    try:
+        Faults().add(**found)
+    except ValueError as error:
+        raise _no_fault(str(error)) from None
     return found
+
+
+def _no_fault(why: str) -> click.BadParameter:
+    return click.BadParameter(why, param_hint="--fault")
 
 
 @click.command(short_help="Run a local API server with fake nodes.")

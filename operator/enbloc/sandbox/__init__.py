@@ -11,6 +11,6 @@ and the commands `enbloc sandbox` and `enbloc demo` import this package: the ima
 does not carry it.
 """
 
-from enbloc.sandbox.apiserver import Faults, Sandbox, load_crds
+from enbloc.sandbox.apiserver import Faults, Sandbox, load_crds, resource_names
 
-__all__ = ["Faults", "Sandbox", "load_crds"]
+__all__ = ["Faults", "Sandbox", "load_crds", "resource_names"]

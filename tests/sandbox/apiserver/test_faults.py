@@ -104,6 +104,7 @@ async def test_a_restart_drops_connections_and_keeps_objects(sandbox: Sandbox, a
     [
         pytest.param({"verb": "zap", "resource": "*", "status": 500}, "does not exist", id="verb"),
         pytest.param({"verb": "get", "resource": "*"}, "needs a status", id="nothing goes wrong"),
+        pytest.param({"verb": "get", "resource": "*", "status": 200}, "from 400 to", id="status"),
     ],
 )
 def test_a_fault_that_makes_no_sense_is_refused(arguments: Any, message: str) -> None:

@@ -20,6 +20,6 @@ What may be touched from outside: the names below.
 """
 
 from enbloc.sandbox.apiserver.faults import Faults
-from enbloc.sandbox.apiserver.server import Sandbox, load_crds
+from enbloc.sandbox.apiserver.server import Sandbox, load_crds, resource_names
 
-__all__ = ["Faults", "Sandbox", "load_crds"]
+__all__ = ["Faults", "Sandbox", "load_crds", "resource_names"]

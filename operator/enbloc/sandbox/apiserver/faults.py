@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -100,8 +101,17 @@ class Faults:
             times: how many requests; None for all.
 
         Raises:
-            ValueError: there is no such verb, or nothing would go wrong.
+            ValueError: there is no such verb, a number is out of its range, or nothing would go
+                wrong.
         """
+        if status is not None and not 400 <= status <= 599:
+            raise ValueError(f"status must be from 400 to 599, not {status}")
+        if not (delay >= 0 and math.isfinite(delay)):
+            raise ValueError(f"delay must be a number of seconds, 0 or more, not {delay:g}")
+        if times is not None and times < 1:
+            raise ValueError(f"times must be at least 1, not {times}")
+        if retry_after is not None and retry_after < 0:
+            raise ValueError(f"retry_after must be at least 0, not {retry_after}")
         if verb not in _VERBS:
             raise ValueError(f'verb "{verb}" does not exist; one of {", ".join(sorted(_VERBS))}')
         if not (status or delay or hang or after_commit):

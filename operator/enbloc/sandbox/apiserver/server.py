@@ -19,6 +19,7 @@ from enbloc.sandbox.apiserver.garbage_collector import Collector
 from enbloc.sandbox.apiserver.http.handler import Http
 from enbloc.sandbox.apiserver.kinds.registry import hooks, seed
 from enbloc.sandbox.apiserver.request.options import Options
+from enbloc.sandbox.apiserver.storage.catalog import Catalog
 from enbloc.sandbox.apiserver.storage.store import Watcher
 from enbloc.sandbox.apiserver.verbs.api import Api
 
@@ -40,6 +41,20 @@ def load_crds() -> list[dict[str, Any]]:
         if files := sorted(folder.glob("*.yaml")):
             return [yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader) for file in files]
     raise FileNotFoundError(f"no CRDs in {' or '.join(str(folder) for folder in _CRDS)}")
+
+
+def resource_names() -> frozenset[str]:
+    """What a fault may concern: the resources that are served, with the CRDs of enbloc.
+
+    Subresources are named as in "pods/binding".
+    """
+    served = [(each.plural, each.subresources) for each in Catalog()]
+    for crd in load_crds():
+        plural = crd["spec"]["names"]["plural"]
+        served += [(plural, each.get("subresources", {})) for each in crd["spec"]["versions"]]
+    return frozenset(
+        name for plural, below in served for name in (plural, *(f"{plural}/{sub}" for sub in below))
+    )
 
 
 class Sandbox:
