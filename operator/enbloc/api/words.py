@@ -176,7 +176,10 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "The rest did not fit in time, or another gang needs the capacity; members are evicted.",
     ),
     EventReason.RESERVATION_EXPIRED: EventMeaning(
-        "PodGroup", True, "Reserved capacity of minResources went unused and is released."
+        "PodGroup",
+        True,
+        "Reserved capacity of minResources went unused and is released, or a group ordered earlier "
+        "takes it; the note says which.",
     ),
     EventReason.BACKOFF_LIMIT_TOO_SMALL: EventMeaning(
         "PodGroup",
@@ -185,7 +188,10 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "DisruptionTarget in its podFailurePolicy.",
     ),
     EventReason.NODE_QUARANTINED: EventMeaning(
-        "Node", True, "It rejected or lost members, and gets none for a while; the note names them."
+        "Node",
+        True,
+        "It rejected or lost gang members, and gets no gang members for a while; the note names "
+        "them.",
     ),
     EventReason.NODE_RELEASED: EventMeaning("Node", False, "The quarantine has ended."),
     EventReason.POD_GROUP_DELETED: EventMeaning(
