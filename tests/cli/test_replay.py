@@ -65,6 +65,19 @@ def test_a_group_that_was_not_placed_says_why(
     assert "Insufficient cpu" in printed
 
 
+def test_a_pod_without_a_group_is_called_as_in_a_drain_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=2)
+    cluster.pod("web")
+    cluster.settle()
+    path = tmp_path / "dump.json"
+    path.write_bytes(encoded(DumpFile("2026-01-01T00:00:00Z", "0", [], cluster.engine.dump())))
+    assert main(["replay", "0-1", "--dump", str(path)]) == 0
+    assert "Group:    ns/web (pod)\n" in capsys.readouterr().out
+
+
 def test_without_a_plan_the_decisions_are_listed(
     dump: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,7 +75,7 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
     if output == "json":
         click.echo(json.dumps(_document(nodes, found), indent=2))
     elif found:
-        rows = [(_name(after), str(len(after.lost)), _verdict(after)) for after in found]
+        rows = [(str(after.group), str(len(after.lost)), _verdict(after)) for after in found]
         print_table(("GROUP", "LOST", "VERDICT"), rows)
     else:
         click.echo(f"No group has members on {', '.join(nodes)}.")
@@ -135,13 +135,6 @@ def _said(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return " ".join(f"unexpected {type(error).__name__}{where}: {error}".split())
-
-
-def _name(after: "Aftermath") -> str:
-    """`namespace/name`; a pod without a group is said to be one."""
-    if after.facts.solo:
-        return f"{after.lost[0].namespace}/{after.lost[0].name} (pod)"
-    return str(after.group)
 
 
 def _verdict(after: "Aftermath") -> str:

@@ -8,12 +8,18 @@ from typing import NamedTuple
 
 
 class GroupKey(NamedTuple):
-    """The namespace and name of a group; `str` gives `namespace/name`."""
+    """The namespace and name of a group; `str` gives `namespace/name`.
+
+    The name of the implied group of a pod without one begins with a slash, as no PodGroup's can;
+    `str` gives `namespace/name (pod)`.
+    """
 
     namespace: str
     name: str
 
     def __str__(self) -> str:
+        if self.name.startswith("/"):
+            return f"{self.namespace}{self.name} (pod)"
         return f"{self.namespace}/{self.name}"
 
 
