@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 import yaml
 
@@ -14,10 +15,14 @@ from enbloc import __version__
 from enbloc.cli.entry import COMMANDS
 from enbloc.cli.flags import config_flag, server_flags
 from enbloc.config import Source, configure, default_configuration
+from enbloc.controller.creator_objects import JobObject, job
+from enbloc.controller.existence import fragile
 from enbloc.kube.permissions import ROLES
-from enbloc.model import names
+from enbloc.model import codec, names
+from enbloc.model.objects import PodGroupObject
 from enbloc.sandbox.nodes import GPU, default_shapes
 from hack import sync
+from tests.examples.pages import blocks
 
 DOCUMENTS: list[dict[str, Any]] = list(
     yaml.safe_load_all(Path("manifests/install.yaml").read_text(encoding="utf-8"))
@@ -203,6 +208,23 @@ def test_an_example_brings_the_members_that_its_groups_need(path: Path) -> None:
 
     for group, minimum in minimums.items():
         assert minimum in (1, brought[group]), "a driver is one; else a gang of all"
+
+
+SHOWN = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES} | {
+    f"README.md {number}": text
+    for number, text in enumerate(blocks(Path("README.md").read_text(encoding="utf-8"), "yaml"))
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_no_gang_that_is_shown_draws_a_warning_of_its_backoff_limit(name: str) -> None:
+    documents = list(yaml.safe_load_all(SHOWN[name]))
+    jobs = [job(msgspec.convert(each, JobObject)) for each in documents if each["kind"] == "Job"]
+    for document in documents:
+        if document["kind"] == names.POD_GROUP_KIND:
+            group = codec.group(msgspec.convert(document, PodGroupObject))
+            ours = {each.name: each for each in jobs if each.group == group.key}
+            assert [note for _, note in fragile(group, ours)] == []
 
 
 def test_the_two_gangs_fit_the_sandbox_s_nodes_one_at_a_time() -> None:
