@@ -7,9 +7,9 @@ mistake would matter. It is found by the line itself, for modules move. Whoever 
 rewrites the fault: one whose line is not found once is an error. A fault that nothing notices is a
 test that is missing.
 
-    hack/planted_faults.py                    # all of them: hours
+    hack/planted_faults.py                        # all of them: hours
     hack/planted_faults.py --list
-    hack/planted_faults.py deadline- promise- # those whose names begin so
+    hack/planted_faults.py deadline- reservation- # those whose names begin so
 """
 
 import argparse
@@ -174,7 +174,7 @@ FAULTS: Final = (
         "same = assignment is not None",
     ),
     Fault(
-        "keep-the-room-of-a-refused-member",
+        "keep-the-capacity-of-a-refused-member",
         "happening = self._state.forget(uid, open_plan.number)",
         "happening = None",
     ),
@@ -195,7 +195,7 @@ FAULTS: Final = (
     ),
     # ── what is held ─────────────────────────────────────────────────────────────────────────
     Fault(
-        "hold-no-room-of-the-lost",
+        "hold-no-capacity-of-the-lost",
         "if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):",
         "if False:",
     ),
@@ -205,12 +205,12 @@ FAULTS: Final = (
         "spare = [c for c in held if c.pod is not None and lacking.take(c.pod.role) is None]",
     ),
     Fault(
-        "hold-room-after-the-deadline",
+        "hold-capacity-after-the-deadline",
         "if until <= turn.now or self._repair.releasing(facts.key):",
         "if self._repair.releasing(facts.key):",
     ),
     Fault(
-        "held-room-binds-earlier-groups-too",
+        "held-capacity-binds-earlier-groups-too",
         "return self.holder is not None and order.before(self.holder, facts.key)",
         "return self.holder is not None",
     ),
@@ -301,44 +301,44 @@ FAULTS: Final = (
         "for unit in self._units.values() if unit.until <= turn.now]",
         "for unit in self._units.values() if unit.until == turn.now - 1.0]",
     ),
-    # ── promises ─────────────────────────────────────────────────────────────────────────────
+    # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(
-        "promise-to-groups-ordered-later",
+        "reservation-for-groups-ordered-later",
         "if each.owner != owner and each.order < order:",
         "if each.owner != owner and each.order > order:",
     ),
     Fault(
-        "promise-held-against-its-own-owner",
+        "reservation-held-against-its-own-owner",
         "if each.owner != owner and each.order < order:",
         "if each.order < order:",
     ),
     Fault(
-        "promise-never-expires",
+        "reservation-never-expires",
         "if p.open and p.deadline <= turn.now]",
         "if p.open and p.deadline < 0.0]",
     ),
     Fault(
-        "promise-not-prolonged-by-progress",
+        "reservation-not-prolonged-by-progress",
         "self.progress_at, self.open = now, True",
         "pass",
     ),
     Fault(
-        "promise-not-filled-by-what-is-held",
+        "reservation-not-used-up-by-what-is-held",
         "return Counter(dict(group.min_resources if group else ())) - self._held(members)",
         "return Counter(dict(group.min_resources if group else ()))",
     ),
     Fault(
-        "promise-kept-by-a-group-that-ended",
+        "reservation-kept-by-a-group-that-ended",
         "if group is None or not admitted or over:\n            self.forget(turn, members)\n",
         "if group is None or not admitted or over:\n            pass\n",
     ),
     Fault(
-        "promised-room-on-cordoned-nodes",
+        "reservation-on-cordoned-nodes",
         "nodes.ready & ~nodes.unschedulable",
         "nodes.ready",
     ),
     Fault(
-        "admit-a-group-without-its-room",
+        "reservation-without-its-capacity",
         "            if wanted.due[resource] > amount:\n                free",
         "            if wanted.due[resource] > 2 * amount:\n                free",
     ),
@@ -354,7 +354,7 @@ FAULTS: Final = (
         "if False:\n            self._events.extend(happened)",
     ),
     Fault(
-        "wake-groups-that-wait-for-room-without-end",
+        "wake-groups-that-wait-for-capacity-without-end",
         "release.number < group.counted",
         "True",
     ),
@@ -500,6 +500,7 @@ def main() -> int:
     given = parser.parse_args()
     suites: list[str] = list(given.suites)
     missed: list[str] = []
+    gone: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         for name in COPIED:
@@ -519,7 +520,7 @@ def main() -> int:
                 path = planted(tree, fault)
             except LookupError as error:
                 print(f"GONE     {error}", flush=True)
-                missed.append(fault.name)
+                gone.append(fault.name)
                 continue
             if given.list:
                 print(f"{fault.name:48} {path.relative_to(tree)}")
@@ -529,9 +530,10 @@ def main() -> int:
                 print(f"{word:8} {fault.name:48} {took:5.0f}s  {noticed}", flush=True)
                 missed += [] if noticed else [fault.name]
             shutil.copy(ROOT / path.relative_to(tree), path)
-    if missed:
-        print(f"{len(missed)} were not noticed: {', '.join(missed)}")
-    return len(missed)
+    for names, what in ((missed, "noticed"), (gone, "found")):
+        if names:
+            print(f"{len(names)} were not {what}: {', '.join(names)}")
+    return len(missed) + len(gone)
 
 
 if __name__ == "__main__":

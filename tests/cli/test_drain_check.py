@@ -87,7 +87,7 @@ def rows(printed: str) -> list[str]:
     return [" ".join(line.split()) for line in printed.splitlines()]
 
 
-async def test_a_gang_whose_members_find_room_elsewhere_would_be_whole(
+async def test_a_gang_whose_members_find_capacity_elsewhere_would_be_whole(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await desk.nodes("n1 n2 n3", cpu=4)
@@ -122,10 +122,12 @@ async def test_a_gang_that_keeps_its_minimum_stays_whole(
     await desk.sitting("g", "n1 n2")
     assert await desk.check("n1") == 0
     [_, row] = rows(capsys.readouterr().out)
-    assert row.startswith("default/g 1 stays whole; no room for 1 of its members: 0/1 nodes are ")
+    assert row.startswith(
+        "default/g 1 stays whole; no capacity for 1 of its members: 0/1 nodes are "
+    )
 
 
-async def test_members_beyond_the_minimum_that_find_no_room_are_not_hidden(
+async def test_members_beyond_the_minimum_that_find_no_capacity_are_not_hidden(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await desk.nodes("n1 n2 n3", cpu=4)
@@ -133,7 +135,7 @@ async def test_members_beyond_the_minimum_that_find_no_room_are_not_hidden(
     await desk.sitting("g", "n1 n2")
     assert await desk.check("n1", "n2") == 0
     [_, row] = rows(capsys.readouterr().out)
-    where = "members can be rescheduled on: n3; no room for 1 of its members: "
+    where = "members can be rescheduled on: n3; no capacity for 1 of its members: "
     assert row.startswith(f"default/g 2 {where}0/1 nodes are available: ")
 
 
@@ -174,8 +176,8 @@ async def test_of_many_nodes_a_few_are_named(
 @pytest.mark.parametrize(
     ("owned", "nodes", "code", "verdict"),
     [
-        pytest.param(True, "n1 n2", 0, "can be rescheduled on: n2", id="there is room"),
-        pytest.param(True, "n1", 1, "finds no room: no nodes available", id="there is none"),
+        pytest.param(True, "n1 n2", 0, "can be rescheduled on: n2", id="there is capacity"),
+        pytest.param(True, "n1", 1, "finds no capacity: no nodes available", id="there is none"),
         pytest.param(False, "n1 n2", 1, "no controller would replace it", id="it is a bare pod"),
     ],
 )

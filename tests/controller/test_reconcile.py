@@ -173,14 +173,14 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             pods(bound, running),
             scheduled("True", "ReservationExpired"),
             ("False", Reason.STARTING, "1 of 2 members run"),
-            id="7 a group whose promise expired is starting like any other",
+            id="7 a group whose reservation expired is starting like any other",
         ),
         pytest.param(
             PAIR,
             pods(running, running),
             scheduled("True", "ReservationExpired"),
             ("True", Reason.RUNNING, "2 of 2 members run"),
-            id="7 a group whose promise expired runs like any other",
+            id="7 a group whose reservation expired runs like any other",
         ),
         pytest.param(
             PAIR,

@@ -39,7 +39,7 @@ class Claim:
         return Reservation(self.group, self.owner, self.order, self.due)
 
 
-class Promises:
+class ReservationLedger:
     """The ledger of reservations, told of claims one by one."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.state.capacity import free_capacity
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
-from tests.engine.reserving import Claim, Promises
+from tests.engine.reserving import Claim, ReservationLedger
 from tests.world.builders import amounts, node, pod, spec
 from tests.world.tables import nodes
 
@@ -49,9 +49,9 @@ def take(table: Nodes, cpu: int, row: int = 0) -> None:
     table.place(row, spec(cpu=cpu))
 
 
-def cpus(promises: Promises, table: Nodes) -> dict[str, float]:
-    """What stands of each promise, in CPUs."""
-    return {key.name: due["cpu"] / 1000 for key, due in promises.standing(table).items()}
+def cpus(ledger: ReservationLedger, table: Nodes) -> dict[str, float]:
+    """What stands of each reservation, in CPUs."""
+    return {key.name: due["cpu"] / 1000 for key, due in ledger.standing(table).items()}
 
 
 def names(kept: tuple[Sequence[Assignment], str]) -> list[str]:
@@ -63,7 +63,7 @@ class Spark:
 
     def __init__(self, *nodes_cpu: int) -> None:
         self.table = nodes(*(node(f"n{i}", cpu=cpu) for i, cpu in enumerate(nodes_cpu)))
-        self.promises = Promises()
+        self.ledger = ReservationLedger()
         self.held: Counter[str] = Counter()
         self.now = 0.0
 
@@ -75,20 +75,20 @@ class Spark:
     def start(self, name: str) -> str:
         """Try the driver; "" when it runs, else why not."""
         driver = members(1, needed=1)
-        refusal = self.promises.admits(self.claim(name), self.table)
-        refusal = refusal or self.promises.kept(self.claim(name), driver, self.table)[1]
+        refusal = self.ledger.admits(self.claim(name), self.table)
+        refusal = refusal or self.ledger.kept(self.claim(name), driver, self.table)[1]
         return refusal or self.place(name, 1)
 
     def executor(self, name: str, cpu: int = 3) -> str:
         """Try one executor of a running application."""
-        refusal = self.promises.kept(self.claim(name), members(cpu), self.table)[1]
+        refusal = self.ledger.kept(self.claim(name), members(cpu), self.table)[1]
         return refusal or self.place(name, cpu)
 
     def place(self, name: str, cpu: int) -> str:
         take(self.table, cpu)
         self.held[name] += cpu
-        self.promises.review(self.claim(name), self.now)
-        self.promises.check(self.table)
+        self.ledger.review(self.claim(name), self.now)
+        self.ledger.check(self.table)
         return ""
 
 
@@ -103,16 +103,16 @@ def test_of_five_spark_drivers_only_as_many_start_as_can_get_their_executors() -
     for _ in range(13):
         assert [spark.executor(name) for name in started] == ["", ""]
     assert spark.held == {"1": 40, "2": 40}
-    assert not spark.promises
+    assert not spark.ledger
     assert spark.start("3") == "minResources needs 40 cpu free in the cluster, 20 is"
 
 
-def test_executors_beyond_what_was_promised_wait_for_what_others_were_promised() -> None:
+def test_executors_beyond_what_was_reserved_wait_for_what_is_reserved_for_others() -> None:
     spark = Spark(81)
     assert [spark.start(name) for name in "12"] == ["", ""]
     for _ in range(13):
         assert spark.executor("2") == ""
-    assert spark.executor("2", cpu=1) == ""  # the one CPU that nobody was promised
+    assert spark.executor("2", cpu=1) == ""  # the one CPU that is reserved for nobody
     assert (
         spark.executor("2", cpu=1)
         == "1 cpu requested, 39 free in the cluster, 39 reserved for ns/1"
@@ -126,146 +126,146 @@ def test_an_application_that_ends_lets_the_next_one_start() -> None:
     assert spark.start("1") == ""
     assert spark.start("2") != ""
     spark.table.place(0, spec(cpu=1), -1)
-    spark.promises.drop(key("1"))
-    assert [happening.group for happening in spark.promises.happenings] == [key("1")]
+    spark.ledger.drop(key("1"))
+    assert [happening.group for happening in spark.ledger.happenings] == [key("1")]
     assert spark.start("2") == ""
 
 
-def test_a_later_wave_of_the_same_owner_fills_the_promise_of_the_first() -> None:
+def test_a_later_wave_of_the_same_owner_uses_the_reservation_of_the_first() -> None:
     # semantics §5.2: the first wave's group carries the minResources of all waves.
-    table, promises = nodes(node("n0", cpu=20)), Promises()
+    table, ledger = nodes(node("n0", cpu=20)), ReservationLedger()
     first = claim("launcher", 1, owner="mpi", wanted=17)
-    assert promises.admits(first, table) == ""
+    assert ledger.admits(first, table) == ""
     take(table, 1)
-    promises.review(replace(first, held={"cpu": 1000}), 0)
+    ledger.review(replace(first, held={"cpu": 1000}), 0)
     stranger, second = claim("x", 2), claim("workers", 3, owner="mpi", wanted=16, held=1)
-    assert names(promises.kept(stranger, members(4, 4, needed=2), table)) == []
-    assert promises.admits(second, table) == ""
+    assert names(ledger.kept(stranger, members(4, 4, needed=2), table)) == []
+    assert ledger.admits(second, table) == ""
     workers = members(*[4] * 4, needed=4)
-    assert names(promises.kept(second, workers, table)) == ["m0", "m1", "m2", "m3"]
+    assert names(ledger.kept(second, workers, table)) == ["m0", "m1", "m2", "m3"]
     for _ in workers:
         take(table, 4)
-    assert promises.holders("mpi") == [key("launcher")]
-    promises.review(replace(first, held={"cpu": 17_000}), 5)
-    assert not promises
+    assert ledger.holders("mpi") == [key("launcher")]
+    ledger.review(replace(first, held={"cpu": 17_000}), 5)
+    assert not ledger
 
 
-def test_a_wave_that_comes_after_strangers_takes_the_place_of_its_owners_promise() -> None:
-    table, promises = nodes(node("n0", cpu=30)), Promises()
-    promises.review(claim("launcher", 1, owner="mpi", wanted=20), 0)
-    promises.review(claim("x", 2, wanted=20), 0)
+def test_a_wave_that_comes_after_strangers_takes_the_place_of_its_owners_reservation() -> None:
+    table, ledger = nodes(node("n0", cpu=30)), ReservationLedger()
+    ledger.review(claim("launcher", 1, owner="mpi", wanted=20), 0)
+    ledger.review(claim("x", 2, wanted=20), 0)
     workers = claim("workers", 3, owner="mpi")
-    assert names(promises.kept(workers, members(20, needed=1), table)) == ["m0"]
-    refused = promises.kept(workers, members(21, needed=1), table)
+    assert names(ledger.kept(workers, members(20, needed=1), table)) == ["m0"]
+    refused = ledger.kept(workers, members(21, needed=1), table)
     assert refused == ((), "21 cpu requested, 30 free in the cluster, 20 reserved for ns/x")
 
 
-def test_groups_of_one_owner_share_the_largest_of_their_promises() -> None:
-    table, promises = nodes(node("n0", cpu=40)), Promises()
-    promises.review(claim("a1", 1, owner="a", wanted=20), 0)
-    promises.review(claim("a2", 2, owner="a", wanted=30), 0)
-    assert cpus(promises, table) == {"a1": 20, "a2": 30}
-    assert names(promises.kept(claim("x", 3), members(10, needed=1), table)) == ["m0"]
-    assert names(promises.kept(claim("x", 3), members(11, needed=1), table)) == []
-    promises.check(table)
+def test_groups_of_one_owner_share_the_largest_of_their_reservations() -> None:
+    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    ledger.review(claim("a1", 1, owner="a", wanted=20), 0)
+    ledger.review(claim("a2", 2, owner="a", wanted=30), 0)
+    assert cpus(ledger, table) == {"a1": 20, "a2": 30}
+    assert names(ledger.kept(claim("x", 3), members(10, needed=1), table)) == ["m0"]
+    assert names(ledger.kept(claim("x", 3), members(11, needed=1), table)) == []
+    ledger.check(table)
 
 
-def test_a_group_ordered_earlier_ignores_a_promise_and_the_last_ones_are_revoked() -> None:
-    table, promises = nodes(node("n0", cpu=60)), Promises()
+def test_a_group_ordered_earlier_ignores_a_reservation_and_the_last_ones_are_revoked() -> None:
+    table, ledger = nodes(node("n0", cpu=60)), ReservationLedger()
     for place in (2, 3, 4):
-        promises.review(claim(f"g{place}", place, wanted=20), 0)
-    assert promises.revoked(table) == []
+        ledger.review(claim(f"g{place}", place, wanted=20), 0)
+    assert ledger.revoked(table) == []
     earlier = claim("first", 1)
-    assert promises.admits(replace(earlier, wanted=amounts(cpu=60)), table) == ""
-    assert names(promises.kept(earlier, members(25, needed=1), table)) == ["m0"]
+    assert ledger.admits(replace(earlier, wanted=amounts(cpu=60)), table) == ""
+    assert names(ledger.kept(earlier, members(25, needed=1), table)) == ["m0"]
     take(table, 25)
-    assert cpus(promises, table) == {"g2": 20, "g3": 15, "g4": 0}
-    assert promises.revoked(table) == [key("g4"), key("g3")]
-    assert promises.revoked(table) == []
-    promises.check(table)
+    assert cpus(ledger, table) == {"g2": 20, "g3": 15, "g4": 0}
+    assert ledger.revoked(table) == [key("g4"), key("g3")]
+    assert ledger.revoked(table) == []
+    ledger.check(table)
 
 
 def test_room_that_returns_goes_to_those_who_lost_it_before_anyone_ordered_later() -> None:
-    table, promises = nodes(node("n0", cpu=40)), Promises()
-    promises.review(claim("a", 2, wanted=40), 0)
+    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    ledger.review(claim("a", 2, wanted=40), 0)
     take(table, 30)
-    assert promises.revoked(table) == [key("a")]
+    assert ledger.revoked(table) == [key("a")]
     later = claim("b", 3, wanted=10)
-    assert promises.admits(later, table) == (
+    assert ledger.admits(later, table) == (
         "minResources needs 10 cpu free in the cluster, 10 is, 40 reserved for ns/a"
     )
     table.place(0, spec(cpu=30), -1)
-    assert promises.admits(later, table) != ""
-    assert cpus(promises, table) == {"a": 40}
-    assert promises.revoked(table) == []
+    assert ledger.admits(later, table) != ""
+    assert cpus(ledger, table) == {"a": 40}
+    assert ledger.revoked(table) == []
     take(table, 30)
-    assert promises.revoked(table) == [key("a")]
+    assert ledger.revoked(table) == [key("a")]
 
 
 def test_after_a_node_is_lost_nobody_ordered_later_who_asks_for_its_resource_is_admitted() -> None:
     table = nodes(*(node(name, cpu=20) for name in ("n0", "n1")))
-    promises = Promises()
-    promises.review(claim("a", 1, wanted=30), 0)
+    ledger = ReservationLedger()
+    ledger.review(claim("a", 1, wanted=30), 0)
     later = claim("b", 2)
-    assert names(promises.kept(later, members(10, needed=1), table)) == ["m0"]
+    assert names(ledger.kept(later, members(10, needed=1), table)) == ["m0"]
     table.drop("n1")
-    assert promises.kept(later, members(1, needed=1), table) == (
+    assert ledger.kept(later, members(1, needed=1), table) == (
         (),
         "1 cpu requested, 20 free in the cluster, 30 reserved for ns/a",
     )
-    assert names(promises.kept(later, members(0, needed=1), table)) == ["m0"]
-    promises.check(table)
+    assert names(ledger.kept(later, members(0, needed=1), table)) == ["m0"]
+    ledger.check(table)
     table.put(node("n2", cpu=20))
-    assert names(promises.kept(later, members(10, needed=1), table)) == ["m0"]
+    assert names(ledger.kept(later, members(10, needed=1), table)) == ["m0"]
 
 
-def test_surplus_is_trimmed_to_what_nobody_was_promised_and_the_needed_are_all_or_none() -> None:
-    table, promises = nodes(node("n0", cpu=30)), Promises()
-    promises.review(claim("a", 1, wanted=20), 0)
+def test_surplus_is_trimmed_to_what_is_reserved_for_nobody_and_the_needed_are_all_or_none() -> None:
+    table, ledger = nodes(node("n0", cpu=30)), ReservationLedger()
+    ledger.review(claim("a", 1, wanted=20), 0)
     later = claim("b", 2)
     plan = members(4, 4, 3, 2, 1, needed=2)
-    assert promises.kept(later, plan, table) == (
+    assert ledger.kept(later, plan, table) == (
         [plan[0], plan[1], plan[3]],
         "3 cpu requested, 30 free in the cluster, 20 reserved for ns/a",
     )
-    assert promises.kept(later, members(4, 4, 4, needed=3), table) == (
+    assert ledger.kept(later, members(4, 4, 4, needed=3), table) == (
         (),
         "12 cpu requested, 30 free in the cluster, 20 reserved for ns/a",
     )
-    assert promises.kept(claim("c", 0), plan, table) == (plan, "")
+    assert ledger.kept(claim("c", 0), plan, table) == (plan, "")
 
 
-def test_a_promise_expires_without_progress_and_its_room_is_given_back() -> None:
-    table, promises = nodes(node("n0", cpu=40)), Promises()
-    promises.review(claim("a", 1, wanted=40, held=1, progress_at=100), 100)
-    assert promises.deadline() == 700
-    assert promises.expire(699) == []
-    promises.review(claim("a", 1, wanted=40, held=4), 650)
-    assert promises.deadline() == 1250
-    assert promises.expire(1250) == [key("a")]
-    assert [happening.group for happening in promises.happenings] == [key("a")]
-    assert promises.deadline() is None
-    assert promises.expire(9999) == []
-    assert promises.admits(claim("b", 2, wanted=36), table) == ""
-    assert cpus(promises, table) == {}
+def test_a_reservation_expires_without_progress_and_its_capacity_is_released() -> None:
+    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    ledger.review(claim("a", 1, wanted=40, held=1, progress_at=100), 100)
+    assert ledger.deadline() == 700
+    assert ledger.expire(699) == []
+    ledger.review(claim("a", 1, wanted=40, held=4), 650)
+    assert ledger.deadline() == 1250
+    assert ledger.expire(1250) == [key("a")]
+    assert [happening.group for happening in ledger.happenings] == [key("a")]
+    assert ledger.deadline() is None
+    assert ledger.expire(9999) == []
+    assert ledger.admits(claim("b", 2, wanted=36), table) == ""
+    assert cpus(ledger, table) == {}
 
 
-def test_an_expired_promise_comes_back_with_progress_and_with_nothing_else() -> None:
-    promises = Promises()
-    promises.review(claim("a", 1, wanted=40, held=10), 0)
-    assert promises.expire(600) == [key("a")]
+def test_an_expired_reservation_comes_back_with_progress_and_with_nothing_else() -> None:
+    ledger = ReservationLedger()
+    ledger.review(claim("a", 1, wanted=40, held=10), 0)
+    assert ledger.expire(600) == [key("a")]
     # A member that is replaced brings the group no further than it was.
-    promises.review(claim("a", 1, wanted=40, held=7), 700)
-    promises.review(claim("a", 1, wanted=40, held=10), 710)
-    assert promises.deadline() is None
+    ledger.review(claim("a", 1, wanted=40, held=7), 700)
+    ledger.review(claim("a", 1, wanted=40, held=10), 710)
+    assert ledger.deadline() is None
     # Nor does it to want less.
-    promises.review(claim("a", 1, wanted=30, held=10), 720)
-    assert promises.deadline() is None
-    promises.review(claim("a", 1, wanted=30, held=13), 730)
-    assert promises.deadline() == 1330
+    ledger.review(claim("a", 1, wanted=30, held=10), 720)
+    assert ledger.deadline() is None
+    ledger.review(claim("a", 1, wanted=30, held=13), 730)
+    assert ledger.deadline() == 1330
 
 
-def test_a_restart_finds_the_same_promises_with_the_same_clocks() -> None:
+def test_a_restart_finds_the_same_reservations_with_the_same_clocks() -> None:
     table = nodes(node("n0", cpu=50))
     claims = [
         claim("old", 1, wanted=40, held=1, progress_at=100),
@@ -274,37 +274,37 @@ def test_a_restart_finds_the_same_promises_with_the_same_clocks() -> None:
         claim("filled", 4, wanted=5, held=5, progress_at=600),
     ]
     for order in (claims, claims[::-1]):
-        promises = Promises()
+        ledger = ReservationLedger()
         for each in order:
-            promises.review(each, 700)
-        assert cpus(promises, table) == {"a": 30, "b": 20}
-        assert promises.deadline() == 1100
-        assert promises.expire(700) == []  # what was over before is not told again
-        assert promises.expire(1200) == [key("a"), key("b")]
+            ledger.review(each, 700)
+        assert cpus(ledger, table) == {"a": 30, "b": 20}
+        assert ledger.deadline() == 1100
+        assert ledger.expire(700) == []  # what was over before is not told again
+        assert ledger.expire(1200) == [key("a"), key("b")]
 
 
-def test_a_lost_member_makes_room_for_its_replacement_part_of_the_promise_again() -> None:
-    table, promises = nodes(node("n0", cpu=40)), Promises()
-    promises.review(claim("a", 1, wanted=40, held=30), 0)
-    promises.review(claim("a", 1, wanted=40, held=25), 10)
-    assert cpus(promises, table) == {"a": 15}
-    assert promises.deadline() == 600
+def test_a_lost_member_is_part_of_the_reservation_again_for_its_replacement() -> None:
+    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    ledger.review(claim("a", 1, wanted=40, held=30), 0)
+    ledger.review(claim("a", 1, wanted=40, held=25), 10)
+    assert cpus(ledger, table) == {"a": 15}
+    assert ledger.deadline() == 600
 
 
-def test_whoever_waits_hears_of_a_promise_that_shrank_but_not_of_one_that_is_filled() -> None:
-    promises = Promises()
-    promises.review(claim("a", 1, wanted=40), 0)
-    promises.review(claim("a", 1, wanted=40, held=20), 0)
-    assert promises.happenings == []
-    promises.review(claim("a", 1, wanted=30, held=20), 0)
-    assert len(promises.happenings) == 1
-    promises.review(claim("a", 9, wanted=30, held=20), 0)
-    assert len(promises.happenings) == 2
-    promises.review(claim("a", 9, wanted=30, held=30), 0)
-    assert len(promises.happenings) == 2
-    assert not promises
-    promises.drop(key("a"))
-    assert len(promises.happenings) == 2
+def test_whoever_waits_hears_of_a_reservation_that_shrank_but_not_of_one_that_is_used_up() -> None:
+    ledger = ReservationLedger()
+    ledger.review(claim("a", 1, wanted=40), 0)
+    ledger.review(claim("a", 1, wanted=40, held=20), 0)
+    assert ledger.happenings == []
+    ledger.review(claim("a", 1, wanted=30, held=20), 0)
+    assert len(ledger.happenings) == 1
+    ledger.review(claim("a", 9, wanted=30, held=20), 0)
+    assert len(ledger.happenings) == 2
+    ledger.review(claim("a", 9, wanted=30, held=30), 0)
+    assert len(ledger.happenings) == 2
+    assert not ledger
+    ledger.drop(key("a"))
+    assert len(ledger.happenings) == 2
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_whoever_waits_hears_of_a_promise_that_shrank_but_not_of_one_that_is_fil
         pytest.param(nodes(), 0, id="no nodes"),
     ],
 )
-def test_only_room_that_somebody_can_use_is_promised(table: Nodes, free: int) -> None:
+def test_only_capacity_that_somebody_can_use_is_reserved(table: Nodes, free: int) -> None:
     assert free_capacity(table, ("cpu", "example.com/unknown")) == {
         "cpu": free * 1000,
         "example.com/unknown": 0,
@@ -336,48 +336,48 @@ def test_what_is_requested_beyond_a_nodes_room_is_taken_off_the_rest() -> None:
     take(table, 5)
     assert free_capacity(table, ("cpu",)) == {"cpu": 3000}
     take(table, 5)
-    assert Promises().admits(claim("g", 1, wanted=1), table) == (
+    assert ReservationLedger().admits(claim("g", 1, wanted=1), table) == (
         "minResources needs 1 cpu free in the cluster, 0 is"
     )
 
 
 def test_a_refusal_names_a_few_of_many_holders() -> None:
-    table, promises = nodes(node("n0", cpu=10)), Promises()
+    table, ledger = nodes(node("n0", cpu=10)), ReservationLedger()
     for place in range(5):
-        promises.review(claim(f"g{place}", place, wanted=2), 0)
-    assert promises.admits(claim("z", 9, wanted=2), table) == (
+        ledger.review(claim(f"g{place}", place, wanted=2), 0)
+    assert ledger.admits(claim("z", 9, wanted=2), table) == (
         "minResources needs 2 cpu free in the cluster, 10 is, 10 reserved for ns/g0, ns/g1, ns/g2 "
         "and 2 more"
     )
 
 
-def test_without_promises_there_is_nothing_to_ask() -> None:
-    table, promises = nodes(node("n0", cpu=1)), Promises()
+def test_without_reservations_there_is_nothing_to_ask() -> None:
+    table, ledger = nodes(node("n0", cpu=1)), ReservationLedger()
     plan = members(1, needed=1)
-    assert not promises
-    assert promises.admits(claim("g", 1), table) == ""
-    assert promises.kept(claim("g", 1), plan, table) == (plan, "")
-    assert promises.standing(table) == {}
-    assert promises.deadline() is None
-    promises.review(claim("g", 1), 0)
-    promises.drop(key("g"))
-    assert (bool(promises), promises.happenings) == (False, [])
+    assert not ledger
+    assert ledger.admits(claim("g", 1), table) == ""
+    assert ledger.kept(claim("g", 1), plan, table) == (plan, "")
+    assert ledger.standing(table) == {}
+    assert ledger.deadline() is None
+    ledger.review(claim("g", 1), 0)
+    ledger.drop(key("g"))
+    assert (bool(ledger), ledger.happenings) == (False, [])
 
 
 def test_resources_are_kept_apart() -> None:
-    table, promises = nodes(node("n0", cpu=8, nvidia_com__gpu=8)), Promises()
+    table, ledger = nodes(node("n0", cpu=8, nvidia_com__gpu=8)), ReservationLedger()
     gpu = replace(claim("a", 1), wanted=(("nvidia.com/gpu", 8),))
-    promises.review(gpu, 0)
-    assert names(promises.kept(claim("b", 2), members(8, needed=1), table)) == ["m0"]
+    ledger.review(gpu, 0)
+    assert names(ledger.kept(claim("b", 2), members(8, needed=1), table)) == ["m0"]
     wants = replace(claim("b", 2), wanted=(("cpu", 8000), ("nvidia.com/gpu", 1)))
-    assert promises.admits(wants, table) == (
+    assert ledger.admits(wants, table) == (
         "minResources needs 1 nvidia.com/gpu free in the cluster, 8 is, 8 reserved for ns/a"
     )
 
 
-def test_nobody_is_woken_for_a_promise_that_had_expired_before() -> None:
-    promises = Promises()
-    promises.review(claim("a", 1, wanted=40), 600)
-    promises.review(claim("a", 2, wanted=30), 601)
-    promises.drop(key("a"))
-    assert promises.happenings == []
+def test_nobody_is_woken_for_a_reservation_that_had_expired_before() -> None:
+    ledger = ReservationLedger()
+    ledger.review(claim("a", 1, wanted=40), 600)
+    ledger.review(claim("a", 2, wanted=30), 601)
+    ledger.drop(key("a"))
+    assert ledger.happenings == []

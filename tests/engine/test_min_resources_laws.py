@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of promises, against a naive model, whatever happens to a cluster (semantics §5.1)."""
+"""Laws of reservations, against a naive model, whatever happens to a cluster (semantics §5.1)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import PodSpec
 from tests.effort import examples
-from tests.engine.reserving import Claim, Promises
+from tests.engine.reserving import Claim, ReservationLedger
 from tests.world.builders import node, pod, spec
 from tests.world.tables import nodes
 
@@ -44,7 +44,7 @@ class Member:
 
 @dataclass(eq=False)
 class Group:
-    """A group; `least`, `progress_at` and `over` are what the model makes of its promise."""
+    """A group; `least`, `progress_at` and `over` are what the model makes of its reservation."""
 
     name: str
     place: int
@@ -66,7 +66,7 @@ class Ledger(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.promises = Promises()
+        self.ledger = ReservationLedger()
         self.table = nodes()
         self.offered: dict[str, tuple[int, int]] = {}
         self.cordoned: set[str] = set()
@@ -86,7 +86,7 @@ class Ledger(RuleBasedStateMachine):
         return [m for m in (*members, *self.foreign) if not m.succeeded and m.node]
 
     def free(self, resource: str) -> int:
-        """What can be promised: as free_capacity says it, node by node."""
+        """What can be reserved: as free_capacity says it, node by node."""
         total = usable = 0
         for name, offer in self.offered.items():
             here = sum(amounts(m.ask)[resource] for m in self.sitting() if m.node == name)
@@ -108,7 +108,7 @@ class Ledger(RuleBasedStateMachine):
         return Counter({r: max(0, n - held[r]) for r, n in amounts(group.wanted).items()})
 
     def holders(self) -> list[Group]:
-        """Who has a promise that is open, the earliest first."""
+        """Who has a reservation that is open, the earliest first."""
         found = [g for g in self.groups if g.least is not None and not g.over]
         return sorted(found, key=lambda group: group.place)
 
@@ -131,18 +131,18 @@ class Ledger(RuleBasedStateMachine):
 
     def expected(self, actor: Group, plan: Sequence[Assignment], asked: Sequence[Ask]) -> list[str]:
         """Which members of a plan may stay."""
-        promised = [r for r in RESOURCES if self.owed(actor, actor.place, r) > 0]
-        room = {r: self.room(actor, r) for r in promised}
+        reserved = [r for r in RESOURCES if self.owed(actor, actor.place, r) > 0]
+        room = {r: self.room(actor, r) for r in reserved}
         needed: Counter[str] = Counter()
         for each, ask in zip(plan, asked, strict=True):
             if each.needed:
                 needed.update(amounts(ask))
-        if any(needed[r] > 0 and needed[r] > room[r] for r in promised):
+        if any(needed[r] > 0 and needed[r] > room[r] for r in reserved):
             return []
         stay: list[str] = []
         for each, ask in zip(plan, asked, strict=True):
             wants = Counter() if each.needed else amounts(ask)
-            if all(not wants[r] or wants[r] + needed[r] <= room[r] for r in promised):
+            if all(not wants[r] or wants[r] + needed[r] <= room[r] for r in reserved):
                 stay.append(each.pod.key.name)
                 needed.update(wants)
         return stay
@@ -165,10 +165,10 @@ class Ledger(RuleBasedStateMachine):
         """Every group is looked at again, by the ledger and by the model."""
         for group in self.groups:
             if not group.admitted:
-                self.promises.drop(group.key)
+                self.ledger.drop(group.key)
                 group.least = None
                 continue
-            self.promises.review(self.claim(group), self.now)
+            self.ledger.review(self.claim(group), self.now)
             due = self.due(group)
             if not +due:
                 group.least = None
@@ -180,19 +180,19 @@ class Ledger(RuleBasedStateMachine):
             if group.least is not None:
                 group.least = Counter({r: min(group.least[r], due[r]) for r in RESOURCES})
         if not restarted:
-            told = self.promises.expire(self.now)
+            told = self.ledger.expire(self.now)
             over = [g for g in self.holders() if self.now >= g.progress_at + TIMEOUT]
             assert told == [group.key for group in over]
             for group in over:
                 group.over = True
         times = [g.progress_at + TIMEOUT for g in self.holders()]
-        assert self.promises.deadline() == min(times, default=None)
-        self.promises.check(self.table)
+        assert self.ledger.deadline() == min(times, default=None)
+        self.ledger.check(self.table)
         self.serve()
 
     def serve(self) -> None:
         """What stands is served in order; no less than can be, and no more."""
-        standing = self.promises.standing(self.table)
+        standing = self.ledger.standing(self.table)
         assert list(standing) == [group.key for group in self.holders()]
         for resource in RESOURCES:
             left = max(0, self.free(resource))
@@ -241,7 +241,7 @@ class Ledger(RuleBasedStateMachine):
         admission = not group.admitted
         if admission:
             short = any(n > 0 and n > self.room(group, r) for r, n in self.due(group).items())
-            assert bool(self.promises.admits(claim, self.table)) == short
+            assert bool(self.ledger.admits(claim, self.table)) == short
             if short:
                 return
         seats = self.seats(asked)
@@ -251,7 +251,7 @@ class Ledger(RuleBasedStateMachine):
             Assignment(pod(of(ask), f"m{i}"), seat, needed=i < needed)
             for i, (ask, seat) in enumerate(zip(asked, seats, strict=True))
         ]
-        stay, why = self.promises.kept(claim, plan, self.table)
+        stay, why = self.ledger.kept(claim, plan, self.table)
         kept = [each.pod.key.name for each in stay]
         assert kept == self.expected(group, plan, asked)
         assert bool(why) == (len(kept) < len(plan))
@@ -259,7 +259,7 @@ class Ledger(RuleBasedStateMachine):
             assert kept == [each.pod.key.name for each in plan]
         if not kept:
             return
-        before = self.promises.standing(self.table)
+        before = self.ledger.standing(self.table)
         earlier = [
             h.key for h in self.holders() if h.owner != group.owner and h.place < group.place
         ]
@@ -268,8 +268,8 @@ class Ledger(RuleBasedStateMachine):
                 self.sit(Member(ask, each.node, self.now), group.members)
         group.admitted = True
         self.review()
-        after = self.promises.standing(self.table)
-        for key in earlier:  # what others were promised before, nothing of ours takes
+        after = self.ledger.standing(self.table)
+        for key in earlier:  # what was reserved for others before, nothing of ours takes
             assert before[key] <= after.get(key, Counter()), f"{group.name} took from {key}"
         if admission and group in self.holders():
             assert after[group.key] == +self.due(group), "it was admitted without its room"
@@ -384,7 +384,7 @@ class Ledger(RuleBasedStateMachine):
         self.groups.remove(group)
         for member in group.members:
             self.leave(member)
-        self.promises.drop(group.key)
+        self.ledger.drop(group.key)
         self.review()
 
     @precondition(lambda self: self.groups)
@@ -402,7 +402,7 @@ class Ledger(RuleBasedStateMachine):
     @rule()
     def the_process_is_replaced(self) -> None:
         """Every group is reviewed before anything is decided; clocks come from the API server."""
-        self.promises = Promises()
+        self.ledger = ReservationLedger()
         for group in self.groups:
             group.least, group.over = None, False
         self.review(restarted=True)

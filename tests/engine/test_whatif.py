@@ -82,7 +82,7 @@ def test_8_several_nodes_may_go_at_once() -> None:
     assert not without(cluster, "n1", "n2")["g"].whole
 
 
-def test_8_a_gang_that_keeps_its_minimum_stays_whole_though_a_member_finds_no_room() -> None:
+def test_8_a_gang_that_keeps_its_minimum_stays_whole_though_a_member_finds_no_capacity() -> None:
     cluster = Cluster()
     cluster.nodes("n1 n2", cpu=4)
     cluster.gang("g", 2, 1, owner=JOB, spec=spec(cpu=4))
@@ -103,7 +103,7 @@ def test_8_bare_members_are_not_replaced() -> None:
     assert after.plan.message == "1 of 2 members exist"
 
 
-def test_8_pods_without_a_group_are_placed_too_and_take_the_room_of_later_ones() -> None:
+def test_8_pods_without_a_group_are_placed_too_and_take_the_capacity_of_later_ones() -> None:
     cluster = Cluster()
     cluster.node("n1", cpu=8)
     cluster.pod("web", spec=spec(cpu=4), owner=Owner("ReplicaSet", "web", "rs-1"))
@@ -143,7 +143,7 @@ def test_8_roles_keep_their_own_minimums() -> None:
     ]
 
 
-def test_8_room_that_others_were_promised_stays_theirs() -> None:
+def test_8_capacity_that_is_reserved_for_others_stays_theirs() -> None:
     cluster = Cluster()
     cluster.nodes("n1 n2 n3", cpu=4)
     cluster.group("app", 1, min_resources=(("cpu", 8000),))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What admitted groups are surely owed (semantics §5.1), counted naively.
 
-A promise counts here only while nobody can doubt it: the group was admitted by this process, or
+A reservation counts here only while nobody can doubt it: the group was admitted by this process, or
 its members were bound when it began; it is the same life with the same minResources; and its
 timeout has not passed since, not even without progress. Whoever is ordered later, surely, must
 leave that room alone.
@@ -19,7 +19,7 @@ from tests.laws.naive import Life, View, cost, floors, missing
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """One group's promise, as it was made.
+    """One group's reservation, as it was made.
 
     Attributes:
         latest: its place in the queue is no later than this.
@@ -48,14 +48,14 @@ def _in_part_by_us(life: Life) -> bool:
 
 
 class Debts:
-    """The promises that stand for certain."""
+    """The reservations that stand for certain."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self._debts: dict[GroupKey, Debt] = {}
 
     def admitted(self, key: GroupKey, since: float) -> None:
-        """A group is admitted; its promise is made, unless it was before."""
+        """A group is admitted; its reservation is made, unless it was before."""
         life = self._view.lives[key]
         group = life.group
         if group is None or not group.min_resources or key in self._debts or life.doubtful:
@@ -117,5 +117,5 @@ class Debts:
         return mine < other_priority or (mine == other_priority and debt.latest < me.oldest)
 
     def has(self, owner: str) -> bool:
-        """Whether somebody of this owner was promised anything."""
+        """Whether somebody of this owner has anything reserved."""
         return any(debt.owner == owner for debt in self._debts.values())

@@ -214,7 +214,7 @@ class Judge:
         self._only_the_deficit(life, len(planned), decided.plan)
         self._nominated_are_respected(decided.group, planned)
         self._blamed_are_avoided(decided.group, decided.plan)
-        self._promises_are_kept(decided.group, life, planned)
+        self._reservations_are_kept(decided.group, life, planned)
         self.debts.admitted(decided.group, self.server.now)
 
     def _only_the_deficit(self, life: Life, planned: int, plan: str) -> None:
@@ -234,12 +234,12 @@ class Judge:
             until = since + NodeQuarantine.first_seconds
             assert self.server.now >= until, f"{key} is planned on {each.node} again"
 
-    def _promises_are_kept(self, key: GroupKey, life: Life, planned: Sequence[Pod]) -> None:
-        """Semantics §5.1: what we request, and what was promised to others before, is there."""
+    def _reservations_are_kept(self, key: GroupKey, life: Life, planned: Sequence[Pod]) -> None:
+        """Semantics §5.1: what we request, and what was reserved for others before, is there."""
         group = life.group
         assert group is not None
         if self.debts.has(group.owner or str(key)) or (group.min_resources and life.held[""]):
-            return  # who was promised room takes it in the place of that promise
+            return  # who has capacity reserved takes it in the place of that reservation
         held = reservations(self.engine)
         reserved = [(uid, each.pod) for uid, each in held.items()]
         mine = {pod.uid for pod in planned}
@@ -254,7 +254,7 @@ class Judge:
             own = dict(group.min_resources).get(resource, 0)
             before = asked - sum(cost(self.view.pods[uid].spec, resource) for uid in mine)
             if own and not life.held[""]:
-                assert before + own <= room, f"{key} is promised {resource} that is not there"
+                assert before + own <= room, f"{key} reserves {resource} that is not there"
 
     def _nominated_are_respected(self, key: GroupKey, planned: Sequence[Pod]) -> None:
         """Semantics §6.1: pods of others that are expected on a node count there."""

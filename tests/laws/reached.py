@@ -29,8 +29,8 @@ STATES = (
     "a gang starts",
     "a list instead of what happened",
     "a plan is withdrawn before it begins",
-    "a promise expires",
-    "a promise keeps somebody out",
+    "a reservation expires",
+    "a reservation keeps somebody out",
     "a started gang is evicted, as it wished",
     "an eviction at the deadline",
     "an eviction for another's sake",
@@ -58,7 +58,7 @@ def notice(judge: "Judge", effects: Sequence[Effect], reached: Counter[str]) -> 
                     whole = life.group is not None and not missing(life.held, floors(life.group))
                     reached["surplus is sent"] += whole
             case Emit(reason=EventReason.RESERVATION_EXPIRED):
-                reached["a promise expires"] += 1
+                reached["a reservation expires"] += 1
             case Emit(reason=EventReason.GANG_REPAIRED):
                 reached["a gang in part is whole again"] += 1
             case Evict():
@@ -76,7 +76,7 @@ def _decided(judge: "Judge", effect: Decided, reached: Counter[str]) -> None:
             reached["a gang in part is planned"] += 1
     else:
         reached[effect.result] += 1
-        reached["a promise keeps somebody out"] += "reserved for" in effect.message
+        reached["a reservation keeps somebody out"] += "reserved for" in effect.message
 
 
 def _evicted(judge: "Judge", effect: Evict, reached: Counter[str]) -> None:

@@ -103,7 +103,7 @@ def refused(policy: OnIncomplete) -> tuple[Step, ...]:
     )
 
 
-def promised(policy: OnIncomplete) -> tuple[Step, ...]:
+def reserving(policy: OnIncomplete) -> tuple[Step, ...]:
     """A driver is admitted with room for its executors, and another gang comes."""
     return (
         Step("node_appears", ("n-1", 6, 20)),
@@ -117,7 +117,7 @@ def promised(policy: OnIncomplete) -> tuple[Step, ...]:
 OPENINGS: dict[str, Callable[[OnIncomplete], tuple[Step, ...]]] = {
     "bereft": bereft,
     "in part": in_part,
-    "promised": promised,
+    "reserving": reserving,
     "refused": refused,
     "running": running,
 }

@@ -22,7 +22,7 @@ PROFILES = default_profiles()
 
 
 class ReplayMachine(StreamMachine):
-    """A stream of pods and gangs, some with promises; binds are refused, kubelets refuse pods."""
+    """Pods and gangs come, some with reservations; binds are refused, kubelets refuse pods."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class ReplayMachine(StreamMachine):
         owner=st.sampled_from(["", "a", "b"]),
         priority=st.integers(0, 2),
     )
-    def a_gang_with_a_promise_arrives(
+    def a_gang_with_a_reservation_arrives(
         self, kinds: list[PodSpec], cpu: int, owner: str, priority: int
     ) -> None:
         name = self._name("s")

@@ -75,12 +75,12 @@ def fits_and_waits(judge: Judge) -> list[GroupKey]:
 def only_room_is_lacking(judge: Judge) -> bool:
     """Nothing that time would end can keep anybody from free room."""
     engine, lives = judge.engine, judge.view.lives.values()
-    promised = any(
+    reserved = any(
         life.group is not None and life.group.min_resources and (life.bound or life.succeeded)
         for life in lives
     )
     held = engine._state.claims.open_to_some() or engine._victims
-    return not (judge.paused or judge.blamed or promised or held)
+    return not (judge.paused or judge.blamed or reserved or held)
 
 
 def statuses_say_what_is(judge: Judge) -> None:

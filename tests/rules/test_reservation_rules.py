@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Semantics §5.1: room that an admitted group may still claim."""
+"""Semantics §5.1: capacity reserved for what an admitted group may still take."""
 
 import pytest
 
@@ -12,7 +12,7 @@ APP = "spark-app"
 
 
 def _application(world: World, name: str, **more: object) -> None:
-    """A driver that is admitted with room for two executors beside it."""
+    """A driver that is admitted, with capacity reserved for two executors."""
     world.group(name, 1, min_resources=(("cpu", 12_000),), **{"timeout": 60, **more})
     world.member(f"{name}-driver", name, owner=Owner("SparkApplication", name, name))
 
@@ -30,7 +30,7 @@ def test_min_resources_are_held_and_not_just_checked() -> None:
     assert "reserved for ns/app" in world.condition("young")[2]
 
 
-def test_nothing_starts_without_the_room_that_it_asks_for() -> None:
+def test_nothing_starts_without_the_capacity_that_it_asks_for() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -54,7 +54,7 @@ def test_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> None
     assert sorted(world.where()) == ["app0-driver", "app1-driver"]
 
 
-def test_what_the_group_s_own_members_take_is_taken_off_the_promise() -> None:
+def test_what_the_group_s_own_members_request_is_taken_off_the_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -70,7 +70,7 @@ def test_what_the_group_s_own_members_take_is_taken_off_the_promise() -> None:
     assert len(world.where("young")) == 1, "it is filled, so the rest is anybody's"
 
 
-def test_a_succeeded_member_fills_a_promise_for_good() -> None:
+def test_a_succeeded_member_uses_up_a_reservation_for_good() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
@@ -84,7 +84,7 @@ def test_a_succeeded_member_fills_a_promise_for_good() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_a_group_that_has_finished_promises_nothing() -> None:
+def test_a_group_that_has_finished_reserves_nothing() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -96,7 +96,7 @@ def test_a_group_that_has_finished_promises_nothing() -> None:
     assert len(world.where("young")) == 3
 
 
-def test_a_group_whose_podgroup_was_deleted_promises_nothing() -> None:
+def test_a_group_whose_podgroup_was_deleted_reserves_nothing() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -157,7 +157,7 @@ def test_a_gang_that_holds_nothing_any_more_has_nothing_reserved() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_without_progress_a_promise_expires_with_an_event_and_a_reason() -> None:
+def test_without_progress_a_reservation_expires_with_an_event_and_a_reason() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -172,7 +172,7 @@ def test_without_progress_a_promise_expires_with_an_event_and_a_reason() -> None
     assert world.condition("app")[:2] == (True, "ReservationExpired")
 
 
-def test_progress_prolongs_a_promise() -> None:
+def test_progress_prolongs_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -187,7 +187,7 @@ def test_progress_prolongs_a_promise() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_a_restart_neither_forgets_nor_prolongs_a_promise() -> None:
+def test_a_restart_neither_forgets_nor_prolongs_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -201,7 +201,7 @@ def test_a_restart_neither_forgets_nor_prolongs_a_promise() -> None:
     assert len(again.where("young")) == 1
 
 
-def test_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revoked() -> None:
+def test_a_group_ordered_earlier_takes_the_capacity_and_the_last_reservation_shrinks() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
@@ -217,10 +217,10 @@ def test_a_group_ordered_earlier_takes_the_room_and_the_last_promise_is_revoked(
     assert event.group.name == "second"
     world.job("young", 1)
     world.settle()
-    assert world.where("young") == {}, "what is left stays promised"
+    assert world.where("young") == {}, "what is left stays reserved"
 
 
-def test_groups_of_one_owner_fill_a_promise_and_are_not_held_back_by_it() -> None:
+def test_groups_of_one_owner_use_a_reservation_and_are_not_held_back_by_it() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -236,7 +236,7 @@ def test_groups_of_one_owner_fill_a_promise_and_are_not_held_back_by_it() -> Non
     assert world.where("stranger") == {}
 
 
-def test_groups_of_other_owners_are_held_back_by_a_promise() -> None:
+def test_groups_of_other_owners_are_held_back_by_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -249,7 +249,7 @@ def test_groups_of_other_owners_are_held_back_by_a_promise() -> None:
     assert world.where("others") == {}
 
 
-def test_pods_without_a_group_are_held_back_by_a_promise_too() -> None:
+def test_pods_without_a_group_are_held_back_by_a_reservation_too() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -263,7 +263,7 @@ def test_pods_without_a_group_are_held_back_by_a_promise_too() -> None:
     assert len(world.where("solo")) == 1
 
 
-def test_what_nobody_was_promised_is_anybody_s() -> None:
+def test_what_is_reserved_for_nobody_is_anybody_s() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -308,7 +308,7 @@ def test_lowering_min_resources_gives_the_difference_back_at_once() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_a_group_that_gives_its_room_back_gives_its_promise_back() -> None:
+def test_a_group_that_is_evicted_gives_its_reservation_back() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)

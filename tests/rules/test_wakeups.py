@@ -72,7 +72,7 @@ def _other(**more: object) -> Callable[[World], object]:
 
 
 def _holder(**more: object) -> Callable[[World], object]:
-    """A group that runs on n1, and was promised n2 as well."""
+    """A group that runs on n1, and has n2 reserved as well."""
 
     def act(world: World) -> None:
         room = (("cpu", 8000),)
@@ -244,14 +244,14 @@ CASES: Final = {
         ),
         _other(spec=spec(cpu=0), labels=(("app", "web"),)),
     ),
-    "whom a promise was for wants less": Case(
+    "whom a reservation was for wants less": Case(
         _all(_nodes("n1 n2 n3"), _holder(), _gang()),
         lambda w: w.alter("holder", min_resources=(("cpu", 4000),)),
     ),
-    "whom a promise was for is finished": Case(
+    "whom a reservation was for is finished": Case(
         _all(_nodes("n1 n2"), _holder(), _gang()), lambda w: w.finish("holder-0")
     ),
-    "whom a promise was for is deleted": Case(
+    "whom a reservation was for is deleted": Case(
         _all(_nodes("n1 n2 n3"), _holder(), _gang()), lambda w: w.drop_group("holder")
     ),
     "room that was held is needed no more": Case(

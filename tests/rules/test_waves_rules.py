@@ -94,9 +94,7 @@ def test_a_minimum_that_counts_members_of_a_later_wave_is_told_of() -> None:
     assert "spec.podManagementPolicy" in message, "the field"
 
 
-def test_pods_that_wait_for_each_other_come_one_by_one_with_a_minimum_of_one_and_a_promise() -> (
-    None
-):
+def test_pods_that_wait_for_each_other_come_one_by_one_with_minimum_one_and_a_reservation() -> None:
     """Semantics §5.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)

@@ -143,10 +143,10 @@ def _verdict(after: "Aftermath") -> str:
     if not after.whole:
         if not solo:
             return f"would fall below its minimum: {plan.message}"
-        return f"finds no room: {plan.message}" if pending else "no controller would replace it"
+        return f"finds no capacity: {plan.message}" if pending else "no controller would replace it"
     rest = ""
     if plan.message:  # else all fit, or what is beyond the minimum is tried only when that is bound
-        rest = f"; no room for {pending - len(plan.assignments)} of its members: {plan.message}"
+        rest = f"; no capacity for {pending - len(plan.assignments)} of its members: {plan.message}"
     if not plan.assignments:
         return f"stays whole{rest}"
     nodes = list(dict.fromkeys(assignment.node for assignment in plan.assignments))

@@ -25,7 +25,7 @@ class Approval:
     """Wait for the annotation example.com/approved on the PodGroup: "true" or "false".
 
     Attributes:
-        timeout_seconds: how long the room is held; afterwards the gang queues for it again.
+        timeout_seconds: how long the capacity is held; afterwards the gang queues for it again.
     """
 
     name: ClassVar[str] = "Approval"

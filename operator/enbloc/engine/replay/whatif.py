@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if these nodes go: whether what sits there would find room on the others."""
+"""What if these nodes go: whether what sits there would fit on the others."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
