@@ -359,9 +359,12 @@ class Relating:
         return self.scorer
 
 
-def test_scores_among_feasible_nodes_are_asked_again_when_other_nodes_are_feasible() -> None:
+@pytest.mark.parametrize("plugin", [Relating, lambda scorer: scorer], ids=["given", "itself"])
+def test_scores_among_feasible_nodes_are_asked_again_when_other_nodes_are_feasible(
+    plugin: Callable[[Relative], Any],
+) -> None:
     scorer = Relative()
-    cluster = cluster_with(Relating(scorer))
+    cluster = cluster_with(plugin(scorer))
     cluster.gang("g", 3, spec=spec(cpu=5))  # one on each node, and one more in vain
     cluster.settle()
     assert scorer.seen[0] == [True, True]
