@@ -266,7 +266,7 @@ def test_a_group_that_has_started_is_below_its_minimum_whatever_can_exist() -> N
     watcher = Watcher(replace(EIGHT, memory=Memory("x", NOW)), status)
     watcher.looks(of(SMALL, running, 4), by_uid(SMALL))
 
-    assert watcher.ready() == ("BelowMinimum", "4 of 8 members run")
+    assert watcher.ready() == ("BelowMinimum", "4 of 8 members are left")
 
 
 def test_a_group_that_says_so_goes_on_when_the_field_is_mended() -> None:

@@ -143,7 +143,9 @@ def _ready(view: View, end: ConditionState | None) -> ConditionState:
         and satisfied.status == "False"
         and scheduled.reason != Reason.TIMED_OUT
     ):
-        return replace(satisfied, reason=Reason.BELOW_MINIMUM)
+        # The scheduler also says what the missing members wait for, where it tried to place them.
+        lacking = scheduled if scheduled.reason == Reason.BELOW_MINIMUM else satisfied
+        return replace(satisfied, reason=Reason.BELOW_MINIMUM, message=lacking.message)
     if scheduled.status == "True":
         return _starting_or_running(view)
     if scheduled.reason == Reason.WAITING_FOR_MEMBERS:
