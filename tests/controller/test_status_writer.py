@@ -165,7 +165,10 @@ async def test_a_write_that_failed_is_repeated_until_the_group_is_gone() -> None
 @pytest.mark.parametrize(
     "error",
     [
-        pytest.param(NotFound("patch", "podgroups/status", "gone", code=404), id="the group gone"),
+        pytest.param(
+            NotFound("patch", "podgroups/status", "gone", code=404, details={"name": "a"}),
+            id="the group gone",
+        ),
         pytest.param(Fenced("patch", "podgroups/status", "not sent"), id="the Lease lost"),
     ],
 )

@@ -120,6 +120,9 @@ async def test_a_write_longer_than_the_interval_is_followed_by_the_next_at_once(
         pytest.param(ServerError("patch", "x/status", "", code=500), True, id="500"),
         pytest.param(Forbidden("patch", "x/status", "no", code=403), True, id="403"),
         pytest.param(Conflict("patch", "x/status", "modified", code=409), False, id="409"),
+        pytest.param(
+            NotFound("patch", "x/status", "404 page not found", code=404), True, id="404 of nothing"
+        ),
     ],
 )
 async def test_a_write_is_repeated_while_the_server_may_come_to_take_it(
@@ -147,10 +150,12 @@ async def test_the_pauses_between_failures_grow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "logged"),
+    "error",
     [
-        pytest.param(NotFound("patch", "x/status", "gone", code=404), [], id="gone"),
-        pytest.param(Fenced("patch", "x/status", "not the leader"), [], id="not the leader"),
+        pytest.param(
+            NotFound("patch", "x/status", "gone", code=404, details={"name": "a"}), id="gone"
+        ),
+        pytest.param(Fenced("patch", "x/status", "not the leader"), id="not the leader"),
         pytest.param(
             Forbidden(
                 "patch",
@@ -159,18 +164,12 @@ async def test_the_pauses_between_failures_grow() -> None:
                 code=403,
                 details={"causes": [{"reason": "NamespaceTerminating"}]},
             ),
-            [],
             id="namespace terminating",
-        ),
-        pytest.param(
-            Invalid("patch", "x/status", "bad", code=422),
-            ["API server rejected the test update of a: cannot patch x/status: 422: bad"],
-            id="invalid",
         ),
     ],
 )
 async def test_a_write_that_is_pointless_is_dropped(
-    error: APIError, logged: list[str], caplog: pytest.LogCaptureFixture
+    error: APIError, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     sink = Sink(error)
@@ -179,7 +178,24 @@ async def test_a_write_that_is_pointless_is_dropped(
     await writer.settled()
     assert sink.written == []
     assert not sink.problems.active
-    assert caplog.messages == logged
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize("code", [400, 422])
+async def test_a_write_that_is_rejected_is_repeated_later_and_said_once(
+    code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    sink = Sink(*(Invalid("patch", "x/status", "bad", code=code) for _ in range(2)))
+    writer = sink.writer()
+    writer.put("a", 1)
+    await writer.settled()
+    assert [time for time, _, _ in sink.begun] == [0, BUG_SECONDS, 2 * BUG_SECONDS]
+    assert sink.written == [("a", 1)]
+    assert not sink.problems.active
+    assert caplog.messages == [
+        f"API server rejected the test update of a: cannot patch x/status: {code}: bad"
+    ]
 
 
 async def test_a_missing_permission_is_named_once_and_until_it_is_there(

@@ -12,7 +12,7 @@ from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound
 from enbloc.telemetry import Problems
 
-#: A value whose write raised, by a bug of ours, is written again after this (seconds).
+#: A value whose write raised, or that the server rejected, is written again after this (seconds).
 BUG_SECONDS: Final = 30.0
 
 K = TypeVar("K", bound=Hashable)
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 class CoalescingWriter(Generic[K, V]):
     """Writes the newest value of each key; one write is in flight per key.
 
-    A value that the server rejects, or whose object is gone, is dropped. After any other failure
-    the newest value is written again, with growing pauses.
+    A value whose object is gone is dropped. After any other failure the newest value is written
+    again: with growing pauses, or every BUG_SECONDS where we or the server must change first.
 
     Args:
         what: is written, for messages: "PodGroup status".
@@ -51,6 +51,7 @@ class CoalescingWriter(Generic[K, V]):
         self._interval = interval
         self._newest: dict[K, V] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
+        self._rejected: dict[K, str] = {}
         self._closing = asyncio.Event()
 
     def put(self, key: K, value: V) -> None:
@@ -94,6 +95,7 @@ class CoalescingWriter(Generic[K, V]):
                     await asyncio.sleep(max(retry_after, next_turn - now()))
         finally:
             del self._tasks[key]
+            self._rejected.pop(key, None)
 
     async def _rest(self, seconds: float) -> None:
         """Let the interval of a key pass, unless this is closing."""
@@ -106,17 +108,17 @@ class CoalescingWriter(Generic[K, V]):
         """Write a value; the seconds to wait before it is written again, None = it need not be."""
         try:
             await self._write(key, value)
-        except (NotFound, Fenced) as error:
-            logger.debug("Dropped %s update of %s: %s", self._what, key, error)
-        except Invalid as error:
-            logger.error("API server rejected the %s update of %s: %s", self._what, key, error)  # noqa: TRY400  # one line
         except APIError as error:
-            if error.namespace_terminating:
+            if _is_pointless(error):
+                logger.debug("Dropped %s update of %s: %s", self._what, key, error)
                 return None
+            self._newest.setdefault(key, value)
+            if isinstance(error, Invalid):
+                self._say_rejected(key, str(error))
+                return BUG_SECONDS
             if not isinstance(error, Conflict):  # the object changed: its watch soon shows how
                 self._problems.report(f"{self._what} update", error.advice)
             logger.debug("Retrying %s update of %s: %s", self._what, key, error)
-            self._newest.setdefault(key, value)
             return backoff.next()
         except Exception:  # a bug must not keep other objects from being written
             logger.exception("Failed %s update of %s", self._what, key)
@@ -126,3 +128,19 @@ class CoalescingWriter(Generic[K, V]):
             self._problems.report(f"{self._what} update", None)
         backoff.reset()
         return None
+
+    def _say_rejected(self, key: K, why: str) -> None:
+        """Log it, once while it stands."""
+        if self._rejected.get(key) != why:
+            self._rejected[key] = why
+            logger.error("API server rejected the %s update of %s: %s", self._what, key, why)
+
+
+def _is_pointless(error: APIError) -> bool:
+    """Whether the object is gone or going, or this process may no longer write.
+
+    A 404 that names no object tells neither: the kind is not served now, or a proxy has answered.
+    """
+    if isinstance(error, NotFound):
+        return not error.resource_missing
+    return isinstance(error, Fenced) or error.namespace_terminating
