@@ -192,6 +192,19 @@ async def test_a_group_that_the_server_does_not_find_is_forgotten() -> None:
     assert len(world.applied) == 1
 
 
+async def test_a_404_that_names_no_group_forgets_none() -> None:
+    world = World()
+    errors = [NotFound("patch", "podgroups/status", "404 page not found", code=404)]
+
+    def refuse(_: str) -> None:
+        if errors:
+            raise errors.pop()
+
+    world.client.before = refuse
+    await world.settle()
+    assert len(world.applied) == 2
+
+
 async def test_groups_are_shown_anew_after_a_clear() -> None:
     world = World()
     world.statuses.clear()
@@ -213,6 +226,13 @@ async def test_a_group_that_cannot_be_read_is_ignored_and_named(
     await world.settle()
     assert len(world.applied) == 1
     assert "$.spec.minMember" in caplog.text
+
+
+async def test_a_count_that_is_no_number_is_none() -> None:
+    world = World()
+    world.statuses.seen(group("b", status={"failed": "two"}))
+    await world.settle()
+    assert [status["failed"] for status in world.applied] == [0, 0]
 
 
 def failed_pod(name: str, incarnation: str) -> Pod:

@@ -137,6 +137,11 @@ def says(response: Callable[[], web.StreamResponse]) -> Handler:
     return handler
 
 
+#: What a proxy on the way may answer in the place of the API server.
+HTML = says(lambda: web.Response(text="<html>", content_type="text/html"))
+TOMORROW = says(lambda: answer({}, 429, **{"Retry-After": "86400"}))
+
+
 async def hangs(_: web.BaseRequest) -> web.StreamResponse:
     await asyncio.sleep(3600)
     raise AssertionError

@@ -7,10 +7,21 @@ from typing import Any
 
 import pytest
 
+from enbloc.kube import errors
 from enbloc.kube.binding import Binding, Bound, Refused, Unknown, bind, settle
 from enbloc.kube.errors import Fenced
 from enbloc.model.binding import Cause
-from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
+from tests.kube.fake import (
+    HTML,
+    TOMORROW,
+    Handler,
+    Script,
+    answer,
+    refusal,
+    resets,
+    says,
+    talking_to,
+)
 
 BINDING = Binding("default", "p", "u1", "node-1", {"enbloc.dev/plan": "{}"})
 CREATED = says(lambda: answer({"kind": "Status"}, 201))
@@ -74,6 +85,7 @@ async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) ->
         pytest.param([shows()], Cause.MEMBER_CHANGED, id="gated, or being deleted"),
         pytest.param([shows("u2")], Cause.MEMBER_CHANGED, id="another pod of that name"),
         pytest.param([refuses(503, "Unavailable")], Unknown, id="not known while it is not read"),
+        pytest.param([says(lambda: answer({}))], Unknown, id="nor while that shows no pod"),
     ],
 )
 async def test_a_conflict_is_settled_by_what_the_pod_is(
@@ -95,6 +107,8 @@ async def test_a_conflict_is_settled_by_what_the_pod_is(
         pytest.param(refuses(504, "Timeout"), id="server timed out"),
         pytest.param(refuses(500, "InternalError"), id="server failed"),
         pytest.param(refuses(503, "ServiceUnavailable"), id="server is going away"),
+        pytest.param(HTML, id="a proxy's page in place of the answer"),
+        pytest.param(refuses(408, "Timeout"), id="a proxy that waited no longer"),
     ],
 )
 async def test_no_answer_leaves_the_outcome_unknown(failing: Handler) -> None:
@@ -103,11 +117,12 @@ async def test_no_answer_leaves_the_outcome_unknown(failing: Handler) -> None:
         assert isinstance(await bind(client, BINDING), Unknown)
 
 
-async def test_429_and_401_are_no_outcomes() -> None:
-    """Semantics §3.4: again after Retry-After; the token is read again."""
+async def test_429_and_401_are_no_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Semantics §3.4: again after Retry-After, but soon; the token is read again."""
+    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
     unauthorized = refuses(401, "Unauthorized")
     server = Script(
-        refuses(429, "TooManyRequests", retryAfterSeconds=0.01),
+        TOMORROW,
         unauthorized,
         unauthorized,  # the client has tried twice by itself
         CREATED,

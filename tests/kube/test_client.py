@@ -17,7 +17,17 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.paths import EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES, allowed
 from enbloc.kube.transport import Call
-from tests.kube.fake import Script, answer, hangs, pods, refusal, resets, says, talking_to
+from tests.kube.fake import (
+    TOMORROW,
+    Script,
+    answer,
+    hangs,
+    pods,
+    refusal,
+    resets,
+    says,
+    talking_to,
+)
 
 APPLIED = "?fieldManager=m&force=true&timeout=5s"
 
@@ -104,6 +114,42 @@ async def test_an_answer_of_something_else_than_the_api_server_is_quoted() -> No
             await client.get(PODS, "p", "default")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>", id="html"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b'{"metadata": {"uid": "u1', id="cut short"),
+        pytest.param(b'{"metadata": "\xff"}', id="no UTF-8"),
+        pytest.param(b"null", id="no object"),
+        pytest.param(b'{"a":' * 100_000, id="deep"),
+    ],
+)
+async def test_of_an_answer_that_cannot_be_read_no_outcome_is_known(body: bytes) -> None:
+    async with talking_to(says(lambda: web.Response(body=body))) as client:
+        with pytest.raises(errors.Unreachable, match="unreadable answer") as caught:
+            await client.create(PODS, {}, "default")
+    assert caught.value.outcome_unknown
+
+
+async def test_a_refusal_that_cannot_be_read_is_one_all_the_same() -> None:
+    body = b'{"a":' * 100_000
+    async with talking_to(says(lambda: web.Response(body=body, status=400))) as client:
+        with pytest.raises(errors.Invalid):
+            await client.create(PODS, {}, "default")
+
+
+@pytest.mark.parametrize(
+    "details",
+    [["x"], {"causes": "x"}, {"causes": [None]}, {"causes": {}}, {"retryAfterSeconds": "x"}],
+)
+def test_a_status_with_odd_details_is_an_error_without_them(details: object) -> None:
+    error = errors.from_status("create", "pods", 429, {"details": details})
+    assert not error.has_cause("DisruptionBudget")
+    assert isinstance(error, errors.TooManyRequests)
+    assert error.wait == 1.0
+
+
 async def test_a_missing_resource_differs_from_a_missing_object() -> None:
     server = Script(
         says(lambda: web.Response(status=404, text="404 page not found")),
@@ -139,6 +185,12 @@ async def test_a_hanging_server_is_given_up() -> None:
         with pytest.raises(errors.Unreachable, match="timed out") as caught:
             await client._transport.exchange(call)
     assert caught.value.outcome_unknown
+
+
+async def test_a_429_that_asks_for_a_day_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
+    async with talking_to(Script(TOMORROW, says(lambda: answer({"ok": True})))) as client:
+        assert await client.get(PODS, "p", "default") == {"ok": True}
 
 
 async def test_a_429_is_waited_out_as_long_as_the_server_asks() -> None:
@@ -211,3 +263,9 @@ async def test_connections_are_kept_and_shared() -> None:
         for _ in range(3):
             await asyncio.gather(*(client.get(PODS, "p", "default") for _ in range(4)))
     assert len(peers) <= 4
+
+
+async def test_a_date_that_cannot_be_read_tells_no_time() -> None:
+    async with talking_to(says(lambda: answer({}, Date="yesterday"))) as client:
+        await client.get(PODS, "p", "default")
+        assert client.server_offset is None

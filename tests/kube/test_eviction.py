@@ -7,9 +7,20 @@ from typing import Any
 
 import pytest
 
+from enbloc.kube import errors
 from enbloc.kube.errors import Fenced
 from enbloc.kube.eviction import PAUSE, Blocked, Evicted, Exempt, Victim, evict
-from tests.kube.fake import Handler, Script, answer, refusal, resets, says, talking_to
+from tests.kube.fake import (
+    HTML,
+    TOMORROW,
+    Handler,
+    Script,
+    answer,
+    refusal,
+    resets,
+    says,
+    talking_to,
+)
 
 VICTIM = Victim("default", "p", "u1", "BelowMinimum", "3 of 8 members fit")
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": True}
@@ -195,6 +206,11 @@ async def test_in_a_terminating_namespace_a_pod_is_left_to_its_end() -> None:
             id="the server was away for a while",
         ),
         pytest.param(
+            [HTML, says(lambda: answer({})), shows("Running", deleting=True)],
+            Evicted(),
+            id="it took effect, though looks showed no pod at first",
+        ),
+        pytest.param(
             [shows("Succeeded")], Exempt("the pod has finished and holds no capacity"), id="ran"
         ),
     ],
@@ -205,12 +221,17 @@ async def test_in_a_terminating_namespace_a_pod_is_left_to_its_end() -> None:
         pytest.param(resets, id="reset"),
         pytest.param(refuses(504, "Timeout"), id="504"),
         pytest.param(refuses(500, "InternalError"), id="500"),
-        pytest.param(refuses(429, "TooManyRequests", retryAfterSeconds=0.01), id="throttled"),
+        pytest.param(TOMORROW, id="throttled"),
+        pytest.param(HTML, id="a proxy's page"),
     ],
 )
 async def test_an_unknown_outcome_is_settled_by_a_look(
-    failing: Handler, then: list[Handler], outcome: Evicted | Exempt
+    failing: Handler,
+    then: list[Handler],
+    outcome: Evicted | Exempt,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
     server = Script(shows("Running"), shows("Running"), failing, *then)
     async with talking_to(server) as client:
         assert await evict(client, VICTIM, lambda: NOW) == outcome

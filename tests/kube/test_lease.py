@@ -205,6 +205,44 @@ async def test_a_renewal_whose_answer_is_lost_is_found_to_be_ours() -> None:
     await one.stop()
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"metadata": None}, id="metadata"),
+        pytest.param({"spec": "x"}, id="spec"),
+        pytest.param({"spec": {"leaseTransitions": "x"}}, id="leaseTransitions"),
+        pytest.param(
+            {"spec": {"holderIdentity": "two", "leaseDurationSeconds": "x"}}, id="duration"
+        ),
+    ],
+)
+async def test_what_is_no_lease_is_read_again(odd: dict[str, Any]) -> None:
+    store = Store()
+    store.objects["leases", "enbloc-scheduler"] = {"metadata": {"resourceVersion": "1"}, **odd}
+    one = Candidate(store, "one").start()
+    await asyncio.sleep(5)
+    assert one.elector.last_error is not None
+    store.objects.clear()
+    await one.leading.wait()
+    await one.stop()
+
+
+async def test_a_renewal_answered_with_no_lease_is_found_to_be_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def nothing(*_: object) -> dict[str, Any]:
+        return {"metadata": {"resourceVersion": "9"}}
+
+    one = Candidate(Store(), "one").start()
+    await one.leading.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(one.client, "replace", nothing)
+        await asyncio.sleep(4)
+    await asyncio.sleep(10)
+    assert one.elector.holds()
+    await one.stop()
+
+
 async def test_a_clock_that_jumps_ends_the_fence_at_once() -> None:
     store = Store()
     one = Candidate(store, "one").start()

@@ -6,14 +6,19 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
+import pytest
 from aiohttp import web
 
+from enbloc.kube import errors
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.kube.reflector import Reflector
 from tests.kube.fake import (
+    HTML,
+    TOMORROW,
     Handler,
     Pod,
+    answer,
     bookmark,
     event,
     hangs,
@@ -146,10 +151,20 @@ async def test_after_an_expired_watch_the_difference_to_a_new_list_is_emitted() 
     assert relist["resourceVersionMatch"] == "NotOlderThan"
 
 
-async def test_a_watch_refused_with_410_lists_again() -> None:
+BEHIND = {"causes": [{"reason": "ResourceVersionTooLarge"}]}
+
+
+@pytest.mark.parametrize(
+    "refusing",
+    [
+        pytest.param(says(lambda: refusal(410, "Expired")), id="410"),
+        pytest.param(says(lambda: refusal(400, "BadRequest", "invalid version")), id="400"),
+        pytest.param(says(lambda: refusal(504, "Timeout", "Too large", **BEHIND)), id="504"),
+    ],
+)
+async def test_a_watch_that_cannot_go_on_from_its_version_lists_again(refusing: Handler) -> None:
     server = Server(
-        [lists(version=5), lists(pod("a", 6), version=7)],
-        [says(lambda: refusal(410, "Expired"))],
+        [lists(version=5), lists(pod("a", 6), version=7)], [watches(bookmark(10**18)), refusing]
     )
     async with reflecting(server) as (_, items):
         assert await take(items, 3) == ["synced", "+a6", "synced"]
@@ -184,11 +199,10 @@ async def test_what_a_new_list_shows_older_than_its_row_is_dropped() -> None:
 
 
 async def test_a_server_restored_from_a_backup_is_believed() -> None:
-    behind = {"causes": [{"reason": "ResourceVersionTooLarge"}]}
     server = Server(
         [
             lists(pod("a", 90), pod("b", 91), version=100),
-            says(lambda: refusal(504, "Timeout", "Too large resource version", **behind)),
+            says(lambda: refusal(504, "Timeout", "Too large resource version", **BEHIND)),
             lists(pod("a", 40), version=50),
         ],
         [says(lambda: refusal(410, "Expired")), watches(event("MODIFIED", pod("a", 51)))],
@@ -214,11 +228,48 @@ async def test_an_object_that_cannot_be_decoded_does_not_stop_the_stream() -> No
         assert await take(items, 4) == ["+a1", "synced", "?worse5", "+b6"]
 
 
-async def test_a_line_that_is_no_json_restarts_the_watch() -> None:
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(None, id="null"),
+        pytest.param({"metadata": {"name": 1}}, id="name"),
+        pytest.param({"metadata": {"name": "", "resourceVersion": "9" * 5000}}, id="version"),
+    ],
+)
+async def test_an_object_that_cannot_be_identified_stops_nothing_and_deletes_nothing(
+    odd: object,
+) -> None:
     server = Server(
-        [lists(version=4)],
-        [watches(b"<html>\n"), watches(event("ADDED", pod("a", 5)))],
+        [lists(pod("a", 1), version=4), lists(odd, pod("b", 5), version=6)],
+        [
+            says(lambda: refusal(410, "Expired")),
+            watches(event("MODIFIED", odd), event("MODIFIED", pod("a", 7))),
+        ],
     )
+    async with reflecting(server) as (_, items):
+        words = [word.rstrip("9") for word in await take(items, 7)]
+    assert [word for word in words if word != "?"] == ["+a1", "synced", "+b5", "synced", "~a7"]
+
+
+@pytest.mark.parametrize("version", ["", "x", "9" * 5000])
+async def test_a_list_of_no_version_is_listed_again(version: str) -> None:
+    odd = says(lambda: answer({"metadata": {"resourceVersion": version}, "items": []}))
+    server = Server([HTML, odd, lists(pod("a", 1), version=4)], [])
+    async with reflecting(server) as (_, items):
+        assert await take(items, 2) == ["+a1", "synced"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"<html>\n", id="no JSON"),
+        pytest.param(b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n', id="no UTF-8"),
+        pytest.param(event("ERROR", None), id="no Status"),
+        pytest.param(event("ERROR", {"code": "x"}), id="no code"),
+    ],
+)
+async def test_a_line_that_cannot_be_read_restarts_the_watch(line: bytes) -> None:
+    server = Server([lists(version=4)], [watches(line), watches(event("ADDED", pod("a", 5)))])
     async with reflecting(server) as (_, items):
         assert await take(items, 2) == ["synced", "+a5"]
 
@@ -267,11 +318,12 @@ async def test_a_missing_resource_is_awaited() -> None:
     assert "kubectl apply -f crds/" in problems[0]
 
 
-async def test_a_server_that_asks_for_patience_gets_it() -> None:
+async def test_a_server_that_asks_for_patience_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
     server = Server(
         [lists(version=4)],
         [
-            says(lambda: refusal(429, "TooManyRequests", retryAfterSeconds=0.05)),
+            TOMORROW,
             watches(event("ERROR", {"code": 500, "message": "etcd is sad"})),
             watches(event("ADDED", pod("a", 5))),
         ],
@@ -306,6 +358,22 @@ async def test_confirm_waits_until_the_stream_has_passed_a_consistent_read() -> 
     short = [query for query in server.queries if query.get("timeoutSeconds") == "3"]
     assert [query["resourceVersion"] for query in short] == ["4"]
     assert server.queries.count({"limit": "1"}) == 2
+
+
+async def test_a_stream_without_bookmarks_is_confirmed_by_a_list() -> None:
+    """Semantics §6.3: a new leader does not wait for ever."""
+    server = Server(
+        [lists(version=4), lists(version=9), lists(pod("a", 7), version=9)],
+        [watches(then="hang"), watches()],
+    )
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 1) == ["synced"]
+        following = asyncio.create_task(take(items, 3))
+        async with asyncio.timeout(5):
+            await reflector.confirm()
+        following.cancel()
+        await asyncio.wait({following})
+    assert server.queries[-2] == {"limit": "500"}
 
 
 async def test_a_burst_cut_at_any_byte_arrives_whole() -> None:

@@ -196,6 +196,23 @@ async def test_a_pod_without_what_it_manages_is_bound_by_the_plugins(
     assert (len(fake.asked), here.bindings) == ((1, 0) if by_extender else (0, 1))
 
 
+async def test_an_answer_that_shows_no_pod_is_asked_for_again() -> None:
+    fake = FakeExtender(filter={"NodeNames": ["n2"]})
+    async with fake.serving(), world(fake) as here:
+        here.client.store.objects["pods", "p"] = {"metadata": None}
+        here.client.after = lambda _: here.show()
+        assert (await here.ask()).feasible == ("n2",)
+
+
+async def test_a_pod_that_cannot_be_read_is_left_to_the_api_server() -> None:
+    fake = FakeExtender(bind={})
+    async with fake.serving(), world(fake, managed={"example.com/gpu": True}) as here:
+        here.client.store.objects["pods", "p"] = {**shown(), "spec": 3}
+        here.client.after = lambda _: here.show()
+        await here.bind()
+    assert (len(fake.asked), here.bindings) == (0, 1)
+
+
 async def test_a_bind_that_is_refused_leaves_the_pod_to_a_new_plan() -> None:
     fake = FakeExtender(bind={"Error": "no disk"})
     async with fake.serving(), world(fake) as here:

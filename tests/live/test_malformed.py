@@ -43,3 +43,10 @@ def test_nothing_is_said_of_an_object_that_is_gone() -> None:
     said.objects.gone(NODES, META)
     said.objects.tell()
     assert said.notes == []
+
+
+def test_nothing_is_said_on_an_object_that_has_no_name() -> None:
+    said = Said()
+    said.objects.tell()
+    said.objects.ignored(NODES, Meta(), "odd")
+    assert said.notes == []

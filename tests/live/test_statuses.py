@@ -11,6 +11,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Problems
+from tests.kube.fake import HTML, Script, answer, says, talking_to
 from tests.kube.memory import MemoryClient, Store
 
 GROUP = GroupKey("ns", "g")
@@ -249,3 +250,26 @@ async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: Proble
     written = [b["status"]["conditions"][0] for _, _, b in client.sent]
     assert [c["status"] for c in written if c["type"] == "PodScheduled"] == ["False"]
     assert [c["status"] for c in written if c["type"] != "PodScheduled"] == ["False"]
+
+
+async def test_a_status_whose_answer_cannot_be_read_is_written_again(
+    problems: Problems, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Script(HTML, says(lambda: answer({"metadata": {"resourceVersion": "x"}})))
+    async with talking_to(server) as client:
+        statuses = GroupStatuses(client, lambda: 0.0, problems)
+        statuses.writer.put(GROUP, EFFECT)
+        await statuses.writer.settled()
+    assert len(server.seen) == 2
+    assert "Failed" not in caplog.text
+
+
+async def test_a_pod_condition_answered_with_another_object_stands(
+    problems: Problems, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talking_to(says(lambda: answer({"kind": "Status"}))) as client:
+        conditions = PodConditions(client, lambda: 0.0, problems)
+        conditions.seen(Pod(POD, PodUID("u2"), PodSpec()))
+        conditions.put(CONDITION)
+        await conditions.writer.finish(5.0)
+    assert "Failed" not in caplog.text

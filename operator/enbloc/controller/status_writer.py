@@ -91,7 +91,8 @@ class StatusWriter:
             return
         status = found.get("status") or {}
         known = self._groups.get(group.key)
-        history = History(group.memory.incarnation, int(status.get("failed") or 0))
+        failed = status.get("failed")
+        history = History(group.memory.incarnation, failed if isinstance(failed, int) else 0)
         if known is not None and known.group.uid == group.uid:
             if group.resource_version <= known.group.resource_version:
                 return
@@ -128,8 +129,8 @@ class StatusWriter:
             written = await apply_group_status(
                 self._client, key, group.uid, found.patch, CONTROLLER_FIELDS.manager
             )
-        except NotFound:
-            if self._groups.get(key) is known:
+        except NotFound as error:
+            if not error.resource_missing and self._groups.get(key) is known:
                 del self._groups[key]
             raise
         current = self._groups.get(key)  # the watch may have shown another state meanwhile
@@ -138,7 +139,7 @@ class StatusWriter:
         if found.ended:
             self._recorder.emit(_ended(group, found.patch))
         # It holds what others wrote in between, whose own event will be old: look at it again.
-        self.seen(msgspec.json.decode(written))
+        self.seen(written)
 
     def _warn(self, group: Group, creators: Creators) -> None:
         """Say which Jobs a repair could make fail, once for each state of their spec."""

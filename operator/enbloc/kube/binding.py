@@ -8,12 +8,14 @@
       │ ───409──► a GET of the pod tells       the first may have been this one, sent twice
       │ ───4xx──► Refused(cause)               401 and 429 are no outcomes: the same is sent again
       └─timeout, reset, 5xx──► Unknown ──settle──► the same Binding again and again, until
-                                                   201, or a 4xx that a GET of the pod explains
+        or no API server's                         201, or a 4xx that a GET of the pod explains
 """
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import msgspec
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import Client
@@ -74,6 +76,21 @@ class Unknown:
 Outcome = Bound | Refused | Unknown
 
 
+class _Metadata(msgspec.Struct):
+    uid: str
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str | None = None
+
+
+class _Pod(msgspec.Struct):
+    """What is read of a pod; an answer without a UID or a spec shows none."""
+
+    metadata: _Metadata
+    spec: _Spec
+
+
 async def bind(client: Client, binding: Binding) -> Outcome:
     """Send a Binding; after 401 and 429 again, for those were not processed.
 
@@ -131,7 +148,7 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
                 PODS, body, binding.namespace, name=binding.name, subresource="binding", tries=1
             )
         except TooManyRequests as error:
-            await asyncio.sleep(error.retry_after)
+            await asyncio.sleep(error.wait)
         except Unauthorized:
             await asyncio.sleep(backoff.next())
         except Fenced:
@@ -145,14 +162,14 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
 async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Refused | None:
     """Settle by what the pod is now; None if it cannot be read, `refused` if it has no node."""
     try:
-        pod = await client.get(PODS, binding.name, binding.namespace)
+        pod: _Pod = await client.get(PODS, binding.name, binding.namespace, shape=_Pod)
     except NotFound as missing:
         return Refused(Cause.MEMBER_CHANGED, str(missing))
     except APIError:
         return None
-    if pod["metadata"]["uid"] != binding.uid:
+    if pod.metadata.uid != binding.uid:
         return Refused(Cause.MEMBER_CHANGED, f"another pod has the name {binding.name}")
-    node = pod["spec"].get("nodeName")
+    node = pod.spec.node_name
     if node == binding.node:
         return Bound()
     if node:
@@ -164,7 +181,8 @@ def _is_unknown(error: APIError) -> bool:
     """Whether the pod may be bound in spite of this answer, or nothing was learnt."""
     if isinstance(error, ServerError):
         return "failed calling webhook" not in error.message
-    return isinstance(error, Unreachable)
+    # A code that is not in kube/errors.py is of somebody on the way, who may have passed it on.
+    return isinstance(error, Unreachable) or type(error) is APIError
 
 
 def cause(error: APIError) -> Cause:

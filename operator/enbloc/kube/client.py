@@ -12,6 +12,7 @@ import enum
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode
@@ -20,7 +21,7 @@ import aiohttp
 import msgspec
 
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import Fenced, TooManyRequests
+from enbloc.kube.errors import Fenced, TooManyRequests, readable
 from enbloc.kube.paths import Resource
 from enbloc.kube.permissions import Rule, allowed
 from enbloc.kube.transport import (
@@ -34,9 +35,8 @@ from enbloc.kube.transport import (
 )
 
 PAGE_SIZE: Final = 500
-#: How often a request is sent when the answer is 429, and the longest single wait (seconds).
+#: How often a request is sent when the answer is 429.
 THROTTLED_TRIES: Final = 5
-LONGEST_WAIT: Final = 30.0
 _SERVER_TIMEOUT: Final = f"timeout={WRITE_SECONDS:.0f}s"
 _READS: Final = frozenset({"get", "list", "watch"})
 
@@ -106,11 +106,19 @@ class Client:
     async def version(self) -> Mapping[str, str]:
         """What the server says of itself at /version."""
         raw = await self._transport.exchange(Call("get", "/version", "/version"))
-        return msgspec.json.decode(raw, type=dict[str, str])
+        return _read(raw, "get", "/version", dict[str, str])
 
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Any:
-        """The object."""
-        return msgspec.json.decode(await self.request("get", resource, name, namespace))
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        shape: Any = dict[str, Any],
+    ) -> Any:
+        """The object, read as this type."""
+        raw = await self.request("get", resource, name, namespace)
+        return _read(raw, "get", resource.label(), shape)
 
     async def page(
         self,
@@ -131,7 +139,7 @@ class Client:
         more: dict[str, str] = {}
         while True:
             raw = await self.page(resource, namespace, query={**(query or {}), **more})
-            page = msgspec.json.decode(raw)
+            page: Any = _read(raw, "list", resource.label())
             for item in page.get("items") or ():
                 yield item
             token = page["metadata"].get("continue")
@@ -162,15 +170,14 @@ class Client:
         raw = await self.request(
             "create", resource, name, namespace, body=body, subresource=subresource, tries=tries
         )
-        return msgspec.json.decode(raw)
+        return _read(raw, "create", resource.label(subresource))
 
     async def replace(
         self, resource: Resource, name: str, body: Any, namespace: str | None = None
     ) -> Any:
         """PUT the object; its resourceVersion, if it has one, is a precondition."""
-        return msgspec.json.decode(
-            await self.request("update", resource, name, namespace, body=body)
-        )
+        raw = await self.request("update", resource, name, namespace, body=body)
+        return _read(raw, "update", resource.label())
 
     async def patch(
         self,
@@ -182,8 +189,9 @@ class Client:
         kind: PatchType,
         subresource: str = "",
         query: Query | None = None,
+        shape: Any = dict[str, Any],
     ) -> Any:
-        """PATCH the object; ``query`` holds fieldManager and, for APPLY, force."""
+        """PATCH the object, read as this type; ``query`` holds fieldManager and force for APPLY."""
         raw = await self.request(
             "patch",
             resource,
@@ -194,7 +202,7 @@ class Client:
             query=query,
             content_type=kind,
         )
-        return msgspec.json.decode(raw)
+        return _read(raw, "patch", resource.label(subresource), shape)
 
     async def delete(
         self,
@@ -209,9 +217,8 @@ class Client:
         wanted = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {key: value for key, value in wanted.items() if value}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-        return msgspec.json.decode(
-            await self.request("delete", resource, name, namespace, body=body)
-        )
+        raw = await self.request("delete", resource, name, namespace, body=body)
+        return _read(raw, "delete", resource.label())
 
     async def request(  # noqa: PLR0913  # an HTTP request has this many parts
         self,
@@ -262,7 +269,7 @@ class Client:
                 tries -= 1
                 if tries <= 0:
                     raise
-                await asyncio.sleep(min(error.retry_after, LONGEST_WAIT))
+                await asyncio.sleep(error.wait)
 
     def check_fence(self, verb: str, resource: str) -> None:
         """Refuse a write now if none may be sent; for what is written by other ways than this.
@@ -278,3 +285,8 @@ class Client:
             asked = f"{resource.plural}/{subresource}" if subresource else resource.plural
             ok = allowed(self._rules, resource.group, asked, verb, name)
             assert ok, f"{verb} {resource.label(subresource)} is not in kube/permissions.py"
+
+
+def _read(raw: bytes, verb: str, resource: str, shape: Any = dict[str, Any]) -> Any:
+    """A JSON object: an API server answers a success with nothing else."""
+    return readable(partial(msgspec.json.decode, type=shape), raw, verb, resource)

@@ -15,15 +15,23 @@
     ├── TooManyRequests     429
     ├── Gone                410
     ├── ServerError         5xx                                        outcome unknown
-    ├── Unreachable         refused, reset, timed out                  outcome unknown if sent
+    ├── Unreachable         refused, reset, timed out, unreadable      outcome unknown if sent
     └── Fenced              not sent: this process may no longer write
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeVar
+
+import msgspec
 
 from enbloc.errors import EnblocError
 from enbloc.model.names import API_GROUP
+
+#: What a 429 can make anybody wait at most (seconds).
+LONGEST_WAIT: Final = 30.0
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class APIError(EnblocError):
@@ -72,8 +80,13 @@ class APIError(EnblocError):
 
     def has_cause(self, reason: str) -> bool:
         """Whether the Status names this cause, as in details.causes[].reason."""
-        causes = self.details.get("causes") or ()
-        return any(cause.get("reason") == reason for cause in causes)
+        return any(cause.get("reason") == reason for cause in self.causes)
+
+    @property
+    def causes(self) -> Sequence[Mapping[str, Any]]:
+        """details.causes, as far as they can be read."""
+        given = self.details.get("causes")
+        return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
 
     @property
     def namespace_terminating(self) -> bool:
@@ -136,6 +149,11 @@ class TooManyRequests(APIError):
         super().__init__(*args, **kwargs)
         self.retry_after = retry_after
 
+    @property
+    def wait(self) -> float:
+        """Seconds to wait before it is sent again: what the server asks for, within reason."""
+        return min(self.retry_after, LONGEST_WAIT)
+
 
 class Gone(APIError):
     """410: the resourceVersion or the continue token is too old."""
@@ -148,7 +166,7 @@ class ServerError(APIError):
 
 
 class Unreachable(APIError):
-    """No answer: refused, reset or timed out.
+    """No answer: refused, reset, timed out, or nothing that an API server would say.
 
     Attributes:
         sent: whether the request may have reached the server.
@@ -172,6 +190,9 @@ class Unreachable(APIError):
 class Fenced(APIError):
     """The write was not sent, because this process no longer surely holds its Lease."""
 
+
+#: What decoding raises: no JSON, not of the type, no UTF-8, nested too deep.
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _BY_CODE: Final[Mapping[int, type[APIError]]] = {
     400: Invalid,
@@ -199,9 +220,12 @@ def from_status(
     """
     message = str(status.get("message") or "")
     reason = str(status.get("reason") or "")
-    details = status.get("details") or {}
+    details = status.get("details")
+    details = details if isinstance(details, dict) else {}
     if code == 429:
-        wait = retry_after if retry_after is not None else details.get("retryAfterSeconds") or 1
+        asked = details.get("retryAfterSeconds")
+        if retry_after is None:
+            retry_after = asked if isinstance(asked, int | float) and asked > 0 else 1.0
         return TooManyRequests(
             verb,
             resource,
@@ -209,9 +233,28 @@ def from_status(
             code=code,
             reason=reason,
             details=details,
-            retry_after=float(wait),
+            retry_after=float(retry_after),
         )
     kind = ServerError if code >= 500 else _BY_CODE.get(code, APIError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
     return kind(verb, resource, message, code=code, reason=reason, details=details)
+
+
+def readable(decode: Callable[[S], T], answer: S, verb: str, resource: str) -> T:
+    """What an answer says.
+
+    Args:
+        decode: reads it; raises one of UNREADABLE.
+        answer: of the server, to a request that succeeded.
+        verb: the API verb.
+        resource: the resource as RBAC spells it.
+
+    Raises:
+        Unreachable: no API server says this, but a proxy's page or a body cut short does: whether
+            the request took effect is not known.
+    """
+    try:
+        return decode(answer)
+    except UNREADABLE as error:
+        raise Unreachable(verb, resource, f"unreadable answer: {error}", sent=True) from error

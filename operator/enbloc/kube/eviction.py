@@ -19,7 +19,9 @@ The grace period is the pod's own: a shorter one releases capacity while contain
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import Client, PatchType
@@ -36,13 +38,31 @@ from enbloc.kube.errors import (
 from enbloc.kube.paths import PODS
 from enbloc.model.conditions import pod_condition
 from enbloc.model.names import DISRUPTION_TARGET
+from enbloc.model.objects import ConditionObject, OwnerReference
 
 #: The least wait before a pod that was refused is asked for again (seconds).
 PAUSE: Final = 10.0
 #: What a 500 says that is an answer, and not a failure of the server.
 _ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget")
 
-Document = dict[str, Any]
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str
+    resource_version: str
+    deletion_timestamp: str | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class _Status(msgspec.Struct):
+    phase: str | None = None
+    conditions: tuple[ConditionObject, ...] | None = None
+
+
+class _Pod(msgspec.Struct):
+    """What is read of a pod; an answer without a UID or a resourceVersion shows none."""
+
+    metadata: _Metadata
+    status: _Status = msgspec.field(default_factory=_Status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +137,7 @@ async def evict(client: Client, victim: Victim, now: Callable[[], float]) -> Out
         except TooManyRequests as error:
             if error.has_cause("DisruptionBudget"):
                 return Blocked(max(PAUSE, error.retry_after), _why(error), budget=True)
-            await asyncio.sleep(error.retry_after)
+            await asyncio.sleep(error.wait)
             continue
         except APIError as error:
             if not _look_again(error):
@@ -141,10 +161,10 @@ class _Attempt:
         """Once through; None if the pod has to be looked at again."""
         victim = self._victim
         try:
-            pod: Document = await self._client.get(PODS, victim.name, victim.namespace)
+            pod: _Pod = await self._client.get(PODS, victim.name, victim.namespace, shape=_Pod)
         except NotFound as missing:
             return self._gone(str(missing))
-        if pod["metadata"]["uid"] != victim.uid:
+        if pod.metadata.uid != victim.uid:
             return self._gone(f"another pod has the name {victim.name}")
         settled = _settled(pod)
         if settled is not None:
@@ -152,7 +172,7 @@ class _Attempt:
         marked = await self._mark(pod)
         self._sent = True
         if _phase(marked) == "Pending":
-            version = marked["metadata"]["resourceVersion"]
+            version = marked.metadata.resource_version
             await self._client.delete(
                 PODS, victim.name, victim.namespace, uid=victim.uid, resource_version=version
             )
@@ -163,9 +183,9 @@ class _Attempt:
     def _gone(self, message: str) -> Outcome:
         return Evicted() if self._sent else Exempt(message)
 
-    async def _mark(self, pod: Document) -> Document:
+    async def _mark(self, pod: _Pod) -> _Pod:
         """Say on the pod why it goes; the resourceVersion keeps this off any other state of it."""
-        victim, metadata = self._victim, pod["metadata"]
+        victim, metadata = self._victim, pod.metadata
         condition = pod_condition(
             DISRUPTION_TARGET,
             "True",
@@ -174,16 +194,17 @@ class _Attempt:
             self._now(),
             same=_is_marked(pod),
         )
-        marked: Document = await self._client.patch(
+        marked: _Pod = await self._client.patch(
             PODS,
             victim.name,
             {
-                "metadata": {"uid": victim.uid, "resourceVersion": metadata["resourceVersion"]},
+                "metadata": {"uid": victim.uid, "resourceVersion": metadata.resource_version},
                 "status": {"conditions": [condition]},
             },
             victim.namespace,
             kind=PatchType.STRATEGIC,
             subresource="status",
+            shape=_Pod,
         )
         return marked
 
@@ -201,26 +222,25 @@ class _Attempt:
         )
 
 
-def _settled(pod: Document) -> Outcome | None:
+def _settled(pod: _Pod) -> Outcome | None:
     """What is certain before anything is written; None if the pod has yet to be evicted."""
-    metadata = pod["metadata"]
-    if metadata.get("deletionTimestamp"):
+    metadata = pod.metadata
+    if metadata.deletion_timestamp:
         return Evicted()
     if _phase(pod) in {"Succeeded", "Failed"}:
         return Exempt("the pod has finished and holds no capacity")
-    if not any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
+    if not any(owner.controller for owner in metadata.owner_references or ()):
         return Exempt("the pod has no controller that would replace it")
     return None
 
 
-def _phase(pod: Document) -> str:
-    phase: str | None = (pod.get("status") or {}).get("phase")
-    return phase or "Pending"
+def _phase(pod: _Pod) -> str:
+    return pod.status.phase or "Pending"
 
 
-def _is_marked(pod: Document) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == DISRUPTION_TARGET and c["status"] == "True" for c in conditions)
+def _is_marked(pod: _Pod) -> bool:
+    conditions = pod.status.conditions or ()
+    return any(c.type == DISRUPTION_TARGET and c.status == "True" for c in conditions)
 
 
 def _look_again(error: APIError) -> bool:
@@ -238,5 +258,4 @@ def _refused(error: APIError) -> Blocked | Exempt:
 
 def _why(error: APIError) -> str:
     """Which budget forbids it."""
-    causes = error.details.get("causes") or ()
-    return "; ".join(str(cause.get("message")) for cause in causes) or str(error)
+    return "; ".join(str(cause.get("message")) for cause in error.causes) or str(error)

@@ -10,9 +10,15 @@ from enbloc.model.groups import GroupKey
 
 
 async def apply_group_status(
-    client: Client, key: GroupKey, uid: str, status: Any, manager: str
-) -> bytes:
-    """Apply the whole of what this manager says of a group; the object as it then is, undecoded.
+    client: Client,
+    key: GroupKey,
+    uid: str,
+    status: Any,
+    manager: str,
+    *,
+    shape: Any = dict[str, Any],
+) -> Any:
+    """Apply the whole of what this manager says of a group; the object as it then is.
 
     What the manager said before and does not say now is dropped; what others say stays.
 
@@ -22,22 +28,23 @@ async def apply_group_status(
         uid: of the object that is meant: nothing lands on a namesake.
         status: what to say.
         manager: the field manager.
+        shape: the type to read the object as.
 
     Raises:
         APIError: the request did not succeed; Conflict if the object is another one by now.
     """
-    return await client.request(
-        "patch",
+    return await client.patch(
         POD_GROUPS,
         key.name,
-        key.namespace,
-        subresource="status",
-        query={"fieldManager": manager, "force": "true"},
-        body={
+        {
             "apiVersion": POD_GROUPS.api_version,
             "kind": POD_GROUPS.kind,
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": uid},
             "status": status,
         },
-        content_type=PatchType.APPLY,
+        key.namespace,
+        kind=PatchType.APPLY,
+        subresource="status",
+        query={"fieldManager": manager, "force": "true"},
+        shape=shape,
     )

@@ -3,9 +3,17 @@
 """What a reflector reads off the wire, and the items that it emits."""
 
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
+
+#: Of a resourceVersion, which is a uint64.
+_MOST_DIGITS: Final = 20
+
+
+def version_of(text: str | None) -> int:
+    """A resourceVersion as a number; 0 if it is none."""
+    return int(text) if text and text.isdecimal() and len(text) <= _MOST_DIGITS else 0
 
 
 class Meta(msgspec.Struct, rename="camel", gc=False):
@@ -19,7 +27,7 @@ class Meta(msgspec.Struct, rename="camel", gc=False):
     @property
     def version(self) -> int:
         """The resourceVersion as a number; 0 if it is none."""
-        return int(self.resource_version) if self.resource_version.isdecimal() else 0
+        return version_of(self.resource_version)
 
 
 class MetaLike(Protocol):
@@ -56,6 +64,7 @@ class HasMeta(Protocol):
 
 
 T = TypeVar("T", bound=HasMeta)
+_Object = TypeVar("_Object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +146,15 @@ class Row:
         return Meta(self.uid, name, namespace, str(self.version))
 
 
-class _Identified(msgspec.Struct):
+class Identified(msgspec.Struct):
+    """An object of which only the identity is read."""
+
     metadata: Meta = msgspec.field(default_factory=Meta)
 
 
-class _Event(msgspec.Struct, Generic[T]):
+class _Event(msgspec.Struct, Generic[_Object]):
     type: str
-    object: T
+    object: _Object
 
 
 class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "more": "continue"}):
@@ -159,6 +170,16 @@ class Page(msgspec.Struct):
     metadata: ListMeta
     items: list[msgspec.Raw] | None = None
 
+    def __post_init__(self) -> None:
+        """Fail where no version is named: no API server sends such a page."""
+        if not self.version:
+            raise ValueError("metadata.resourceVersion is no number above 0")
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion as a number."""
+        return version_of(self.metadata.resource_version)
+
 
 class Wire(Generic[T]):
     """Decoders for one type: an object is decoded in one pass, and identified when it cannot be."""
@@ -167,8 +188,8 @@ class Wire(Generic[T]):
         events: Any = _Event[shape]  # type: ignore[valid-type]  # known at run time only
         self._event = msgspec.json.Decoder(events)
         self._object = msgspec.json.Decoder(shape)
-        self._identified_event = msgspec.json.Decoder(_Event[_Identified])
-        self._identified = msgspec.json.Decoder(_Identified)
+        self._bare_event = msgspec.json.Decoder(_Event[msgspec.Raw])
+        self._identified = msgspec.json.Decoder(Identified)
         self.page = msgspec.json.Decoder(Page).decode
 
     def line(self, line: bytes) -> tuple[str, Meta, T | None, str]:
@@ -180,8 +201,8 @@ class Wire(Generic[T]):
         try:
             event = self._event.decode(line)
         except msgspec.ValidationError as error:
-            bare = self._identified_event.decode(line)
-            return bare.type, bare.object.metadata, None, str(error)
+            bare = self._bare_event.decode(line)
+            return bare.type, self._identity(bare.object), None, str(error)
         return event.type, _meta(event.object), event.object, ""
 
     def object(self, raw: msgspec.Raw) -> tuple[Meta, T | None, str]:
@@ -189,8 +210,15 @@ class Wire(Generic[T]):
         try:
             found = self._object.decode(raw)
         except msgspec.ValidationError as error:
-            return self._identified.decode(raw).metadata, None, str(error)
+            return self._identity(raw), None, str(error)
         return _meta(found), found, ""
+
+    def _identity(self, raw: msgspec.Raw) -> Meta:
+        """Which object it is, though it cannot be read; an empty Meta if that cannot be told."""
+        try:
+            return self._identified.decode(raw).metadata
+        except msgspec.ValidationError:
+            return Meta()
 
 
 def _meta(found: HasMeta) -> Meta:

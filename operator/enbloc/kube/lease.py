@@ -21,11 +21,14 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError, Conflict, NotFound
+from enbloc.kube.errors import APIError, Conflict, NotFound, readable
 from enbloc.kube.paths import LEASES
 from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.model.times import micro_time_text
@@ -35,6 +38,20 @@ from enbloc.telemetry import metrics
 SLACK: Final = 20.0
 #: How often the Lease is given back, when renewals that were under way get in between.
 RELEASE_TRIES: Final = 3
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    renew_time: str | None = None
+    lease_duration_seconds: int | None = None
+    lease_transitions: int | None = None
+
+
+class _Lease(msgspec.Struct):
+    """What is read of a Lease; all else of it is kept."""
+
+    metadata: dict[str, Any]
+    spec: _Spec
 
 
 class LeaseLost(EnblocError):  # noqa: N818  # what happened, not a fault
@@ -184,13 +201,14 @@ class Elector:
             if not self._may_take(lease.get("spec") or {}):
                 return False
             sent = self._clock()
-            self._lease = await self._write(lease, self._claim(lease.get("spec") or {}))
+            claim = self._claim(lease.get("spec") or {})
+            self._lease = await self._write(lease, claim)
         except APIError as error:
             self._note(error)
             return False
         self._note(None)
         self.holder = self._identity
-        self.epoch = self._lease["spec"]["leaseTransitions"]
+        self.epoch = claim["leaseTransitions"]
         self.valid_until = sent + self._timing.renew_deadline
         return True
 
@@ -200,7 +218,7 @@ class Elector:
         except NotFound:
             metadata = {"name": self._name, "namespace": self._namespace}
             return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata}
-        return found
+        return _checked("get", found)
 
     async def _write(self, lease: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
         """Create or replace the Lease, if it is still as we read it."""
@@ -208,7 +226,7 @@ class Elector:
         written: dict[str, Any]
         if "resourceVersion" in lease["metadata"]:
             written = await self._client.replace(LEASES, self._name, body, self._namespace)
-            return written
+            return _checked("update", written)
         try:
             written = await self._client.create(LEASES, body, self._namespace)
         except NotFound as error:
@@ -216,7 +234,7 @@ class Elector:
                 f'the namespace "{self._namespace}" of the Lease {self._name} does not exist: '
                 "create it, or name another with --lease-namespace"
             ) from error
-        return written
+        return _checked("create", written)
 
     def _may_take(self, spec: dict[str, Any]) -> bool:
         """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
@@ -270,6 +288,16 @@ class Elector:
         before, self.last_error = self.last_error, error
         if str(error) != str(before) and not isinstance(error, Conflict):
             self._report(None if error is None else error.advice)
+
+
+def _checked(verb: str, lease: dict[str, Any]) -> dict[str, Any]:
+    """An answer that is a Lease.
+
+    Raises:
+        Unreachable: it is none.
+    """
+    readable(partial(msgspec.convert, type=_Lease), lease, verb, LEASES.label())
+    return lease
 
 
 def _given_back(spec: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from typing import Final, Generic
+from typing import Any, Final, Generic
 
 import msgspec
 
@@ -29,11 +29,13 @@ from enbloc.kube.errors import (
     APIError,
     Forbidden,
     Gone,
+    Invalid,
     NotFound,
     ServerError,
     TooManyRequests,
     Unreachable,
     from_status,
+    readable,
 )
 from enbloc.kube.items import (
     Added,
@@ -55,6 +57,15 @@ from enbloc.telemetry import metrics
 
 #: A watch that is to confirm is this short: the server sends a bookmark before it ends (seconds).
 CONFIRM_SECONDS: Final = 3.0
+
+
+class _Error(msgspec.Struct):
+    """An ERROR event of a watch: its object is a Status."""
+
+    object: dict[str, Any]
+
+
+_ERROR: Final = msgspec.json.Decoder(_Error).decode
 
 
 class Reflector(Generic[T]):
@@ -107,7 +118,7 @@ class Reflector(Generic[T]):
         listed = False
         while True:
             before, began = self.version, time.monotonic()
-            wait = 0.0
+            wait, hurried = 0.0, listed and bool(self._waiting)
             try:
                 if listed:
                     async with aclosing(self._watch()) as changes:
@@ -120,12 +131,14 @@ class Reflector(Generic[T]):
                     listed = True
                     continue
             except APIError as error:
-                listed = listed and not isinstance(error, Gone)
+                listed = not self._lost_its_place(error) and listed
                 self._failed(error)
                 lacking = isinstance(error, Forbidden | NotFound)
                 wait = (refused if lacking else retry).next()
                 if isinstance(error, TooManyRequests):
-                    wait = max(wait, error.retry_after)
+                    wait = max(wait, error.wait)
+            if hurried and self._waiting:  # no bookmark came: only a list tells how far this is
+                listed, self._list_from = False, 0
             if self.version > before or time.monotonic() - began > 1:  # it worked for a while
                 retry.reset()
                 refused.reset()
@@ -137,13 +150,14 @@ class Reflector(Generic[T]):
         """Return once the stream has passed a consistent read made now.
 
         The stream is told to hurry: it watches again for CONFIRM_SECONDS, because the server sends
-        a bookmark before a watch ends, and on a quiet stream once a minute otherwise.
+        a bookmark before a watch ends, and on a quiet stream once a minute otherwise. Of a server
+        that sends none it lists again.
 
         Raises:
             APIError: the read failed.
         """
         raw = await self._client.page(self.resource, self._namespace, query=self._query, limit=1)
-        wanted = int(self._wire.page(raw).metadata.resource_version)
+        wanted = self._page(raw).version
         if self.synced and self.version >= wanted:
             return
         passed = asyncio.get_running_loop().create_future()
@@ -163,20 +177,22 @@ class Reflector(Generic[T]):
             APIError: it cannot be read; nothing is tried again.
         """
         seen: set[tuple[str, str]] = set()
-        version = 0
+        version, unnamed = 0, False
         async with aclosing(self._pages()) as pages:
             async for first, page in pages:
                 if first:
                     seen.clear()
-                version = int(page.metadata.resource_version)
+                version = page.version
                 if version < self.version:
                     self._went_back()
                 for raw in page.items or ():
                     meta, found, problem = self._wire.object(raw)
+                    unnamed = unnamed or not meta.name
                     seen.add((meta.namespace, meta.name))
                     for difference in self._differences("MODIFIED", meta, found, problem):
                         yield difference
-        for key in self._rows.keys() - seen:
+        # What could not be identified may be any of the rows.
+        for key in () if unnamed else self._rows.keys() - seen:
             yield Deleted(self._rows.pop(key).meta(*key), None)
         self._worked()
         self.synced = True
@@ -203,11 +219,7 @@ class Reflector(Generic[T]):
                     raise
                 limit, query = 0, dict(self._query)
                 continue
-            except ServerError as error:
-                if error.has_cause("ResourceVersionTooLarge"):
-                    self._list_from = 0  # the server is behind what we saw: ask what it has
-                raise
-            page = self._wire.page(raw)
+            page = self._page(raw)
             yield "continue" not in query, page
             if not page.metadata.more:
                 return
@@ -244,15 +256,12 @@ class Reflector(Generic[T]):
                 self._open = None
 
     def _changes(self, line: bytes) -> Iterator[Item[T]]:
-        try:
-            kind, meta, found, problem = self._wire.line(line)
-        except msgspec.DecodeError as error:
-            label = self.resource.label()
-            raise Unreachable("watch", label, f"broken line: {error}", sent=True) from error
+        label = self.resource.label()
+        kind, meta, found, problem = readable(self._wire.line, line, "watch", label)
         if kind == "ERROR":
-            status = msgspec.json.decode(line)["object"]
-            code = int(status.get("code") or 500)
-            raise from_status("watch", self.resource.label(), code, status)
+            status = readable(_ERROR, line, "watch", label).object
+            code = status.get("code")
+            raise from_status("watch", label, code if isinstance(code, int) else 500, status)
         if kind != "BOOKMARK":
             yield from self._differences(kind, meta, found, problem)
         self._passed(meta.version)
@@ -262,6 +271,9 @@ class Reflector(Generic[T]):
         self, kind: str, meta: Meta, found: T | None, problem: str
     ) -> Iterator[Item[T]]:
         """What a state of an object means, given what was seen of it."""
+        if not meta.name:
+            yield Malformed(meta, problem)
+            return
         key = (meta.namespace, meta.name)
         row = self._rows.get(key)
         if row is not None and meta.version <= row.version:
@@ -294,6 +306,17 @@ class Reflector(Generic[T]):
         for wanted, passed in self._waiting:
             if version >= wanted and not passed.done():
                 passed.set_result(None)
+
+    # ── requests that fail ───────────────────────────────────────────────────────────────────
+    def _page(self, raw: bytes) -> Page:
+        return readable(self._wire.page, raw, "list", self.resource.label())
+
+    def _lost_its_place(self, error: APIError) -> bool:
+        """Whether a watch cannot go on from where it was."""
+        if error.has_cause("ResourceVersionTooLarge"):
+            self._list_from = 0  # the server is behind what we saw: ask what it has
+            return True
+        return isinstance(error, Gone | Invalid)
 
     # ── status ───────────────────────────────────────────────────────────────────────────────
     def _failed(self, error: APIError) -> None:

@@ -18,7 +18,7 @@ import msgspec
 import enbloc
 from enbloc.errors import ConfigError
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import APIError, Unauthorized, Unreachable, from_status
+from enbloc.kube.errors import UNREADABLE, APIError, Unauthorized, Unreachable, from_status
 
 #: Reads get this long in all (seconds).
 READ_SECONDS: Final = 30.0
@@ -140,11 +140,17 @@ class Transport:
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s."""
+        """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s.
+
+        None if no response had a Date, or the last one cannot be read.
+        """
         if self._dated is None:
             return None
         date, received = self._dated
-        return parsedate_to_datetime(date).timestamp() - received
+        try:
+            return parsedate_to_datetime(date).timestamp() - received
+        except (ValueError, OverflowError):
+            return None
 
     async def exchange(self, call: Call) -> bytes:
         """Send a request once (twice after a 401, with new credentials) and read the answer.
@@ -242,7 +248,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int | None) -> bytes:
 def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIError:
     try:
         status = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError):  # a proxy's page, the text of a router
+    except UNREADABLE:  # a proxy's page, the text of a router
         status = {"message": body[:200].decode(errors="replace").strip()}
     retry_after = response.headers.get("Retry-After", "")
     wait = float(retry_after) if retry_after.isdecimal() else None

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
@@ -26,14 +26,19 @@ from enbloc.kube.errors import (
     TooManyRequests,
     Unauthorized,
     Unreachable,
+    readable,
 )
 from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.kube.items import Identified
 from enbloc.kube.paths import PODS
 from enbloc.live.raw_nodes import without_managed_fields
 from enbloc.model import codec
 from enbloc.model.binding import Cause
 from enbloc.model.objects import PodObject
 from enbloc.model.pods import PodKey, PodUID
+
+_IDENTIFIED: Final = msgspec.json.Decoder(Identified).decode
+_POD: Final = msgspec.json.Decoder(PodObject).decode
 
 logger = logging.getLogger(__name__)
 
@@ -152,9 +157,10 @@ class Extenders:
             return binders
         try:
             raw = await self._pod(PodKey(binding.namespace, binding.name), PodUID(binding.uid))
+            shown = readable(_POD, raw, "get", PODS.label())
         except (APIError, ExtenderFailed):
             return ()  # it is gone, as the Binding will show
-        pod = codec.pod(msgspec.json.decode(raw, type=PodObject))
+        pod = codec.pod(shown)
         return [each for each in binders if each.interested(pod)]
 
     async def _settled(
@@ -180,12 +186,13 @@ class Extenders:
         while True:
             try:
                 raw = await self._client.request("get", PODS, key.name, key.namespace)
+                shown = readable(_IDENTIFIED, raw, "get", PODS.label())
             except NotFound:
                 break
             except (Unreachable, ServerError, TooManyRequests, Unauthorized):
                 await asyncio.sleep(backoff.next())
             else:
-                if msgspec.json.decode(raw, type=PodObject).metadata.uid == uid:
+                if shown.metadata.uid == uid:
                     return without_managed_fields(raw)
                 break
         raise ExtenderFailed(f"pod {key} is gone")

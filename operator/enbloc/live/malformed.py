@@ -45,6 +45,8 @@ class MalformedObjects:
         self._standing.pop(_key(resource, meta), None)
 
     def _wrong(self, resource: Resource, meta: MetaLike, note: str) -> None:
+        if not meta.name:
+            return  # nobody knows which object to say it on
         about = ObjectReference(resource, meta.namespace or "", meta.name, meta.uid)
         key = _key(resource, meta)
         if self._standing.get(key) == (about, note):

@@ -4,14 +4,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.group_status import apply_group_status
+from enbloc.kube.items import Identified, version_of
 from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.model.conditions import pod_condition
@@ -53,7 +52,7 @@ class GroupStatuses:
         """A PodGroup as the watch or a reply shows it; one older than what is known is ignored."""
         metadata = group.metadata
         key = GroupKey(metadata.namespace or "", metadata.name)
-        version = int(metadata.resource_version or 0)
+        version = version_of(metadata.resource_version)
         known = self._standing.get(key)
         if known is None or known.uid != metadata.uid or known.version < version:
             shown = group.status or NOTHING
@@ -79,8 +78,10 @@ class GroupStatuses:
         if status == shown.own():
             return
         manager = SCHEDULER_FIELDS.manager
-        reply = await apply_group_status(self._client, key, effect.uid, status, manager)
-        self.seen(msgspec.json.decode(reply, type=GroupObject))
+        written: GroupObject = await apply_group_status(
+            self._client, key, effect.uid, status, manager, shape=GroupObject
+        )
+        self.seen(written)
 
 
 PodCondition = SetPodCondition | SetGangRunning
@@ -168,7 +169,7 @@ class PodConditions:
         )
         reply = await self._patch(effect, condition, {"resourceVersion": str(pod.version)})
         known = self._unbound.get(effect.uid)
-        version = int(reply["metadata"]["resourceVersion"])
+        version = reply.metadata.version
         if known is not None and known.version <= version:
             self._unbound[effect.uid] = Unbound(version, false=True)
 
@@ -190,8 +191,8 @@ class PodConditions:
 
     async def _patch(
         self, effect: PodCondition, condition: Mapping[str, str], preconditions: Mapping[str, str]
-    ) -> Any:
-        return await self._client.patch(
+    ) -> Identified:
+        reply: Identified = await self._client.patch(
             PODS,
             effect.pod.name,
             {
@@ -201,4 +202,6 @@ class PodConditions:
             effect.pod.namespace,
             kind=PatchType.STRATEGIC,
             subresource="status",
+            shape=Identified,
         )
+        return reply
