@@ -2,38 +2,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of every process: server time, advanced by the local monotonic clock alone."""
 
+import logging
 import time
 from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
 
 
 class ServerClock:
     """Seconds of server time since the epoch, once the server's time is known.
 
     The offset is taken once: a clock that is set anew would move deadlines (semantics §4.2).
-    Before the first answer of the server there is no time, and nothing to decide either.
+    Nobody asks before the first answer of the server, for there is nothing to decide either. Where
+    a proxy spoils the Date of its answers, the local wall clock at the first call has to do.
 
     Args:
         offset: server time minus the monotonic clock, None while unknown: `server_offset` of the
             client, which has it from the Date header.
         monotonic: the local clock, in seconds.
+        wall: the local wall clock, in seconds since the epoch.
     """
 
     def __init__(
         self,
         offset: Callable[[], float | None],
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._read_offset = offset
         self._monotonic = monotonic
+        self._wall = wall
         self._offset: float | None = None
 
     def now(self) -> float:
-        """The time.
-
-        Raises:
-            AssertionError: the server has not answered yet.
-        """
+        """The time."""
         if self._offset is None:
             self._offset = self._read_offset()
-        assert self._offset is not None, "the API server has not told its time yet"
+        if self._offset is None:
+            logger.warning("The API server sends no readable Date header: using the local clock")
+            self._offset = self._wall() - self._monotonic()
         return self._offset + self._monotonic()
