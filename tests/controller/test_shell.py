@@ -12,6 +12,7 @@ import pytest
 from enbloc.controller import run_controller
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import NotFound
+from enbloc.kube.events import Recorder
 from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS, STATEFUL_SETS
 from enbloc.model import names
 from enbloc.telemetry import Health
@@ -482,3 +483,15 @@ async def test_a_status_that_may_not_be_written_is_said_and_written_later(
     problems = [r.getMessage() for r in caplog.records if r.levelno > logging.INFO]
     assert len(problems) == 1
     assert problems[0].endswith('(grant the verb "patch" on podgroups.enbloc.dev/status)')
+
+
+async def test_a_background_task_that_breaks_ends_the_process_and_is_logged(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_: Recorder) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Recorder, "run", broken)
+    async with controller(world) as running:
+        assert await running.code == 1
+    assert "Controller failed" in caplog.messages

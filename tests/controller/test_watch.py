@@ -83,6 +83,17 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
     assert "patch" not in {verb for verb, _ in server.asked}
 
 
+async def test_a_bug_in_taking_in_one_group_keeps_no_other_from_being_seen(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = PodGroupServer({"metadata": {"uid": "nameless"}}, group("b"))
+    async with following(server) as (log, _):
+        await log.until(("begins", ""), (None, "b"))
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
+        "Failed to take in a PodGroup: {'uid': 'nameless'}"
+    ]
+
+
 async def test_only_podgroups_and_discovery_are_asked_for() -> None:
     server = PodGroupServer(group("a"))
     async with following(server) as (log, _):

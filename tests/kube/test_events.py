@@ -45,7 +45,7 @@ def dropped() -> float:
     return metrics.EVENTS_DROPPED._value.get()
 
 
-def failing(error: Callable[[], APIError], times: int) -> Callable[[str], None]:
+def failing(error: Callable[[], Exception], times: int) -> Callable[[str], None]:
     left = [None] * times
 
     def before(_: str) -> None:
@@ -130,6 +130,18 @@ async def test_a_series_whose_event_has_expired_is_created_again() -> None:
         await asyncio.sleep(1)
         assert verbs(client) == ["create", "patch", "create"]
         assert counts(client) == [2, 2]
+
+
+async def test_a_bug_costs_one_event(caplog: pytest.LogCaptureFixture) -> None:
+    before = dropped()
+    async with recording() as (recorder, client):
+        client.before = failing(ZeroDivisionError, 1)
+        recorder.emit(NOTICE)
+        recorder.emit(dataclasses.replace(NOTICE, reason="Scheduled"))
+        await asyncio.sleep(1)
+    assert [body["reason"] for _, _, body in client.sent] == ["FailedScheduling", "Scheduled"]
+    assert caplog.messages == ["Failed to write the event FailedScheduling"]
+    assert dropped() == before + 1
 
 
 async def test_an_unreachable_server_is_tried_again() -> None:

@@ -8,10 +8,11 @@ import pytest
 from enbloc.kube.client import PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError
+from enbloc.kube.events import Recorder
 from enbloc.kube.paths import LEASES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.sandbox import Sandbox
-from tests.live.world import NAMESPACE, World
+from tests.live.world import NAMESPACE, PATIENCE, World
 
 OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
 
@@ -489,3 +490,15 @@ async def test_the_gate_of_a_gang_opens_when_it_runs_whole_and_closes_when_it_do
         await world.until(lambda: gates("True", "True"))
         await world.delete("g-1")
         await world.until(lambda: gates("False"))
+
+
+async def test_a_background_task_that_breaks_ends_the_process_and_is_logged(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_: Recorder) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Recorder, "run", broken)
+    async with world.scheduler(ends_with=None) as running:
+        assert await asyncio.wait_for(running.task, PATIENCE) == 1
+    assert "Scheduler failed" in caplog.messages

@@ -33,6 +33,7 @@ from enbloc.controller.groups import Groups
 from enbloc.controller.informers import follow_creators, follow_pods
 from enbloc.controller.members import Members
 from enbloc.controller.status_writer import StatusWriter
+from enbloc.errors import ConfigError
 from enbloc.kube import Client, LeaseLost, Reflector, load
 from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
@@ -102,7 +103,7 @@ class Controller:
         """Run until `options.stop` is set.
 
         Returns:
-            0 after a stop that was asked for; 1 when the Lease was lost.
+            0 after a stop that was asked for; 1 when the Lease was lost or something broke.
 
         Raises:
             ConfigError: the Lease's namespace does not exist.
@@ -130,6 +131,11 @@ class Controller:
                 task.result()
         except LeaseLost as error:
             log.error("Exiting: %s", error)  # noqa: TRY400  # said in one line
+            return 1
+        except ConfigError:
+            raise
+        except Exception:  # without that task the others would work in vain
+            log.exception("Controller failed")
             return 1
         finally:
             log.info("Stopping the controller")
@@ -164,13 +170,13 @@ class Controller:
 
 
 async def run_controller(options: Options) -> int:
-    """Run the controller until `options.stop` is set, or it loses its Lease.
+    """Run the controller until `options.stop` is set, it loses its Lease or breaks.
 
     Args:
         options: what the flags say.
 
     Returns:
-        The exit code: 0 stopped, 1 the Lease was lost.
+        The exit code: 0 stopped, 1 the Lease was lost or something broke.
 
     Raises:
         ConfigError: the cluster cannot be found, the health port is taken, or the Lease's

@@ -106,6 +106,12 @@ class Watch:
             thread.join()
         raise _explained(problems[0] if problems else None)
 
+    def _tell(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        try:
+            self._seen(kind, found)
+        except Exception:  # a bug must not keep other PodGroups from being seen
+            log.exception("Failed to take in a PodGroup: %s", found.get("metadata"))
+
     async def _operate(
         self,
         home: asyncio.AbstractEventLoop,
@@ -130,7 +136,7 @@ class Watch:
             names.API_GROUP, names.API_VERSION, names.POD_GROUP_PLURAL, registry=registry
         )
         async def seen(event: kopf.RawEvent, **_: Any) -> None:
-            home.call_soon_threadsafe(self._seen, event["type"], event["object"])
+            home.call_soon_threadsafe(self._tell, event["type"], event["object"])
 
         others = asyncio.all_tasks()
         tasks = await kopf.spawn_tasks(

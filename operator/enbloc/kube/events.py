@@ -7,6 +7,7 @@ counted, and the count is written every 30 minutes and when nothing came for 6.
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -38,6 +39,8 @@ TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 _WORD: Final = 128  # the server's limit on reason, action, instance (characters)
 _NOTE: Final = 1024  # and on the note (bytes)
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +242,9 @@ class Recorder:
                 pass  # an earlier try whose answer was lost
             except APIError:
                 break  # refused: a terminating namespace, a missing permission
+            except Exception:  # a bug must not keep other events from being written
+                logger.exception("Failed to write the event %s", series.body["reason"])
+                break
             series.written, series.written_at = series.count, _now()
             return True
         metrics.EVENTS_DROPPED.inc()

@@ -40,6 +40,13 @@ class EventRecorder:
     ) -> None:
         await self.close(FLUSH_SECONDS)
 
+    async def run(self) -> None:
+        """Raise what ended the writing, by a bug of ours; until cancelled or closed."""
+        writing = self._writing
+        assert writing is not None, "only in the context"
+        await asyncio.wait([writing])
+        writing.result()
+
     async def close(self, seconds: float) -> None:
         """Write what is left, in so many seconds at most; nothing is written after."""
         writing, self._writing = self._writing, None

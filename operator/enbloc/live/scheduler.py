@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
+from enbloc.errors import ConfigError
 from enbloc.kube import cluster_access
 from enbloc.kube.client import Client
 from enbloc.kube.clock import ServerClock
@@ -139,7 +140,14 @@ class Scheduler:
     async def _run(self) -> int:
         async with self._recorder, self._extenders:
             working = [asyncio.create_task(informer.run()) for informer in self._informers]
-            for each in (self._heartbeat, self._loop, self._executor, self._dumper, self._counts):
+            for each in (
+                self._heartbeat,
+                self._loop,
+                self._executor,
+                self._recorder,
+                self._dumper,
+                self._counts,
+            ):
                 working.append(asyncio.create_task(each.run()))
             leading = asyncio.create_task(self._lead())
             stopping = asyncio.create_task(self._stop.wait())
@@ -151,7 +159,7 @@ class Scheduler:
                     return 0
                 if any(task.done() for task in working):
                     await self._dumper.write()
-                return _why_ended(working, leading)
+                return _why_ended([*working, leading])
             finally:
                 self._executor.close()
                 for task in everything:
@@ -214,18 +222,19 @@ def _timing(election: LeaderElection) -> LeaseTiming:
     return LeaseTiming(election.lease_duration, election.renew_deadline, election.retry_period)
 
 
-def _why_ended(working: Iterable[asyncio.Task[None]], leading: asyncio.Task[None]) -> int:
+def _why_ended(tasks: Iterable[asyncio.Task[Any]]) -> int:
     """Say why a scheduler that nobody stopped has ended; the exit code.
 
     Raises:
         ConfigError: the Lease's namespace does not exist.
     """
-    for task in working:
+    for task in tasks:
         if task.done():
-            logger.error("Scheduler failed", exc_info=task.exception())
-            return 1
-    try:
-        leading.result()
-    except LeaseLost as lost:
-        logger.error("Exiting: %s", lost)  # noqa: TRY400  # expected, no traceback
+            error = task.exception()
+            if isinstance(error, ConfigError):
+                raise error
+            if isinstance(error, LeaseLost):
+                logger.error("Exiting: %s", error)
+            else:
+                logger.error("Scheduler failed", exc_info=error)
     return 1
