@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from enbloc.errors import ConfigError
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import Forbidden, ServerError, Unreachable
-from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, boot_clock, identity
+from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, identity
 from enbloc.kube.paths import LEASES
 from tests.kube.memory import MemoryClient, Store
 

@@ -100,7 +100,7 @@ class Client:
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s."""
+        """Server time (Unix seconds) minus ``boot_clock()`` by the last response, ± 1 s."""
         return self._transport.server_offset
 
     async def version(self) -> Mapping[str, str]:

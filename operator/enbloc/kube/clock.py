@@ -1,12 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of every process: server time, advanced by the local monotonic clock alone."""
+"""The clock of every process: server time, advanced by a local clock that no one sets."""
 
 import logging
 import time
 from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
+
+
+def boot_clock() -> float:
+    """Seconds on a clock that no one sets and that goes on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; elsewhere monotonic goes on asleep
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 class ServerClock:
@@ -17,7 +23,7 @@ class ServerClock:
     a proxy spoils the Date of its answers, the local wall clock at the first call has to do.
 
     Args:
-        offset: server time minus the monotonic clock, None while unknown: `server_offset` of the
+        offset: server time minus the local clock, None while unknown: `server_offset` of the
             client, which has it from the Date header.
         monotonic: the local clock, in seconds.
         wall: the local wall clock, in seconds since the epoch.
@@ -26,7 +32,7 @@ class ServerClock:
     def __init__(
         self,
         offset: Callable[[], float | None],
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = boot_clock,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._read_offset = offset

@@ -28,6 +28,7 @@ import msgspec
 
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import APIError, Conflict, NotFound, readable
 from enbloc.kube.paths import LEASES
 from enbloc.kube.transport import WRITE_SECONDS
@@ -78,12 +79,6 @@ class LeaseTiming:
                 "leaderElection: leaseDuration must be above renewDeadline, and that above "
                 f"1.2 × retryPeriod; are {self.duration}, {self.renew_deadline}, {self.retry} s"
             )
-
-
-def boot_clock() -> float:
-    """Seconds on a clock that no one sets and that goes on while the machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; elsewhere monotonic goes on asleep
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def identity(pod_name: str) -> str:

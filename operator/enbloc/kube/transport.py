@@ -5,7 +5,6 @@
 import asyncio
 import socket
 import ssl
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import msgspec
 
 import enbloc
 from enbloc.errors import ConfigError
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import UNREADABLE, APIError, Unauthorized, Unreachable, from_status
 
@@ -140,7 +140,7 @@ class Transport:
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``time.monotonic()`` by the last response, ± 1 s.
+        """Server time (Unix seconds) minus ``boot_clock()`` by the last response, ± 1 s.
 
         None if no response had a Date, or the last one cannot be read.
         """
@@ -196,7 +196,7 @@ class Transport:
             response = await self._send(call, await self._credentials(call))
         date = response.headers.get("Date")
         if date is not None:
-            self._dated = (date, time.monotonic())
+            self._dated = (date, boot_clock())
         return response
 
     async def _credentials(self, call: Call) -> str | None:
