@@ -66,6 +66,16 @@ def test_kinds_that_keep_apart_by_zone_without_keeping_their_own_apart() -> None
     assert highs.solve(packing(group(members(*kinds)), machines[:3]), PLENTY).refuted
 
 
+def test_two_that_a_third_keeps_apart_from_itself_may_yet_be_together() -> None:
+    far = {
+        name: frozenset((HOST, app) for app in apps) for name, apps in [("a", "bcd"), ("b", "cd")]
+    }
+    kinds = [Kind(app, apart=far.get(app, frozenset())) for app in "abcd"]
+    machines = tuple(machine(f"n{i}", 2) for i in range(3))
+    answer = highs.solve(packing(group(members(*kinds)), machines), PLENTY)
+    assert answer.counts is not None
+
+
 def tight(*rooms: int, kinds: tuple[int, ...]) -> tuple[GroupFacts, tuple[Node, ...]]:
     """Ten members of each kind, which ask for so many CPUs, on nodes that have so many."""
     wanted = [Kind(cpu=cpu) for cpu in kinds] * 10

@@ -177,16 +177,16 @@ def _one(
 
 def _cliques(pairs: npt.NDArray[np.bool_]) -> Iterator[tuple[int, ...]]:
     """Sets of kinds that all exclude each other, which together cover every pair."""
-    size = len(pairs)
-    open_ = {(a, b) for a in range(size) for b in range(a, size) if pairs[a, b]}
-    for a, b in sorted(open_, key=lambda pair: (pair[0] == pair[1], pair)):
-        if (a, b) not in open_:
+    left = np.triu(pairs)
+    for a, b in sorted(np.argwhere(left).tolist(), key=lambda pair: (pair[0] == pair[1], pair)):
+        if not left[a, b]:
             continue
         clique = [a] if a == b else [a, b]
-        clique += [
-            kind
-            for kind in range(size)
-            if kind not in clique and all(pairs[kind, other] for other in clique)
-        ]
-        open_ -= {(min(x, y), max(x, y)) for x in clique for y in clique}
+        able = pairs[clique].all(axis=0)
+        able[clique] = False
+        while able.any():
+            clique.append(int(able.argmax()))
+            able &= pairs[clique[-1]]
+            able[clique[-1]] = False
+        left[np.ix_(clique, clique)] = False
         yield tuple(clique)
