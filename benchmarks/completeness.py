@@ -304,7 +304,8 @@ def _hopeless(
         instance = spoiled(dice, planted(dice, tight))
         if instance is not None:
             facts, snapshot = world(dice, instance)
-            if shortage(packing_now(facts, Trial(PROFILE, snapshot))) is None:
+            packing = packing_now(facts, Trial(PROFILE, snapshot), STEPS)
+            if packing is not None and shortage(packing) is None:
                 return facts, snapshot
     return None
 

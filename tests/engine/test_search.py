@@ -23,6 +23,7 @@ from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm
+from enbloc.model.snapshot import Snapshot
 from tests.effort import examples
 from tests.engine.searching import (
     HOST,
@@ -215,6 +216,43 @@ def test_a_budget_that_is_spent_is_said_to_be() -> None:
     assert (outcome.failed, outcome.search) == (True, Search.SPENT)
 
 
+@dataclass
+class Asked:
+    """Keeps nobody apart, and counts how often it was asked whom it does."""
+
+    name: ClassVar[str] = "Asked"
+    reads: ClassVar[Reads] = Reads.NODE
+    reason: ClassVar[str] = "asked"
+    times: int = 0
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        del pod
+        return np.ones(len(nodes), np.bool_)
+
+    def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> tuple[str, ...]:
+        del pod, other, snapshot
+        self.times += 1
+        return ()
+
+
+@pytest.mark.parametrize("kinds", [20, 300])
+def test_who_excludes_whom_is_asked_within_the_steps_or_not_at_all(kinds: int) -> None:
+    asked = Asked()
+    profile = Profile("p", (*PROFILE.plugins, asked), PROFILE.weights)
+    facts = group(members(*[Kind(cpu=3 + index) for index in range(kinds)]), 2)
+    trial = trying(cluster(machine("n0", 5), machine("n1", 1)), profile)
+    outcome, _ = place_group(facts, trial, 2000)
+    assert outcome.failed
+    assert outcome.steps <= 2000
+    assert asked.times == (210 if kinds == 20 else 0)
+
+
+def test_what_adding_up_refutes_it_refutes_without_knowing_who_excludes_whom() -> None:
+    facts = group(members(*[Kind(cpu=1 + index) for index in range(300)]))
+    outcome = place(facts, [machine("n0", 300, pods=500)], 2000)
+    assert outcome.search is Search.INFEASIBLE
+
+
 def test_alike_members_whom_only_plugins_refuse_are_not_searched_for() -> None:
     profile = Profile("p", (*PROFILE.plugins, Never()), PROFILE.weights)
     trial = trying(cluster(machine("n0", 9)), profile)
@@ -282,6 +320,15 @@ def test_more_steps_never_lose_a_placement(
     _, facts = gang
     few, many = (place(facts, machines, steps) for steps in sorted(budgets))
     assert few.failed or not many.failed
+
+
+@given(gang=gangs(), machines=machine_lists, steps=st.integers(0, 8000))
+@examples(60)
+def test_a_search_spends_no_more_steps_than_it_may(
+    gang: tuple[list[Kind], GroupFacts], machines: tuple[Node, ...], steps: int
+) -> None:
+    _, facts = gang
+    assert place(facts, machines, steps).steps <= steps
 
 
 @given(gang=gangs(), machines=machine_lists)

@@ -35,11 +35,13 @@ pytestmark = pytest.mark.skipif(not highs.available(), reason="the extra `exact`
 PLENTY = 10_000_000
 
 #: A quarter of it is too little for the search over classes below, a half enough for the solver.
-STEPS = 6000
+STEPS = 8000
 
 
 def packing(facts: GroupFacts, machines: tuple[Node, ...]) -> Packing:
-    return packing_now(facts, trying(cluster(*machines)))
+    found = packing_now(facts, trying(cluster(*machines)), PLENTY)
+    assert found is not None
+    return found
 
 
 @given(gang=gangs(), machines=machine_lists)

@@ -82,10 +82,14 @@ class Incoming:
 def kept_apart(pod: Pod, other: Pod, snapshot: Snapshot) -> Iterator[str]:
     """The topology keys of required anti-affinity between two pods, whoever comes first."""
     for one, two in ((pod, other), (other, pod)):
+        terms = one.spec.pod_anti_affinity.required
+        if not terms:
+            continue
         incoming = Incoming(two, snapshot)
         namespace, labels = two.key.namespace, dict(two.labels)
-        for term in one.spec.pod_anti_affinity.required:
-            mine = wanted(term, one.key.namespace, snapshot.namespaces)
+        known = {n: snapshot.namespaces[n] for n in (namespace,) if n in snapshot.namespaces}
+        for term in terms:
+            mine = wanted(term, one.key.namespace, known)
             if mine.names(namespace, labels) and incoming.named_by(term, one.key.namespace):
                 yield term.topology_key
 

@@ -101,10 +101,13 @@ class NodePorts:
 
 def _clash(wanted: tuple[HostPort, ...], held: tuple[HostPort, ...]) -> bool:
     """Whether any wanted port cannot be had beside those that are held."""
+    if not wanted or not held:
+        return False
+    taken: dict[tuple[str, int], set[str]] = {}
+    for have in held:
+        taken.setdefault((have.protocol, have.port), set()).add(have.ip)
     return any(
-        want.port == have.port
-        and want.protocol == have.protocol
-        and (want.ip == have.ip or _ANY_ADDRESS in (want.ip, have.ip))
-        for have in held
+        want.ip in ips or _ANY_ADDRESS in ips or want.ip == _ANY_ADDRESS
         for want in wanted
+        if (ips := taken.get((want.protocol, want.port)))
     )

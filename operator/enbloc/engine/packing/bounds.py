@@ -33,8 +33,9 @@ class Shortage:
 
 def shortage(packing: Packing) -> Shortage | None:
     """The first shortage that adding up shows; None = it shows none."""
+    each = np.minimum(packing.counts, packing.places.sum(axis=1))
     for need in _narrowest_first(packing):
-        found = _of_places(packing, need)
+        found = _of_places(packing, need, each)
         if found is not None:
             return found
     return _of_resources(packing)
@@ -56,9 +57,9 @@ def counting_decides(packing: Packing) -> bool:
     return sum(bool(each.pairs.any()) for each in packing.apart) <= 1
 
 
-def _of_places(packing: Packing, need: Need) -> Shortage | None:
+def _of_places(packing: Packing, need: Need, each: npt.NDArray[np.int64]) -> Shortage | None:
+    """Of places for `need`; `each` is int64[C]: how many of each kind fit without the others."""
     kinds = list(need.kinds)
-    each = np.minimum(packing.counts, packing.places.sum(axis=1))
     have = int(each[kinds].sum())
     apart: str | None = None
     for rule in packing.apart:
@@ -78,8 +79,8 @@ def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArra
     most = int(each[[kind for kind in kinds if kind not in alike]].sum())
     for group in [alike] if clique else [[kind] for kind in alike]:
         places = packing.places[group]
-        inside = np.unique(rule.domains[places.any(axis=0)])
-        domains = int((inside != 0).sum() + places[:, rule.domains == 0].sum())
+        inside = np.bincount(rule.domains, places.any(axis=0)) > 0
+        domains = int(inside[1:].sum() + places[:, rule.domains == 0].sum())
         most += min(int(each[group].sum()), domains)
     return most
 
@@ -106,16 +107,13 @@ def _of_resources(packing: Packing) -> Shortage | None:
 def _least_demand(packing: Packing) -> list[int]:
     """Of each resource, what the members that need the least of it and meet the floors need."""
     demands: list[int] = []
-    for column in packing.requests.T.tolist():
-        members = sorted(
-            (amount, kind)
-            for kind, amount in enumerate(column)
-            for _ in range(packing.counts[kind])
-        )
-        taken: set[int] = set()
+    for column in packing.requests.T:
+        cheapest = np.argsort(column, kind="stable")
+        left = np.array(packing.counts, np.int64)
         for need in (*packing.needs[1:], packing.needs[0]):
-            missing = need.members - sum(members[index][1] in need.kinds for index in taken)
-            free = (i for i, (_, k) in enumerate(members) if k in need.kinds and i not in taken)
-            taken.update(index for index, _ in zip(free, range(missing), strict=False))
-        demands.append(sum(members[index][0] for index in taken))
+            kinds = cheapest[np.isin(cheapest, need.kinds)]
+            missing = need.members - sum(packing.counts[k] for k in kinds) + int(left[kinds].sum())
+            before = np.cumsum(left[kinds]) - left[kinds]
+            left[kinds] -= (missing - before).clip(0, left[kinds])
+        demands.append(int((packing.counts - left) @ column))
     return demands

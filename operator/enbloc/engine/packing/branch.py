@@ -9,7 +9,8 @@
            └───── dead end: the last choice and all rows like it are barred ◄───────────┘
 
 After too many dead ends it begins again, with more heed to the kinds that failed; each beginning
-may take twice as many, so that in the end everything is tried. A step is one row that changes.
+may take twice as many, so that in the end everything is tried. A step is one row that changes; it
+is charged before it is made.
 """
 
 from collections.abc import Iterator
@@ -39,6 +40,10 @@ class _Undo(NamedTuple):
     kind: int
 
 
+class _SpentError(Exception):
+    """The next change would cost more than is left."""
+
+
 class ClassSearch:
     """One search.
 
@@ -58,10 +63,12 @@ class ClassSearch:
         self._budget = budget
         kinds, rows = packing.places.shape
         self._tabulating = _CHOOSING + packing.requests.size * kinds // _NUMBERS
-        self.steps = _CHOOSING + rows * packing.requests.size * kinds // _NUMBERS
-        if self.steps >= budget:
+        first = _CHOOSING + rows * packing.requests.size * kinds // _NUMBERS
+        self._over = first > budget
+        if self._over:
             return
-        self._states = States(packing)
+        self.steps = first
+        self._states = States(packing, lambda: self._charge(self._tabulating))
         self._state = self._states.first.copy()
         self._places = self._states.places[self._state].T.copy()
         self._sums = self._places.sum(axis=1)
@@ -73,7 +80,6 @@ class ClassSearch:
         self._weights = np.ones(kinds)
         self._counts: Counts = np.zeros(self._places.shape, np.int64)
         self._trail: list[_Undo] = []
-        self._known = self._states.count
         self._wide = [
             (each, [np.flatnonzero(each.domains == d) for d in range(each.domains.max() + 1)])
             for each in packing.apart
@@ -83,20 +89,30 @@ class ClassSearch:
     def answers(self) -> Iterator[Counts]:
         """Answers, each as int64[C, M]; whoever asks for another one refuses the last."""
         limit = _FIRST_LIMIT
-        while self.steps < self._budget:
-            yield from self._attempt(limit)
-            if self.exhausted:
-                return
-            self._undo(0)
+        while not self._over and not self.exhausted:
+            try:
+                yield from self._attempt(limit)
+                self._undo(0)
+            except _SpentError:
+                self._over = True
             limit *= 2
+
+    def charge(self, steps: int) -> bool:
+        """Take steps off the budget, if so many are left."""
+        if self.steps + steps > self._budget:
+            return False
+        self.steps += steps
+        return True
+
+    def _charge(self, steps: int) -> None:
+        if not self.charge(steps):
+            raise _SpentError
 
     def _attempt(self, limit: int) -> Iterator[Counts]:
         """Search from the beginning, up to so many dead ends."""
         choices: list[tuple[int, int, int]] = []
-        while self.steps < self._budget:
-            known = self._states.count
-            self.steps += _CHOOSING + self._tabulating * (known - self._known)
-            self._known = known
+        while True:
+            self._charge(_CHOOSING)
             spare = self._spare()
             if spare is not None and max(self._needs) > 0:
                 kind = self._kind(spare)
@@ -179,11 +195,11 @@ class ClassSearch:
 
     def _change(self, row: int, state: int, kind: int) -> None:
         before = int(self._state[row])
-        self._trail.append(_Undo(row, before, kind))
         self._write(row, state)
+        self._trail.append(_Undo(row, before, kind))
 
     def _write(self, row: int, state: int) -> None:
-        self.steps += 1
+        self._charge(1)
         self._state[row] = state
         places = self._states.places[state]
         self._sums += places - self._places[:, row]

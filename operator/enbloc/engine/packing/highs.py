@@ -27,6 +27,9 @@ _FIRST: Final = 2000
 _ROOT: Final = 5
 _NODE: Final = 1
 
+#: Steps that one more constraint costs, before it is solved.
+_ROW: Final = 2
+
 
 @dataclass(slots=True)
 class Answer:
@@ -55,12 +58,15 @@ def solve(packing: Packing, steps: int) -> Answer:
     root, node = _FIRST + _ROOT * size, _FIRST + _NODE * size
     if steps < root:
         return Answer()
+    model = _model(packing, steps - root)
+    if model is None:
+        return Answer()
+    root += model.steps
     highspy = import_module("highspy")
     solver = highspy.Highs()
     limit = 1 + (steps - root) // node
     for name, value in {**_OPTIONS, "mip_max_nodes": limit}.items():
         solver.setOptionValue(name, value)
-    model = _model(packing)
     solver.passModel(model.lp(highspy))
     solver.run()
     status, info = solver.getModelStatus(), solver.getInfo()
@@ -76,20 +82,34 @@ def solve(packing: Packing, steps: int) -> Answer:
     return answer
 
 
+class _SpentError(Exception):
+    """What is to be written next would cost more than is left."""
+
+
 @dataclass
 class _Model:
     """Rows of an integer program, collected; the first variables are the places, one each.
 
     Attributes:
         upper: of each variable; the lower bounds are 0.
+        budget: steps that writing it down may cost.
+        steps: what it has cost.
         largest: the largest number in it.
     """
 
     upper: list[float]
+    budget: int
+    steps: int = 0
     columns: list[npt.NDArray[np.int64]] = field(default_factory=list[npt.NDArray[np.int64]])
     factors: list[npt.NDArray[np.int64]] = field(default_factory=list[npt.NDArray[np.int64]])
     bounds: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     largest: int = 0
+
+    def charge(self, steps: int) -> None:
+        """Take steps off the budget, before what they are for is done."""
+        self.steps += steps
+        if self.steps > self.budget:
+            raise _SpentError
 
     def add(self, columns: Sequence[int], factors: Sequence[int], low: float, high: float) -> None:
         """One more constraint: low ≤ Σ factor × variable ≤ high."""
@@ -117,28 +137,39 @@ class _Model:
         return lp
 
 
-def _model(packing: Packing) -> _Model:
+def _model(packing: Packing, budget: int) -> _Model | None:
+    """The packing as an integer program; None = to write it down costs more than the budget."""
     places = packing.places
-    model = _Model(places[places > 0].astype(float).tolist())
+    model = _Model(places[places > 0].astype(float).tolist(), budget)
     column = np.full(places.shape, -1, np.int64)
     column[places > 0] = np.arange(len(model.upper))
+    try:
+        _add_needs(model, packing, column)
+        _add_room(model, packing, column)
+        for apart in packing.apart:
+            _add_apart(model, column, apart)
+    except _SpentError:
+        return None
+    return model
+
+
+def _add_needs(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
+    """As many of each kind as there are, and as many in all as each floor needs."""
     for kind, count in enumerate(packing.counts):
         mine = column[kind][column[kind] >= 0]
-        if int(places[kind].sum()) > count:
+        if int(packing.places[kind].sum()) > count:
             model.add(mine.tolist(), [1] * len(mine), -np.inf, count)
     for index, need in enumerate(packing.needs):
+        model.charge(len(need.kinds))
         lines = column[list(need.kinds)]
         mine = lines[lines >= 0]
         model.add(mine.tolist(), [1] * len(mine), need.members, np.inf if index else need.members)
-    _add_room(model, packing, column)
-    for apart in packing.apart:
-        _add_apart(model, column, apart)
-    return model
 
 
 def _add_room(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
     """Room of each row, where its places together could exceed it."""
     exceeds = packing.places.T @ packing.requests > packing.room
+    model.charge(_ROW * int(exceeds.sum()))
     for row, resource in zip(*np.nonzero(exceeds), strict=True):
         kinds = np.flatnonzero((packing.places[:, row] > 0) & (packing.requests[:, resource] > 0))
         requests = packing.requests[kinds, resource].tolist()
@@ -148,14 +179,20 @@ def _add_room(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) ->
 
 def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> None:
     """At most one of those that exclude each other in each domain."""
-    cliques = list(_cliques(apart.pairs))
+    cliques: list[tuple[int, ...]] = []
+    for clique in _cliques(apart.pairs):
+        model.charge(len(clique))
+        cliques.append(clique)
+    looking = 1 + (len(apart.pairs) + sum(map(len, cliques))) // 8
     for domain in range(1, int(apart.domains.max(initial=0)) + 1):
+        model.charge(looking)
         inside = column[:, apart.domains == domain]
         members = [line[line >= 0].tolist() for line in inside]
         stand_in: dict[int, list[int]] = {}
         for clique in cliques:
             present = [kind for kind in clique if members[kind]]
             if len(present) > 1 or (present and len(members[present[0]]) > 1):
+                model.charge(_ROW)
                 terms = [c for kind in present for c in _one(model, kind, apart, members, stand_in)]
                 model.add(terms, [1] * len(terms), -np.inf, 1)
 
@@ -169,6 +206,7 @@ def _one(
     if kind not in stand_in:
         model.upper.append(1)
         stand_in[kind] = [len(model.upper) - 1]
+        model.charge(_ROW * len(members[kind]))
         for variable in members[kind]:
             most = int(model.upper[variable])
             model.add([variable, *stand_in[kind]], [1, -most], -np.inf, 0)
@@ -182,7 +220,7 @@ def _cliques(pairs: npt.NDArray[np.bool_]) -> Iterator[tuple[int, ...]]:
         if not left[a, b]:
             continue
         clique = [a] if a == b else [a, b]
-        able = pairs[clique].all(axis=0)
+        able: npt.NDArray[np.bool_] = np.logical_and.reduce(pairs[clique])
         able[clique] = False
         while able.any():
             clique.append(int(able.argmax()))

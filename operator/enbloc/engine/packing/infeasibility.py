@@ -43,7 +43,8 @@ def infeasible(facts: GroupFacts, held: Sequence[Pod], trial: Trial, steps: int)
     """
     if not may_be_infeasible(facts):
         return ""
-    return answer(packing_ever(facts, held, trial), held, trial.snapshot.nodes, steps)
+    packing = packing_ever(facts, held, trial)
+    return answer(packing, held, trial.snapshot.nodes, steps) if packing else ""
 
 
 def may_be_infeasible(facts: GroupFacts) -> bool:
@@ -56,7 +57,7 @@ def answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> s
     short = shortage(packing)
     if short is not None:
         return _sentence(short, packing, held, nodes)
-    if counting_decides(packing) or not _refuted(packing, steps):
+    if not packing.complete or counting_decides(packing) or not _refuted(packing, steps):
         return ""
     return (
         f"its {packing.needs[0].members} missing members do not fit on the {len(packing.rows)} "

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,12 @@ from enbloc.model.pods import Pod
 
 #: How many members of each kind go to each row: int64[C, M].
 Counts = npt.NDArray[np.int64]
+
+#: Steps that saying what a group needs on empty nodes may cost, whether or not searches may.
+COUNTING: Final = 20_000
+
+#: So many terms of a pod, or values of one, are read in one step.
+_READ: Final = 4
 
 
 class Kind(NamedTuple):
@@ -69,6 +75,9 @@ class Packing:
         room: int64[M, R], in units, rounded down.
         places: int64[C, M]: how many members of a kind a row could take, were it alone there.
         apart: who excludes whom.
+        complete: that was asked; else it would have cost too much, and a packing without an answer
+            is still a proof, but an answer is not worth the search.
+        steps: what making it and adding it up costs.
     """
 
     kinds: tuple[Kind, ...]
@@ -79,6 +88,8 @@ class Packing:
     room: Amounts
     places: Counts
     apart: tuple[Apart, ...]
+    complete: bool = True
+    steps: int = 0
 
     @cached_property
     def alone(self) -> npt.NDArray[np.bool_]:
@@ -88,10 +99,10 @@ class Packing:
             alone |= pairs.diagonal()[:, None] & (domains != 0)
         return alone
 
-    @property
-    def counts(self) -> list[int]:
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
         """How many members of each kind there are."""
-        return [len(kind.pods) for kind in self.kinds]
+        return tuple(len(kind.pods) for kind in self.kinds)
 
     def only(self, chosen: Mask) -> "Packing":
         """The same on some of the rows (bool[M])."""
@@ -158,17 +169,20 @@ def _clashes(counts: Counts, apart: Apart) -> bool:
 # ── from a group and a cluster ───────────────────────────────────────────────────────────────
 
 
-def packing_now(facts: GroupFacts, trial: Trial) -> Packing:
-    """The deficit, in the room that is free now."""
+def packing_now(facts: GroupFacts, trial: Trial, steps: int) -> Packing | None:
+    """The deficit, in the room that is free now; None = that alone costs more than the steps."""
 
     def mask(pod: Pod) -> Mask:
         return trial.ranking(pod).narrowed()
 
-    return _packing(facts, trial, mask, lambda names: trial.nodes.frees(names).copy(), ())
+    return _packing(facts, trial, mask, lambda names: trial.nodes.frees(names).copy(), (), steps)
 
 
-def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packing:
-    """The deficit, in what the nodes have when nobody is there but the group's bound members."""
+def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packing | None:
+    """The deficit, in what the nodes have when nobody is there but the group's bound members.
+
+    None = that costs more than a count may.
+    """
     nodes = trial.snapshot.nodes
 
     def mask(pod: Pod) -> Mask:
@@ -180,6 +194,7 @@ def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packin
         mask,
         lambda names: room_ever(names, held, nodes),
         _seated(held, nodes),
+        COUNTING,
     )
 
 
@@ -202,32 +217,70 @@ def _packing(
     mask: Callable[[Pod], Mask],
     rooms: Callable[[tuple[str, ...]], Amounts],
     seated: Sequence[tuple[Pod, int]],
-) -> Packing:
+    steps: int,
+) -> Packing | None:
     profile, nodes = trial.profile, trial.snapshot.nodes
     kinds = _kinds(facts, trial)
-    pods = [kind.pods[0] for kind in kinds]
-    excludes = _Exclusions(profile, trial)
+    pods, needs = [kind.pods[0] for kind in kinds], _needs(facts, kinds)
     resources, requests = _shared(profile, pods)
+    wide = 1 + len(nodes) // 1000
+    cost = 20 + (len(kinds) + len(needs)) * len(resources) * wide
+    if cost > steps:
+        return None
+    excludes, there = _Exclusions(profile, trial), _by_class(seated, trial)
+    asking = _asking(pods, [pod for pod, _ in there], wide)
+    asked_all = cost + asking <= steps
+    cost += asking if asked_all else 0
+    pairs = excludes.among(pods) if asked_all else {}
+    adding_up = len(pairs) * (len(kinds) + 20) * (3 + wide)
+    complete = asked_all and cost + adding_up <= steps
     names = tuple(name for name, _ in resources)
     units = np.array([unit for _, unit in resources], np.int64).reshape(-1, 1)
     room = rooms(names).clip(min=0) // units if names else np.zeros((0, len(nodes)), np.int64)
     places = np.zeros((len(kinds), len(nodes)), np.int64)
     for index, pod in enumerate(pods):
         eligible = mask(pod)
-        for neighbour, row in seated:
-            eligible &= excludes.leaves(pod, neighbour, row)
+        for neighbour, seats in there if asked_all else ():
+            eligible &= excludes.leaves(pod, neighbour, seats)
         places[index] = _places(requests[index], room, len(kinds[index].pods)) * eligible
     rows = np.flatnonzero(places.any(axis=0))
     aparts = tuple(
-        _apart(key, excludes.domains(key)[rows], pairs)
-        for key, pairs in excludes.among(pods).items()
+        _apart(key, excludes.domains(key)[rows], apart)
+        for key, apart in (pairs.items() if complete else ())
     )
     packing = Packing(
-        kinds, _needs(facts, kinds), resources, requests, rows, room[:, rows].T, places[:, rows],
-        aparts,
+        kinds, needs, resources, requests, rows, room[:, rows].T, places[:, rows],
+        aparts, complete, cost + adding_up if complete else cost,
     )  # fmt: skip
     np.minimum(packing.places, 1, out=packing.places, where=packing.alone)
     return packing
+
+
+def _by_class(seated: Sequence[tuple[Pod, int]], trial: Trial) -> list[tuple[Pod, list[int]]]:
+    """One pod of each class, with the rows where pods of that class are."""
+    found: dict[ClassKey, tuple[Pod, list[int]]] = {}
+    for pod, row in seated:
+        found.setdefault(trial.key(pod), (pod, []))[1].append(row)
+    return list(found.values())
+
+
+def _asking(pods: Sequence[Pod], there: Sequence[Pod], wide: int) -> int:
+    """Steps that asking about each pair costs, of the pods and of a pod and one that is there."""
+    kinds, others = len(pods), len(there)
+    reading = sum(map(_terms, pods)) * (kinds + others) + sum(map(_terms, there)) * kinds
+    return kinds * (kinds + 1) // 2 + kinds * others * wide + reading // _READ
+
+
+def _terms(pod: Pod) -> int:
+    """How long the list is of what a pod says about others that it shares no domain with."""
+    selectors = (
+        selector
+        for term in pod.spec.pod_anti_affinity.required
+        for selector in (term.selector, term.namespace_selector)
+    )
+    values = sum(1 + len(each.values) for s in selectors if s for each in s.requirements)
+    names = sum(1 + len(term.namespaces) for term in pod.spec.pod_anti_affinity.required)
+    return len(pod.spec.host_ports) + names + values
 
 
 def _kinds(facts: GroupFacts, trial: Trial) -> tuple[Kind, ...]:
@@ -330,20 +383,14 @@ class _Exclusions:
             plugin for plugin in _filtering(profile) if decide.implements(plugin, decide.KeepsApart)
         ]
         self._snapshot = trial.snapshot
-        self._key = trial.key
-        self._known: dict[tuple[ClassKey, ClassKey], set[str]] = {}
 
     def between(self, pod: Pod, other: Pod) -> set[str]:
         """The label keys by which two pods exclude each other; "" = on one node."""
-        pair = self._key(pod), self._key(other)
-        known = self._known.get(pair)
-        if known is None:
-            known = self._known[pair] = {
-                key
-                for plugin in self._plugins
-                for key in asked(plugin.name, "Filter", plugin.apart, pod, other, self._snapshot)
-            }
-        return known
+        return {
+            key
+            for plugin in self._plugins
+            for key in asked(plugin.name, "Filter", plugin.apart, pod, other, self._snapshot)
+        }
 
     def domains(self, key: str) -> npt.NDArray[np.int64]:
         """int64[N]: the domain of each row; 0 = none."""
@@ -352,13 +399,15 @@ class _Exclusions:
             return np.arange(1, len(nodes) + 1)
         return nodes.domains(key).astype(np.int64)
 
-    def leaves(self, pod: Pod, neighbour: Pod, row: int) -> Mask:
-        """bool[N]: the rows that a pod's neighbour on `row` leaves to it."""
+    def leaves(self, pod: Pod, neighbour: Pod, rows: Sequence[int]) -> Mask:
+        """bool[N]: the rows that a pod's neighbours of one class, on these rows, leave to it."""
         mask = np.ones(len(self._snapshot.nodes), np.bool_)
         for key in self.between(pod, neighbour):
             domains = self.domains(key)
-            if domains[row]:
-                mask &= domains != domains[row]
+            taken = np.zeros(int(domains.max()) + 1, np.bool_)
+            taken[domains[rows]] = True
+            taken[0] = False
+            mask &= ~taken[domains]
         return mask
 
     def among(self, pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:

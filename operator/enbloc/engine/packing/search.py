@@ -29,6 +29,9 @@ from enbloc.model.pods import Pod
 #: Steps that placing one member with the plugins is worth; a step is about 5 µs.
 _PLACING: Final = 20
 
+#: Steps that adding up a part of a packing costs, for each kind, exclusion and resource.
+_LOOKING: Final = 3
+
 
 class Placement(NamedTuple):
     """A placement that the plugins accept.
@@ -59,12 +62,17 @@ def find_placement(
     outcome = Outcome()
     if steps <= 0:
         return outcome, trial
-    packing = packing_now(facts, trial)
-    outcome.steps = cost_of(packing, len(trial.nodes))
+    packing = packing_now(facts, trial, steps)
+    if packing is None:
+        outcome.search = Search.SPENT
+        return outcome, trial
+    outcome.steps = packing.steps
     if shortage(packing) is not None:
         outcome.search = Search.INFEASIBLE
+    elif not packing.complete:
+        outcome.search = Search.SPENT
     else:
-        for stage in _stages(facts, trial, packing, steps, exactly=exactly):
+        for stage in _stages(facts, trial, packing, steps - packing.steps, exactly=exactly):
             outcome.steps += stage.steps
             outcome.search = stage.search or outcome.search
             if stage.placement is not None:
@@ -73,11 +81,6 @@ def find_placement(
             if stage.search is Search.INFEASIBLE:
                 break
     return outcome, trial
-
-
-def cost_of(packing: Packing, rows: int) -> int:
-    """Steps that making a packing and adding it up cost."""
-    return 20 + rows * packing.requests.size // 1000 + len(packing.kinds) ** 2 // 8
 
 
 def _stages(
@@ -111,35 +114,42 @@ class _Stage(NamedTuple):
 def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -> _Stage:
     """One topology domain after the other, the smallest first, for those who must be together."""
     steps = 0
+    looking = _LOOKING * (len(packing.kinds) * (1 + len(packing.apart)) + len(packing.resources))
+    looking += packing.places.size // 1000
+    members = packing.needs[0].members
     for key in keys:
         codes = numbered(trial.nodes.domains(key)[packing.rows])
         sizes = np.bincount(codes, packing.places.sum(axis=0))
         for domain in np.argsort(sizes, kind="stable").tolist():
-            inside = codes == domain
-            steps += 1 + packing.places.size // 1000
-            if not domain or shortage(packing.only(inside)) is not None:
+            if not domain or sizes[domain] < members:
                 continue
-            searching = ClassSearch(packing.only(inside), budget - steps)
+            if steps + looking > budget:
+                return _Stage(Search.SPENT, steps)
+            steps += looking
+            inside = codes == domain
+            within = packing.only(inside)
+            if shortage(within) is not None:
+                continue
+            searching = ClassSearch(within, budget - steps)
             part = next(searching.answers(), None)
-            steps += searching.steps
-            if part is not None:
-                steps += _PLACING * packing.needs[0].members
+            if part is not None and searching.charge(_PLACING * members):
                 counts = np.zeros_like(packing.places)
                 counts[:, inside] = part
                 if placement := _accepted(packing, counts, trial):
-                    return _Stage(Search.DOMAIN, steps, placement)
-            if steps >= budget:
-                return _Stage(Search.SPENT, steps)
+                    return _Stage(Search.DOMAIN, steps + searching.steps, placement)
+            steps += searching.steps
     return _Stage(Search.NONE, steps)
 
 
 def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
     """The orders that matter, all through the plugins."""
-    steps = 0
+    steps, cost = 0, _PLACING * len(facts.pending)
+    if cost > budget:
+        return _Stage(Search.SPENT, 0)
     for order in other_orders(facts, trial):
-        steps += _PLACING * len(order)
-        if steps > budget:
-            return _Stage(Search.SPENT, steps - _PLACING * len(order))
+        if steps + cost > budget:
+            return _Stage(Search.SPENT, steps)
+        steps += cost
         outcome, tried = Outcome(), trial.fork()
         place_deficit(facts, order, tried, outcome)
         if not outcome.failed:
@@ -152,7 +162,8 @@ def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
     searching = ClassSearch(packing, budget)
     refused = False
     for counts in searching.answers():
-        searching.steps += _PLACING * packing.needs[0].members
+        if not searching.charge(_PLACING * packing.needs[0].members):
+            break
         if placement := _accepted(packing, counts, trial):
             return _Stage(Search.CLASSES, searching.steps, placement)
         refused = True
@@ -164,10 +175,10 @@ def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
 def _solver(packing: Packing, trial: Trial, budget: int) -> _Stage:
     """The exact solver's one answer."""
     answer = highs.solve(packing, budget)
-    if answer.counts is not None:
+    placed = answer.steps + _PLACING * packing.needs[0].members
+    if answer.counts is not None and placed <= budget:
         placement = _accepted(packing, answer.counts, trial)
-        steps = answer.steps + _PLACING * packing.needs[0].members
-        return _Stage(Search.SOLVER if placement else Search.NONE, steps, placement)
+        return _Stage(Search.SOLVER if placement else Search.NONE, placed, placement)
     return _Stage(Search.INFEASIBLE if answer.refuted else Search.NONE, answer.steps)
 
 

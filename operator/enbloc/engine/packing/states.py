@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """States: what a row can still take, tabulated once for all rows that are alike."""
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -31,9 +32,14 @@ class States:
         loss: float64[S, C, C]: how many places of each kind (last) one member of a kind takes,
             its own apart.
         size: float64[S]: how much room is left, in thousandths of a place at most.
+
+    Args:
+        packing: whose rows they are.
+        charge: called before another state than the first ones is tabulated.
     """
 
-    def __init__(self, packing: Packing) -> None:
+    def __init__(self, packing: Packing, charge: Callable[[], None]) -> None:
+        self._charge = charge
         self._requests = packing.requests
         self._counts = np.array(packing.counts, np.int64)
         self._one = np.minimum(1, self._counts)
@@ -72,6 +78,7 @@ class States:
         known = self._ids.get((room.tobytes(), kinds.tobytes(), rule))
         if known is not None:
             return known
+        self._charge()
         return int(self._numbers(room[None], kinds[None], np.array([rule]))[0])
 
     def _numbers(

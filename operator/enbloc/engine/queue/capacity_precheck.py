@@ -188,6 +188,8 @@ class Refutations:
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
             packing = packing_ever(facts, held, trial)
+            if packing is None:
+                return ""
             answer = answer_of(packing, held, trial.snapshot.nodes, steps)
             known = _Known(question, answer, self._precheck.want(packing))
             self._known[facts.key] = known
