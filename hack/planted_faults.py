@@ -303,13 +303,13 @@ FAULTS: Final = (
     ),
     # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(
-        "reservation-for-groups-ordered-later",
-        "if each.owner != owner and each.order < order:",
-        "if each.owner != owner and each.order > order:",
+        "reservation-to-groups-ordered-later",
+        "if each.order < order and not each.shared_by(wanted):",
+        "if each.order > order and not each.shared_by(wanted):",
     ),
     Fault(
         "reservation-held-against-its-own-owner",
-        "if each.owner != owner and each.order < order:",
+        "if each.order < order and not each.shared_by(wanted):",
         "if each.order < order:",
     ),
     Fault(
@@ -323,9 +323,14 @@ FAULTS: Final = (
         "pass",
     ),
     Fault(
-        "reservation-not-used-up-by-what-is-held",
-        "return Counter(dict(group.min_resources if group else ())) - self._held(members)",
-        "return Counter(dict(group.min_resources if group else ()))",
+        "reservation-not-filled-by-what-is-held",
+        "due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - filled.held,",
+    ),
+    Fault(
+        "reservation-not-filled-by-its-owner-s-groups",
+        "due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._held(members),",
     ),
     Fault(
         "reservation-kept-by-a-group-that-ended",

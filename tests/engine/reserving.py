@@ -20,7 +20,7 @@ from enbloc.model.nodes import Nodes
 
 @dataclass(frozen=True)
 class Claim:
-    """A group that wants `wanted`, and whose owner holds `held`; the smallest order goes first."""
+    """A group that wants `wanted`, of which `held` is there; the smallest order goes first."""
 
     group: GroupKey
     owner: str
@@ -36,7 +36,8 @@ class Claim:
 
     @property
     def reservation(self) -> Reservation:
-        return Reservation(self.group, self.owner, self.order, self.due)
+        shares = "" if any(amount for _, amount in self.wanted) else self.owner
+        return Reservation(self.group, shares, self.order, self.due)
 
 
 class ReservationLedger:

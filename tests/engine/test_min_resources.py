@@ -23,11 +23,11 @@ def key(name: str) -> GroupKey:
 
 
 def claim(name: str, place: float, owner: str = "", held: int = 0, **facts: Any) -> Claim:
-    """Of a group that wants `wanted` CPUs and whose owner holds `held`; place 1 goes first."""
+    """Of a group that wants `wanted` CPUs of which it has `held`; place 1 goes first."""
     wanted = facts.pop("wanted", 0)
     return Claim(
         key(name),
-        owner or f"ns/{name}",
+        owner,
         (place,),
         wanted=amounts(cpu=wanted),
         held={"cpu": held * 1000},
@@ -138,7 +138,7 @@ def test_a_later_wave_of_the_same_owner_uses_the_reservation_of_the_first() -> N
     assert ledger.admits(first, table) == ""
     take(table, 1)
     ledger.review(replace(first, held={"cpu": 1000}), 0)
-    stranger, second = claim("x", 2), claim("workers", 3, owner="mpi", wanted=16, held=1)
+    stranger, second = claim("x", 2), claim("workers", 3, owner="mpi")
     assert names(ledger.kept(stranger, members(4, 4, needed=2), table)) == []
     assert ledger.admits(second, table) == ""
     workers = members(*[4] * 4, needed=4)
@@ -160,12 +160,13 @@ def test_a_wave_that_comes_after_strangers_takes_the_place_of_its_owners_reserva
     assert refused == ((), "21 cpu requested, 30 free in the cluster, 20 reserved for ns/x")
 
 
-def test_groups_of_one_owner_share_the_largest_of_their_reservations() -> None:
-    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+def test_each_min_resources_of_one_owner_is_reserved_beside_the_others() -> None:
+    table, ledger = nodes(node("n0", cpu=60)), ReservationLedger()
     ledger.review(claim("a1", 1, owner="a", wanted=20), 0)
     ledger.review(claim("a2", 2, owner="a", wanted=30), 0)
     assert cpus(ledger, table) == {"a1": 20, "a2": 30}
-    assert names(ledger.kept(claim("x", 3), members(10, needed=1), table)) == ["m0"]
+    assert ledger.admits(claim("a3", 3, owner="a", wanted=10), table) == ""
+    assert ledger.admits(claim("a3", 3, owner="a", wanted=11), table) != ""
     assert names(ledger.kept(claim("x", 3), members(11, needed=1), table)) == []
     ledger.check(table)
 

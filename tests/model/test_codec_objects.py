@@ -159,11 +159,12 @@ def test_a_group_says_what_to_do_when_it_is_incomplete(choice: OnIncomplete) -> 
     assert read_group({"onIncomplete": str(choice)}).on_incomplete is choice
 
 
-def test_a_group_belongs_to_its_controller() -> None:
+def test_a_group_belongs_to_its_controller_within_its_namespace() -> None:
     references = [{"kind": "A", "uid": "1"}, {"kind": "Job", "uid": "2", "controller": True}]
-    document = {"metadata": {"name": "g", "ownerReferences": references}, "spec": {}}
+    metadata = {"name": "g", "namespace": "n", "ownerReferences": references}
 
-    assert group(msgspec.convert(document, PodGroupObject)).owner == "2"
+    made = group(msgspec.convert({"metadata": metadata, "spec": {}}, PodGroupObject))
+    assert (made.owner, made.family) == ("Job/2", "n/Job/2")
 
 
 def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:

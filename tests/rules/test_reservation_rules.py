@@ -4,6 +4,7 @@
 
 import pytest
 
+from enbloc.engine.state import Members
 from enbloc.model.pods import Owner
 from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
@@ -247,6 +248,53 @@ def test_groups_of_other_owners_are_held_back_by_a_reservation() -> None:
     world.alter("others", owner="another")
     world.settle()
     assert world.where("others") == {}
+
+
+def test_groups_of_another_namespace_are_of_another_owner_whatever_they_name() -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    _application(world, "app", owner=APP)
+    world.settle()
+    world.now += 1
+    world.their_group("thief", 2, owner=APP)
+    world.theirs("thief-0", "thief", node="n3")
+    world.theirs("thief-1", "thief")
+    world.settle()
+    assert world.where("thief") == {"thief-0": "n3"}
+    assert "reserved for ns/app" in world.condition("thief")[2]
+    [claim] = world.engine._state.claims.amounts()
+    assert claim.amount == (("cpu", 8_000),), "nor did they use it up"
+
+
+def test_groups_of_one_owner_have_each_the_min_resources_that_it_asks_for() -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    for name in ("one", "two"):
+        _application(world, name, owner=APP)
+        world.now += 1
+    world.settle()
+    assert sorted(world.where()) == ["one-driver"], "8 of 12 CPUs are free, and those are reserved"
+
+
+def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.nodes("n1", cpu=4000)
+    for index in range(20):
+        _application(world, f"app{index}", owner=APP, timeout=600)
+        world.job(f"more{index}", 1, owner=Owner("SparkApplication", "app", APP))
+        world.alter(f"more{index}", owner=APP)
+    world.settle()
+    assert len(world.where()) == 40
+    asked: list[Members] = []
+    monkeypatch.setattr(Members, "successes", lambda members: asked.append(members) or ())
+    world.change("more7-0", labels=(("a", "b"),))
+    world.step()
+    assert len(asked) < 40
 
 
 def test_pods_without_a_group_are_held_back_by_a_reservation_too() -> None:

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs as the rules speak of them: Jobs with one member for each node of four CPUs."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from enbloc.engine import Settings
-from enbloc.model.pods import Owner, PodSpec
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import SCHEDULER_NAME
+from enbloc.model.pods import Owner, Pod, PodKey, PodSpec, PodUID
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -62,6 +65,25 @@ class World(Cluster):
     def member(self, name: str, group: str, **more: Any) -> None:
         """One more member for a node of four CPUs."""
         self.pod(name, group, **{"owner": JOB, "spec": ONE_A_NODE, **more})
+
+    # ── another namespace; names are unique over both ────────────────────────────────────────
+
+    def their_group(self, name: str, minimum: int = 1, **of: Any) -> None:
+        """A PodGroup in namespace "tenant"."""
+        self.group(name, minimum, key=GroupKey("tenant", name), **of)
+
+    def theirs(self, name: str, group: str, **of: Any) -> None:
+        """A member of such a group, for a node of four CPUs."""
+        member = Pod(
+            PodKey("tenant", name),
+            PodUID(name),
+            ONE_A_NODE,
+            SCHEDULER_NAME,
+            group=GroupKey("tenant", group),
+            created=self.now,
+            owner=JOB,
+        )
+        self.put_pod(replace(member, **of))
 
     def lose_node(self, name: str) -> str:
         """A node dies with the one pod on it; its name."""

@@ -159,7 +159,7 @@ class EventHandlers:
     def _group_seen(self, group: Group, turn: Turn) -> None:
         members = self._groups.obtain(group.key)
         action = group_action(members.group, group)
-        self._groups.own(group.key, members.group.owner if members.group else "", group.owner)
+        self._groups.own(group.key, members.group.family if members.group else "", group.family)
         members.take_group(group)
         turn.change(group.key)
         if action & Action.UPDATE_MINIMUM:
@@ -176,7 +176,7 @@ class EventHandlers:
             note = "the PodGroup was deleted while its members were being bound; they are completed"
             kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
             self._reporter.group_event(turn, open_plan.facts, kind, reason, note)
-        self._groups.own(key, members.group.owner, "")
+        self._groups.own(key, members.group.family, "")
         members.take_group(None)
         self._plans.withdraw(key, turn)
         turn.change(key)

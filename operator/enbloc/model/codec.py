@@ -206,7 +206,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         problem=problems.text(),
         annotations=_kept(metadata.annotations or _EMPTY, keep),
         on_incomplete=on_incomplete,
-        owner=owner.uid if owner else "",
+        owner=f"{owner.kind}/{owner.uid}" if owner else "",
     )
 
 

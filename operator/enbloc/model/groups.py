@@ -75,7 +75,7 @@ class Group:
         generation: metadata.generation, for observedGeneration.
         annotations: those that some plugin declared, `(key, value)` in key order.
         on_incomplete: what to do when it is bound below its minimum.
-        owner: UID of its controller; groups with the same one share reservations. "" = none.
+        owner: kind and UID of its controller, `kind/uid`; "" = none.
     """
 
     key: GroupKey
@@ -93,6 +93,14 @@ class Group:
     annotations: tuple[tuple[str, str], ...] = ()
     on_incomplete: OnIncomplete = OnIncomplete.REPAIR
     owner: str = ""
+
+    @property
+    def family(self) -> str:
+        """Who shares reservations: the groups of one namespace and controller; "" = nobody.
+
+        Whoever may write a PodGroup may name any controller, so the namespace is part of it.
+        """
+        return f"{self.key.namespace}/{self.owner}" if self.owner else ""
 
     def minimums(self) -> tuple[tuple[str, int], ...]:
         """Every role's minimum, `(role, minimum)`."""

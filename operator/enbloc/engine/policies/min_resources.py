@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MinResources: capacity that an admitted group may still take, reserved for it.
 
-A reservation is what is left of a group's minResources once its owner's held members are counted::
+A reservation is what is left of a group's minResources once its held members are counted, and
+those of the groups of its owner that have no minResources themselves::
 
     admitted ──► OPEN ──what is left reaches nothing──► gone (used up)
                  │  ▲
@@ -17,8 +18,8 @@ Source: semantics §5.1.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from enbloc.engine.binding import Plans
 from enbloc.engine.effects import EventType
@@ -51,7 +52,7 @@ class Terms:
     """What one group is owed, as far as it is known at a review.
 
     Attributes:
-        owner: as of `Reservation`.
+        owner: whose other groups share it, as of `Reservation`.
         order: the group's place in the order.
         wanted: its minResources, `(resource, amount)`.
         due: what of them it may still take.
@@ -176,7 +177,7 @@ class Reservations:
         return progress.deadline if progress is not None and progress.open else None
 
     def holders(self, owner: str) -> list[GroupKey]:
-        """The groups of an owner that have one: what a member of its requests concerns them."""
+        """The groups of an owner that have one: what its other groups hold concerns them."""
         return [key for key, p in self._progress.items() if p.terms.owner == owner]
 
     def capacity(self) -> Capacity:
@@ -210,6 +211,13 @@ def _changed(old: Terms, new: Terms) -> bool:
     return (old.owner, old.order, old.wanted) != (new.owner, new.order, new.wanted)
 
 
+class _Filled(NamedTuple):
+    """What the groups of an owner that have no minResources hold, and when they got it last."""
+
+    held: Counter[str]
+    latest: float | None
+
+
 class MinResources(Policy):
     """Keeps the reservations in step with the groups.
 
@@ -236,6 +244,7 @@ class MinResources(Policy):
         self._default_timeout = default_timeout
         self._reservations = Reservations(state.claims, order)
         self._expired: dict[GroupKey, str] = {}
+        self._seen: dict[str, _Filled] = {}
 
     def capacity(self) -> Capacity:
         """What is reserved now."""
@@ -286,7 +295,8 @@ class MinResources(Policy):
             return None
         key = self._order.of(facts.key)
         order = self._order.key(facts) if key is None else key
-        return Reservation(members.key, _owner(members), order, self._due(members))
+        shares = "" if group is not None and group.min_resources else _owner(members)
+        return Reservation(members.key, shares, order, self._due(members))
 
     def renewed(self, members: Members, wanted: Reservation) -> Reservation:
         """What a group wants, after other groups of its owner may have got members."""
@@ -294,51 +304,53 @@ class MinResources(Policy):
         return wanted._replace(order=order, due=self._due(members))
 
     def _due(self, members: Members) -> Counter[str]:
-        group = members.group
-        return Counter(dict(group.min_resources if group else ())) - self._held(members)
+        wanted = Counter(dict(members.group.min_resources if members.group else ()))
+        if not wanted:
+            return wanted
+        return wanted - self._held(members) - self._filled(_owner(members)).held
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A group changed: review its reservation, or those that it helps to use up."""
+        del facts
         group = members.group
         if members.solo:
             return
-        if group is None:
-            self.forget(turn, members)
+        if group is not None and group.min_resources:
+            self._review(turn, members, self._filled(_owner(members)))
             return
-        if group.min_resources:
-            self._review(turn, members, facts)
-        else:
-            self.forget(turn, members)
-        if self._reservations and group.owner:
-            for key in self._reservations.holders(group.owner):
+        self.forget(turn, members)
+        owner = _owner(members)
+        holders = self._reservations.holders(owner) if owner else []
+        if not holders:
+            self._seen.pop(owner, None)
+            return
+        filled = self._filled(owner)
+        if self._seen.get(owner) != filled:
+            self._seen[owner] = filled
+            for key in holders:
                 holder = self._groups.get(key)
-                if key != members.key and holder is not None:
-                    self._review(turn, holder, self._groups.facts(holder))
+                if holder is not None:
+                    self._review(turn, holder, filled)
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A plan is open, and so the group is admitted."""
         self.review(turn, members, facts)
 
-    def _review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def _review(self, turn: Turn, members: Members, filled: _Filled) -> None:
         key, group = members.key, members.group
         opened = self._plans.of(key) is not None
-        admitted = facts.total.held > 0 or opened
-        over = group is None or (not facts.members and not group.owner)
+        admitted = opened or bool(members.bound) or members.all_succeeded > 0
+        over = group is None or not (group.owner or any(p.live for p in members.pods.values()))
         if group is None or not admitted or over:
             self.forget(turn, members)
             return
-        times = [
-            pod.scheduled_at or pod.created
-            for each in self._family(members)
-            for pod in each.pods.values()
-            if pod.bound or pod.phase is Phase.SUCCEEDED
-        ]
+        latest = [time for time in (_latest(members), filled.latest) if time is not None]
         terms = Terms(
             owner=_owner(members),
             order=self._order.of(key),
             wanted=group.min_resources,
-            due=self._due(members),
-            progress_at=turn.now if opened else max(times, default=turn.now),
+            due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,
+            progress_at=turn.now if opened else max(latest, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
         )
         before = self._reservations.deadline_of(key)
@@ -351,24 +363,34 @@ class MinResources(Policy):
         self._reservations.drop(members.key, turn)
         self._expired.pop(members.key, None)
 
-    # ── whose ────────────────────────────────────────────────────────────────────────────────
+    # ── who holds what ───────────────────────────────────────────────────────────────────────
 
-    def _family(self, members: Members) -> Sequence[Members]:
-        """The groups that use up each other's reservations."""
-        owner = members.group.owner if members.group else ""
-        return self._groups.of_owner(owner) if owner else (members,)
+    def _filled(self, owner: str) -> _Filled:
+        """What fills every reservation of an owner; nothing does without one."""
+        held: Counter[str] = Counter()
+        latest: list[float] = []
+        for each in self._groups.of_owner(owner) if owner else ():
+            if each.group is not None and not each.group.min_resources:
+                held.update(self._held(each))
+                time = _latest(each)
+                latest += () if time is None else (time,)
+        return _Filled(held, max(latest, default=None))
 
     def _held(self, members: Members) -> Counter[str]:
-        """What the held members of all groups of the owner request."""
+        """What the held members of a group request."""
         planned = self._state.claims.plans
         held: Counter[str] = Counter()
-        for each in self._family(members):
-            there = (p for p in each.pods.values() if p.bound or p.uid in planned)
-            for pod in (*there, *each.successes()):
-                held.update(dict(pod.spec.requests))
+        there = (p for p in members.pods.values() if p.bound or p.uid in planned)
+        for pod in (*there, *members.successes()):
+            held.update(dict(pod.spec.requests))
         return held
 
 
+def _latest(members: Members) -> float | None:
+    """When a group got a member last; None = it has none."""
+    held = (p for p in members.pods.values() if p.bound or p.phase is Phase.SUCCEEDED)
+    return max((pod.scheduled_at or pod.created for pod in held), default=None)
+
+
 def _owner(members: Members) -> str:
-    group = members.group
-    return (group.owner if group else "") or str(members.key)
+    return members.group.family if members.group is not None else ""

@@ -6,7 +6,8 @@ A reservation is an amount that an admitted group may still take, on no node in 
 kept whole, whatever is free; what *stands* of it is cut to what is free, in the holders' order. So
 a group ordered earlier takes capacity without asking, and the last reservations by order give way,
 so far as capacity is lacking and no further; what returns goes to them before it goes to anyone
-ordered later. Groups of one owner share their reservations.
+ordered later. The other groups of its holder's owner share a reservation, unless they have one or
+want one of their own.
 """
 
 from collections import Counter
@@ -29,7 +30,8 @@ class Reservation(NamedTuple):
     """What one group may still take of the cluster, or wants to.
 
     Attributes:
-        owner: groups of the same owner share; the group's own name where it has none.
+        owner: of the holder, "" = none; of who asks, the owner whose reservations it shares, "" =
+            nobody's: it has none, or minResources of its own.
         order: its place in the order; the smaller is served first, no two groups share one.
         due: amounts by resource; only what is above zero.
     """
@@ -38,6 +40,10 @@ class Reservation(NamedTuple):
     owner: str
     order: Key
     due: Counter[str]
+
+    def shared_by(self, asking: "Reservation") -> bool:
+        """Whether who asks fills this one, and so is not held back by it."""
+        return self.group == asking.group or (self.owner == asking.owner != "")
 
 
 class Capacity:
@@ -89,7 +95,7 @@ class Capacity:
         Returns:
             The assignments that stay, and why the others cannot; "" when all do.
         """
-        before = self._before(wanted.owner, wanted.order)
+        before = self._before(wanted, wanted.order)
         if not before:
             return assignments, ""
         left = self._left(wanted, nodes, tuple(sorted(before)))
@@ -120,28 +126,25 @@ class Capacity:
         """How much of each resource a group may take.
 
         That is what is free and not reserved by others ordered before it; and in any case what is
-        left of its owner's own earlier reservations, in the place that these have in the order.
+        left of the earlier reservations that it shares, in the place that these have in the order.
         """
         free = free_capacity(nodes, resources)
-        before = self._before(wanted.owner, wanted.order)
+        before = self._before(wanted, wanted.order)
         left = {resource: amount - before[resource] for resource, amount in free.items()}
         for each in self.reservations:
-            if each.owner == wanted.owner and each.order < wanted.order:
-                before = self._before(wanted.owner, each.order)
+            if each.shared_by(wanted) and each.order < wanted.order:
+                before = self._before(wanted, each.order)
                 for resource, amount in free.items():
                     own = min(each.due[resource], amount - before[resource])
                     left[resource] = max(left[resource], own)
         return left
 
-    def _before(self, owner: str, order: Key) -> Counter[str]:
-        """What others ordered before are due; groups of one owner share the largest of theirs."""
-        owed: dict[str, Counter[str]] = {}
-        for each in self.reservations:
-            if each.owner != owner and each.order < order:
-                owed[each.owner] = owed.get(each.owner, Counter()) | each.due
+    def _before(self, wanted: Reservation, order: Key) -> Counter[str]:
+        """What others ordered before are due."""
         total: Counter[str] = Counter()
-        for due in owed.values():
-            total.update(due)
+        for each in self.reservations:
+            if each.order < order and not each.shared_by(wanted):
+                total.update(each.due)
         return total
 
     # ── what stands ──────────────────────────────────────────────────────────────────────────
@@ -149,21 +152,15 @@ class Capacity:
     def standing(self, nodes: Nodes) -> dict[GroupKey, Counter[str]]:
         """What stands of each reservation, the earliest by order first.
 
-        Together it never exceeds what is free: earlier ones are served first, and what groups of
-        one owner have reserved is counted once.
+        Together it never exceeds what is free: earlier ones are served first.
         """
         resources = sorted({resource for each in self.reservations for resource in each.due})
         free = free_capacity(nodes, tuple(resources)) if resources else {}
-        left = {resource: max(0, amount) for resource, amount in free.items()}
-        served: dict[str, Counter[str]] = {}
+        left = Counter({resource: max(0, amount) for resource, amount in free.items()})
         found: dict[GroupKey, Counter[str]] = {}
         for each in self.reservations:
-            have = served.setdefault(each.owner, Counter())
-            for resource, amount in (each.due - have).items():
-                more = min(amount, left[resource])
-                left[resource] -= more
-                have[resource] += more
-            found[each.group] = each.due & have
+            found[each.group] = each.due & left
+            left -= found[each.group]
         return found
 
     def check(self, nodes: Nodes) -> None:
@@ -173,13 +170,10 @@ class Capacity:
             AssertionError: an invariant is broken.
         """
         standing = self.standing(nodes)
-        by_owner: dict[str, Counter[str]] = {}
         for each in self.reservations:
             assert each.due, f"{each.group}: a reservation that was used up was kept"
-            amounts = standing[each.group]
-            by_owner[each.owner] = by_owner.get(each.owner, Counter()) | amounts
         for resource in {resource for amounts in standing.values() for resource in amounts}:
-            reserved = sum(amounts[resource] for amounts in by_owner.values())
+            reserved = sum(amounts[resource] for amounts in standing.values())
             requested = int(nodes.requested(resource).sum())
             offered = int(nodes.allocatable(resource).sum())
             assert requested + reserved <= offered, (
@@ -197,13 +191,13 @@ class Capacity:
 
     def _whose(self, wanted: Reservation, resource: str) -> str:
         """Who has reserved a resource before this group; "" = nobody."""
-        amount = self._before(wanted.owner, wanted.order)[resource]
+        amount = self._before(wanted, wanted.order)[resource]
         if not amount:
             return ""
         names = [
             str(each.group)
             for each in self.reservations
-            if each.owner != wanted.owner and each.order < wanted.order and each.due[resource]
+            if each.order < wanted.order and each.due[resource] and not each.shared_by(wanted)
         ]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         return f", {render(resource, amount)} reserved for {', '.join(names[:_MOST_NAMES])}{more}"

@@ -64,7 +64,7 @@ class Groups:
         return members
 
     def own(self, key: GroupKey, before: str, owner: str) -> None:
-        """A PodGroup's controller is this one now; "" = none."""
+        """A PodGroup is of this family now; "" = none."""
         if before != owner:
             family = self._of_owner.get(before, {})
             family.pop(key, None)
@@ -74,7 +74,7 @@ class Groups:
             self._of_owner.setdefault(owner, {})[key] = None
 
     def of_owner(self, owner: str) -> Sequence[Members]:
-        """The groups whose PodGroups have the same controller."""
+        """The groups whose PodGroups are of one family."""
         return [self._members[key] for key in self._of_owner.get(owner, ())]
 
     def settle(self) -> None:
