@@ -248,23 +248,23 @@ FAULTS: Final = (
     ),
     Fault(
         "evict-without-a-failed-plan",
-        "if repair.failed and repair.bound]",
-        "if repair.bound]",
+        "if repair.failed\n            and repair.bound",
+        "if repair.bound",
     ),
     Fault(
         "evict-the-earliest-that-is-due",
-        "return (due[-1], None) if due else None",
-        "return (due[0], None) if due else None",
+        "gang = self._gang(due[-1]) if due else None",
+        "gang = self._gang(due[0]) if due else None",
     ),
     Fault(
         "evict-the-earlier-of-two",
-        "if waiting.key in free and self._order.before(yielding.key, waiting.key):",
-        "if waiting.key in free and self._order.before(waiting.key, yielding.key):",
+        "waiting in free and self._order.before(yielding, waiting)",
+        "waiting in free and self._order.before(waiting, yielding)",
     ),
     Fault(
         "evict-while-others-leave",
-        "        if self._victims:\n            return None\n        now",
-        "        now",
+        "if self._victims or not (self._pairs",
+        "if not (self._pairs",
     ),
     Fault(
         "evict-while-one-is-yet-to-be-planned",

@@ -116,7 +116,7 @@ def _inside(engine: Engine) -> tuple[object, ...]:
     )
     news = (tuple(engine._next.changed), engine._next.news, engine._plans.slots)
     repairs = tuple((key, repr(repair)) for key, repair in engine._repair._open.items())
-    return plans, queue, news, repairs
+    return plans, queue, news, repairs, tuple(engine._repair._pairs)
 
 
 def explore(world: Actions, left: dict[str, int], depth: int, search: Search) -> None:

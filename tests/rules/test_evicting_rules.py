@@ -3,11 +3,16 @@
 """Semantics §4.4 to §4.5: who gives its room back, and how."""
 
 import math
+from collections.abc import Sequence
 
+import pytest
+
+from enbloc.engine.attempts import Planner
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import EvictRefused
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import OnIncomplete
-from enbloc.model.pods import Phase
+from enbloc.model.pods import Phase, Pod
 from tests.rules.world import NEXT_JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
@@ -139,6 +144,30 @@ def test_two_deadlines_never_fire_in_one_step() -> None:
             break
         world.now = max(world.now, wakeup)
     assert fired == [{"c"}, {"b"}, {"a"}], "the last by order first, each by itself"
+
+
+def test_in_one_step_no_more_than_one_gang_is_tried_in_the_room_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §4.4."""
+    tried: list[GroupFacts] = []
+
+    def completes(_: Planner, __: float, waiting: GroupFacts, ___: Sequence[Pod]) -> bool:
+        tried.append(waiting)
+        return len(tried) == 30
+
+    monkeypatch.setattr(Planner, "completes", completes)
+    world = World()
+    world.nodes(" ".join(f"n{index}" for index in range(9)), cpu=4)
+    for index in range(9):
+        world.job_in_part(f"g{index}", f"n{index}", of=9)
+    while not world.evictions:
+        before = len(tried)
+        world.step()
+        assert len(tried) <= before + 1
+        assert world.engine.wakeup() == 0, "the others are compared at once"
+    assert len(tried) == 30
+    assert world.evictions[0] != f"{tried[-1].key.name}-0"
 
 
 def test_after_a_restart_too_the_earlier_gang_has_the_room_of_the_later_one() -> None:

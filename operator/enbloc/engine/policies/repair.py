@@ -17,10 +17,11 @@ is.
 """
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, Protocol
+from itertools import islice, permutations
+from typing import Final, NamedTuple, Protocol
 
 from enbloc.engine.effects import EventType
 from enbloc.engine.eviction import Unit, Victims
@@ -34,7 +35,7 @@ from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod
 
-#: How many pairs of gangs are compared at most when one of them failed anew.
+#: How many pairs of gangs are compared at most when one of them failed anew, one in a turn.
 _MOST_PAIRS: Final = 64
 _MOST_STUCK: Final = 8
 
@@ -112,6 +113,18 @@ class _Open:
         return self.able and self.not_before <= now
 
 
+class _Pair(NamedTuple):
+    """Two gangs that are to be compared: could the one be completed if the other were gone?
+
+    Attributes:
+        evicts: then the other is evicted; else neither may be, and it is only said.
+    """
+
+    waiting: GroupKey
+    yielding: GroupKey
+    evicts: bool
+
+
 class Repair(Policy):
     """The partially bound gangs.
 
@@ -139,6 +152,7 @@ class Repair(Policy):
         self._victims, self._reporter, self._planner = victims, reporter, planner
         self._default_timeout = default_timeout
         self._open: dict[GroupKey, _Open] = {}
+        self._pairs: deque[_Pair] = deque()
 
     def __len__(self) -> int:
         """How many partially bound gangs have bound members."""
@@ -263,27 +277,38 @@ class Repair(Policy):
         turn.change(gang.key)
 
     def _chosen(self, turn: Turn) -> tuple[Gang, Gang | None] | None:
-        """The gang that gives way now, and the one that needs its capacity; None = nobody does."""
-        if self._victims:
-            return None
-        now = turn.now
-        failed = [key for key, repair in self._open.items() if repair.failed and repair.bound]
-        if not failed or not (self._any_fresh or self._any_due(now)):
+        """The gang that gives way now, and the one that needs its capacity; None = nobody does.
+
+        Two gangs are compared in a turn, which costs what a decision does; who is left comes in
+        the next ones, and nobody's deadline counts before all were compared.
+        """
+        if self._victims or not (self._pairs or self._any_fresh or self._any_due(turn.now)):
             return None
         if any(self._undecided(key) for key in self._open):
             return None  # it may need no capacity of anyone now, or be the one that yields
-        in_order = self._order.first_to_last(failed)
-        gangs = [gang for key in in_order if (gang := self._gang(key)) is not None]
-        able = [gang for gang in gangs if self._open[gang.key].may_yield(now)]
-        if self._any_fresh:
-            for key in failed:
-                self._open[key].fresh = False
-            for waiting, yielding in self._pairs(gangs, able):
-                if self._completes(now, waiting, yielding):
-                    return yielding, waiting
-            self._find_stuck(turn, gangs)
-        due = [gang for gang in able if self._open[gang.key].deadline <= now]
-        return (due[-1], None) if due else None
+        if self._any_fresh and not self._pairs:
+            self._pairs += self._to_compare(turn)
+        if self._pairs:
+            found = self._compare(turn, self._pairs.popleft())
+            if found is not None:
+                self._pairs.clear()
+            if found is not None or self._pairs:
+                return found
+        able = self._failed(turn.now, able=True)
+        due = [key for key in able if self._open[key].deadline <= turn.now]
+        gang = self._gang(due[-1]) if due else None
+        return (gang, None) if gang is not None else None
+
+    def _failed(self, now: float, *, able: bool = False) -> list[GroupKey]:
+        """The gangs that cannot be completed now, in order; `able` = that may be evicted now."""
+        return self._order.first_to_last(
+            key
+            for key, repair in self._open.items()
+            if repair.failed
+            and repair.bound
+            and (repair.may_yield(now) or not able)
+            and not self._planner.planning(key)
+        )
 
     def _undecided(self, key: GroupKey) -> bool:
         item = self._queue.get(key)
@@ -296,47 +321,70 @@ class Repair(Policy):
             return None
         return Gang(members, self._groups.facts(members))
 
-    def _completes(self, now: float, waiting: Gang, yielding: Gang) -> bool:
-        """Whether one gang could be completed with the capacity of another."""
+    def _to_compare(self, turn: Turn) -> list[_Pair]:
+        """Who could be helped by whom, and then who only waits for whom."""
+        failed, able = self._failed(turn.now), self._failed(turn.now, able=True)
+        for key in failed:
+            self._open[key].fresh = False
+        fixed = [key for key in failed if not self._open[key].able][:_MOST_STUCK]
+        if len(fixed) == 1:
+            self._note_stuck(turn, fixed[0], None)
+        stuck = [_Pair(one, two, evicts=False) for one, two in permutations(fixed, 2)]
+        return [*islice(self._helping(failed, able), _MOST_PAIRS), *stuck]
+
+    def _helping(self, failed: Sequence[GroupKey], able: Sequence[GroupKey]) -> Iterator[_Pair]:
+        """Of two that may be evicted, only the later gives way."""
+        free = set(able)
+        for waiting in failed:
+            for yielding in reversed(able):
+                earlier = waiting in free and self._order.before(yielding, waiting)
+                if waiting != yielding and not earlier:
+                    yield _Pair(waiting, yielding, evicts=True)
+
+    def _compare(self, turn: Turn, pair: _Pair) -> tuple[Gang, Gang] | None:
+        """Look whether one gang could be completed with the capacity of another.
+
+        Returns:
+            Who gives way to whom; None = nobody does, or neither may be evicted.
+        """
+        waiting, yielding = (
+            self._gang(key) if key in self._open and self._open[key].failed else None
+            for key in (pair.waiting, pair.yielding)
+        )
+        if waiting is None:
+            return None
+        helps = yielding is not None and self._helps(turn.now, waiting, yielding, pair)
+        if pair.evicts:
+            return (yielding, waiting) if yielding is not None and helps else None
+        others = [each for each in self._pairs if each.waiting == pair.waiting]
+        if helps or not others:
+            for each in others:
+                self._pairs.remove(each)
+            self._note_stuck(turn, pair.waiting, pair.yielding if helps else None)
+        return None
+
+    def _helps(self, now: float, waiting: Gang, yielding: Gang, pair: _Pair) -> bool:
         facts = waiting.facts
         if not facts.quorum or facts.problem:
             return False
+        if pair.evicts and not self._open[pair.yielding].may_yield(now):
+            return False
         return self._planner.completes(now, facts, yielding.members.bound)
 
-    def _pairs(self, gangs: Sequence[Gang], able: Sequence[Gang]) -> Iterator[tuple[Gang, Gang]]:
-        """Who could be helped by whom: of two that may be evicted, only the later gives way."""
-        free = {gang.key for gang in able}
-        count = 0
-        for waiting in gangs:
-            for yielding in reversed(able):
-                if waiting is yielding:
-                    continue
-                if waiting.key in free and self._order.before(yielding.key, waiting.key):
-                    continue
-                count += 1
-                if count > _MOST_PAIRS:
-                    return
-                yield waiting, yielding
-
-    def _find_stuck(self, turn: Turn, gangs: Sequence[Gang]) -> None:
-        """Note which gangs wait for each other's capacity though neither may be evicted."""
-        fixed = [gang for gang in gangs if not self._open[gang.key].able][:_MOST_STUCK]
-        for waiting in fixed:
-            others = (other for other in fixed if other is not waiting)
-            completes = partial(self._completes, turn.now, waiting)
-            found = next((other.key for other in others if completes(other)), None)
-            repair = self._open[waiting.key]
-            if found != repair.stuck_with:
-                repair.stuck_with = found
-                turn.change(waiting.key)
+    def _note_stuck(self, turn: Turn, key: GroupKey, other: GroupKey | None) -> None:
+        repair = self._open[key]
+        if other != repair.stuck_with:
+            repair.stuck_with = other
+            turn.change(key)
 
     @property
     def _any_fresh(self) -> bool:
-        return len(self._open) > 1 and any(repair.fresh for repair in self._open.values())
+        fresh = (repair.fresh and repair.failed and repair.bound for repair in self._open.values())
+        return len(self._open) > 1 and any(fresh)
 
     def _any_due(self, now: float) -> bool:
         return any(
-            repair.failed and repair.deadline <= now and repair.may_yield(now)
+            repair.failed and repair.bound and repair.deadline <= now and repair.may_yield(now)
             for repair in self._open.values()
         )
 
@@ -359,6 +407,7 @@ class Repair(Policy):
 
     def _try_again(self, turn: Turn) -> None:
         """Capacity came back: every such gang is planned again before anyone else gives way."""
+        self._pairs.clear()
         for key, repair in self._open.items():
             repair.failed = repair.fresh = False
             repair.stuck_with = None
@@ -371,6 +420,8 @@ class Repair(Policy):
         """When something is to be done here."""
         if self._victims:
             return None  # their own deadline comes first
+        if self._pairs and not any(map(self._undecided, self._open)):
+            return 0.0
         times = (max(r.deadline, r.not_before) for r in self._open.values() if r.failed and r.able)
         return min(times, default=None)
 
