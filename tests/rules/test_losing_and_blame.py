@@ -181,6 +181,39 @@ def test_a_kubelet_s_refusal_keeps_the_group_off_that_node(reason: str) -> None:
     assert world.where("g-1") == {"g-1": {"n1": "n2", "n2": "n1"}[node]}
 
 
+@pytest.mark.parametrize("record", ["", '{"plan": "0-1"}'])
+def test_a_member_that_no_binding_of_ours_placed_blames_no_node(record: str) -> None:
+    """Semantics §3.6."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    for group in "xy":
+        world.their_group(group)
+        for node in ("n1", "n2"):
+            name = f"{group}-{node}"
+            world.theirs(name, group, node=node, binding_record=record)
+            world.step()
+            world.change(name, phase=Phase.FAILED, rejected="UnexpectedAdmissionError")
+            world.step()
+    world.job("g", 2)
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_after_a_restart_nobody_can_tell_who_placed_a_member() -> None:
+    """Semantics §3.6."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    again = world.restarted()
+    again.settle()
+    [name] = (pod for pod, node in again.where().items() if node == "n1")
+    again.change(name, phase=Phase.FAILED, rejected="UnexpectedAdmissionError")
+    again.member("g-9", "g")
+    again.settle()
+    assert again.where("g-9") == {"g-9": "n1"}
+
+
 def test_a_node_that_is_not_ready_is_blamed() -> None:
     """Semantics §3.6."""
     world = World()

@@ -35,6 +35,7 @@ class EventHandlers:
         self._observations = core.observations
         self._unsynced = set(Stream)
         self._regrouped: dict[PodUID, Pod] = {}
+        self._placed: set[PodUID] = set()
 
     @property
     def synced(self) -> bool:
@@ -104,6 +105,8 @@ class EventHandlers:
     def _pod_seen(self, pod: Pod, turn: Turn) -> None:
         self._regrouped.pop(pod.uid, None)
         before = self._groups.key_of(pod.uid)
+        if before is not None and self._plans.places(pod, before):
+            self._placed.add(pod.uid)
         if before is not None and before != (pod.group or solo_key(pod)):
             if pod.node or not self._plans.binding(pod.uid, before):
                 self._leave(pod.uid, turn)
@@ -113,7 +116,7 @@ class EventHandlers:
         old, seat = self._state.pods.get(pod.uid), self._state.seat(pod.uid)
         turn.happened += self._state.pod_seen(pod)
         if self._observed and pod.node and (old is None or old.phase != pod.phase or not old.node):
-            turn.observed.append(PodChanged(old, pod, self._groups.ours(pod)))
+            turn.observed.append(PodChanged(old, pod, pod.uid in self._placed))
         key = self._groups.enter(pod)
         if key is None:
             return
@@ -132,6 +135,7 @@ class EventHandlers:
         seat, planned = self._state.seat(uid), uid in self._state.claims.plans
         key = self._groups.key_of(uid)
         self._regrouped.pop(uid, None)
+        self._placed.discard(uid)
         turn.happened += self._state.pod_gone(uid)
         self._reporter.forget_pod(uid)
         self._leave(uid, turn)

@@ -16,7 +16,8 @@ class PodChanged:
     Attributes:
         old: as it was known before; None = it was not known.
         pod: as it is; it is on a node.
-        ours: it names one of the scheduler's profiles.
+        ours: a Binding that this process sent put it there. Of a pod that was bound before, nobody
+            can tell who did: whoever may write a pod may write a node and a binding record into it.
     """
 
     old: Pod | None

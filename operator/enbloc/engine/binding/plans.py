@@ -346,6 +346,13 @@ class Plans:
         open_plan = self._of_group.get(group)
         return open_plan is not None and open_plan.stage(uid) in (Stage.SENT, Stage.BOUND)
 
+    def places(self, pod: Pod, group: GroupKey) -> bool:
+        """Whether a member is where a Binding that was sent puts it."""
+        if not pod.node or not self.binding(pod.uid, group):
+            return False
+        assignment = self._of_group[group].assignment(pod.uid)
+        return assignment is not None and assignment.node == pod.node
+
     def gone(self, uid: PodUID, group: GroupKey, turn: Turn) -> None:
         """A member will never be bound: deleted, finished, or gated again."""
         open_plan = self._of_group.get(group)
