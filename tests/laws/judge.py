@@ -373,6 +373,9 @@ class Judge:
         out = [uid for uid in self.sent if self._group(uid) == group.key]
         assert not out, f"{group.key} is evicted while Binds are out (semantics §3.2)"
         timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
+        groups = (life.group for life in self.view.lives.values() if life.group)
+        patience = min((g.timeout for g in groups if g.timeout), default=timeout)
+        patience = min(patience, DEFAULT_SCHEDULE_TIMEOUT_SECONDS)
         until = self.evicting.get(evict.uid, -math.inf)
         assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
         if self.yielded is None or self.yielded[:2] != (group.key, self.server.now):
@@ -380,8 +383,8 @@ class Judge:
             assert not quorum or group.key in self.tried, f"{group.key}: untried (semantics §4.2)"
         self._not_too_early(group, life, timeout)
         self._one_at_a_time(group.key)
-        self.evicting[evict.uid] = self.server.now + timeout
-        self.yielded = (group.key, self.server.now, timeout)
+        self.evicting[evict.uid] = self.server.now + patience
+        self.yielded = (group.key, self.server.now, patience)
 
     def _not_too_early(self, group: Group, life: Life, timeout: int) -> None:
         """Semantics §4.2, §4.4: at the deadline, or at once for a repair that it completes."""
@@ -401,11 +404,12 @@ class Judge:
         assert late or others, f"{group.key} yields {since + timeout - self.server.now} s early"
 
     def _one_at_a_time(self, key: GroupKey) -> None:
-        """Semantics §4.4: nobody else yields before those who did are gone."""
+        """Semantics §4.4: nobody else yields before those who did terminate or are waited for."""
         if self.yielded is None or self.yielded[0] == key:
             return
         before, when, timeout = self.yielded
-        still = [uid for uid in self.evicting if self._group(uid) == before]
+        pods = self.view.pods
+        still = [u for u in self.evicting if self._group(u) == before and not pods[u].deleting]
         bounded = when + timeout <= self.server.now
         assert bounded or not still, f"{key} yields before {before} has gone"
 

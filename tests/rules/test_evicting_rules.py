@@ -103,14 +103,51 @@ def test_the_next_one_fires_once_the_room_of_the_first_is_there_and_did_not_help
     """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
-    world.job_in_part("early", "n1", of=3)
+    world.job_in_part("early", "n1", of=2)
     world.job_in_part("late", "n2", of=3)
     world.evict_answer = lambda _: "slow"
-    world.settle(seconds=70)
-    assert world.evictions == ["late-0"]
+    world.settle(seconds=59)
+    assert world.evictions == ["late-0"], "with its room the other can be completed"
+    world.pod("x", node="n2", spec=ONE_A_NODE)
     world.delete("late-0")
-    world.settle(seconds=1)
+    world.settle(seconds=2)
     assert world.evictions == ["late-0", "early-0"]
+
+
+@pytest.mark.parametrize("timeout", [60, 86400])
+def test_members_that_terminate_for_ever_hold_up_nobody_whom_their_room_does_not_help(
+    timeout: int,
+) -> None:
+    """Semantics §4.4."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.evict_answer = lambda evict: "slow" if evict.pod.namespace == "tenant" else "ok"
+    for group, node in (("a", "n3"), ("b", "n4")):
+        world.their_group(group, 2, timeout=timeout)
+        world.theirs(f"{group}-0", group, node=node)
+        world.theirs(f"{group}-1", group)
+    world.job_in_part("train", "n1 n2", of=4, timeout=60)
+    world.settle(seconds=59)
+    assert world.evictions == ["b-0"]
+    world.settle(seconds=2)
+    assert {"train-0", "train-1"} <= set(world.evictions)
+
+
+def test_members_that_terminate_for_ever_are_waited_for_no_longer_than_who_waits_may() -> None:
+    """Semantics §4.4."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.evict_answer = lambda evict: "slow" if evict.pod.namespace == "tenant" else "ok"
+    world.job_in_part("train", "n1 n2", of=3, timeout=60)
+    world.now += 1
+    world.their_group("a", 2, timeout=86400)
+    world.theirs("a-0", "a", node="n3")
+    world.theirs("a-1", "a")
+    world.pod("x", node="n4", spec=ONE_A_NODE)
+    world.settle(seconds=58)
+    assert world.evictions == ["a-0"]
+    world.settle(seconds=5)
+    assert {"train-0", "train-1"} <= set(world.evictions)
 
 
 def test_where_neither_may_both_wait_and_say_so() -> None:
@@ -297,11 +334,11 @@ def test_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
     """Semantics §4.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
-    world.job_in_part("a", "n1", of=3)
+    world.job_in_part("a", "n1", of=2)
     world.job_in_part("b", "n2", of=3)
     world.evict_answer = lambda evict: "slow" if evict.group.name == "b" else "ok"
-    world.settle(seconds=62)
-    assert world.evictions == ["b-0"]
+    world.settle(seconds=59)
+    assert world.evictions == ["b-0"], "its room would complete the other"
     world.settle(seconds=120)
     assert "a-0" in world.evictions, "its node may be gone"
 

@@ -149,6 +149,16 @@ class Victims:
             return 0
         return sum(stage is not Stage.TERMINATING for stage in unit.stages.values())
 
+    def leaving(self) -> Sequence[Pod] | None:
+        """The members that terminate; None = some are to be evicted and do not terminate yet."""
+        if any(
+            stage is not Stage.TERMINATING
+            for u in self._units.values()
+            for stage in u.stages.values()
+        ):
+            return None
+        return [pod for unit in self._units.values() for pod in unit.pods if pod.uid in unit.stages]
+
     def deadline(self) -> float | None:
         """When a unit is late; 0 while one is chosen and not sent."""
         times = (unit.until if unit.sent else 0.0 for unit in self._units.values())

@@ -12,8 +12,8 @@ A gang::
 
 Who may be evicted: before it has started a gang with ``Repair`` or ``Restart``; after that only
 one with ``Restart`` whose missing members exist; never one with a bound member that nobody would
-create again. One gang at a time is evicted, and the others are planned again before the next one
-is.
+create again. One gang at a time is evicted, and whoever could use its capacity is planned again
+before the next one is.
 """
 
 import math
@@ -33,7 +33,7 @@ from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
 from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.names import EventReason, Reason
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodUID
 
 #: How many pairs of gangs are compared at most when one of them failed anew, one in a turn.
 _MOST_PAIRS: Final = 64
@@ -96,6 +96,8 @@ class _Open:
         not_before: when a disruption budget may be asked again.
         stuck_with: the gang whose capacity would complete this one, while neither may be evicted.
         evicted: it was evicted before.
+        leaving: members of others that terminate, as of when it was last compared with them.
+        waits: it can be completed with their capacity, and so waits for it.
     """
 
     since: float
@@ -107,6 +109,8 @@ class _Open:
     not_before: float = -math.inf
     stuck_with: GroupKey | None = None
     evicted: bool = False
+    leaving: frozenset[PodUID] = frozenset()
+    waits: bool = False
 
     def may_yield(self, now: float) -> bool:
         """It may be evicted, and no disruption budget is known to forbid that now."""
@@ -266,7 +270,7 @@ class Repair(Policy):
                 reason=Reason.BELOW_MINIMUM,
                 message=why,
                 beneficiary=waiting.key if waiting else None,
-                until=turn.now + self.timeout(facts),
+                until=turn.now + self._patience(facts, waiting),
             )
         )
         if not repair.evicted:
@@ -276,28 +280,55 @@ class Repair(Policy):
         repair.evicted = True
         turn.change(gang.key)
 
+    def _patience(self, facts: GroupFacts, waiting: Gang | None) -> float:
+        """Seconds for which evicted members are waited for: no one group makes others wait long."""
+        waits = (self.timeout(waiting.facts),) if waiting is not None else ()
+        return min(self.timeout(facts), self._default_timeout, *waits)
+
     def _chosen(self, turn: Turn) -> tuple[Gang, Gang | None] | None:
         """The gang that gives way now, and the one that needs its capacity; None = nobody does.
 
         Two gangs are compared in a turn, which costs what a decision does; who is left comes in
         the next ones, and nobody's deadline counts before all were compared.
         """
-        if self._victims or not (self._pairs or self._any_fresh or self._any_due(turn.now)):
+        leaving = self._victims.leaving()
+        if leaving is None or not (self._pairs or self._any_fresh or self._any_due(turn.now)):
             return None
         if any(self._undecided(key) for key in self._open):
             return None  # it may need no capacity of anyone now, or be the one that yields
         if self._any_fresh and not self._pairs:
             self._pairs += self._to_compare(turn)
         if self._pairs:
-            found = self._compare(turn, self._pairs.popleft())
+            found = self._compare(turn, self._pairs.popleft(), leaving)
             if found is not None:
                 self._pairs.clear()
             if found is not None or self._pairs:
                 return found
         able = self._failed(turn.now, able=True)
         due = [key for key in able if self._open[key].deadline <= turn.now]
+        due = [key for key in due if not self._known_to_wait(key, leaving)]
         gang = self._gang(due[-1]) if due else None
-        return (gang, None) if gang is not None else None
+        if gang is None or self._waits(turn.now, gang, leaving):
+            return None
+        return gang, None
+
+    def _known_to_wait(self, key: GroupKey, leaving: Sequence[Pod]) -> bool:
+        """Whether it is known that a gang can be completed with the capacity of who terminates."""
+        repair = self._open[key]
+        return repair.waits and repair.leaving == {pod.uid for pod in leaving}
+
+    def _waits(self, now: float, gang: Gang, leaving: Sequence[Pod]) -> bool:
+        """As `_known_to_wait`; who terminates may do so for ever, and holds up nobody else."""
+        repair, uids = self._open[gang.key], frozenset(pod.uid for pod in leaving)
+        if repair.leaving != uids:
+            repair.leaving = uids
+            repair.waits = bool(uids) and self._completes(now, gang.facts, leaving)
+        return repair.waits
+
+    def _completes(self, now: float, facts: GroupFacts, without: Sequence[Pod]) -> bool:
+        if not facts.quorum or facts.problem:
+            return False
+        return self._planner.completes(now, facts, without)
 
     def _failed(self, now: float, *, able: bool = False) -> list[GroupKey]:
         """The gangs that cannot be completed now, in order; `able` = that may be evicted now."""
@@ -341,7 +372,7 @@ class Repair(Policy):
                 if waiting != yielding and not earlier:
                     yield _Pair(waiting, yielding, evicts=True)
 
-    def _compare(self, turn: Turn, pair: _Pair) -> tuple[Gang, Gang] | None:
+    def _compare(self, turn: Turn, pair: _Pair, leaving: Sequence[Pod]) -> tuple[Gang, Gang] | None:
         """Look whether one gang could be completed with the capacity of another.
 
         Returns:
@@ -351,7 +382,7 @@ class Repair(Policy):
             self._gang(key) if key in self._open and self._open[key].failed else None
             for key in (pair.waiting, pair.yielding)
         )
-        if waiting is None:
+        if waiting is None or self._waits(turn.now, waiting, leaving):
             return None
         helps = yielding is not None and self._helps(turn.now, waiting, yielding, pair)
         if pair.evicts:
@@ -364,12 +395,9 @@ class Repair(Policy):
         return None
 
     def _helps(self, now: float, waiting: Gang, yielding: Gang, pair: _Pair) -> bool:
-        facts = waiting.facts
-        if not facts.quorum or facts.problem:
-            return False
         if pair.evicts and not self._open[pair.yielding].may_yield(now):
             return False
-        return self._planner.completes(now, facts, yielding.members.bound)
+        return self._completes(now, waiting.facts, yielding.members.bound)
 
     def _note_stuck(self, turn: Turn, key: GroupKey, other: GroupKey | None) -> None:
         repair = self._open[key]
@@ -418,11 +446,16 @@ class Repair(Policy):
 
     def deadline(self) -> float | None:
         """When something is to be done here."""
-        if self._victims:
+        leaving = self._victims.leaving()
+        if leaving is None:
             return None  # their own deadline comes first
         if self._pairs and not any(map(self._undecided, self._open)):
             return 0.0
-        times = (max(r.deadline, r.not_before) for r in self._open.values() if r.failed and r.able)
+        times = (
+            max(repair.deadline, repair.not_before)
+            for key, repair in self._open.items()
+            if repair.failed and repair.able and not self._known_to_wait(key, leaving)
+        )
         return min(times, default=None)
 
 
