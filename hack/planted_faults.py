@@ -263,8 +263,8 @@ FAULTS: Final = (
     ),
     Fault(
         "evict-while-others-leave",
-        "if self._victims or not (self._pairs",
-        "if not (self._pairs",
+        "if leaving is None or not (self._pairs",
+        "if (leaving := leaving or ()) is None or not (self._pairs",
     ),
     Fault(
         "evict-while-one-is-yet-to-be-planned",

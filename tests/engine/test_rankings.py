@@ -245,4 +245,4 @@ def test_labels_that_selectors_of_gone_pods_named_are_forgotten() -> None:
         state.pod_seen(pod)
         state.pod_gone(pod.uid)
     assert state.rankings.selected.size < 10_000
-    assert state.rankings.selected.in_namespace("ns")["app"] == {"a"}
+    assert state.rankings.selected.in_namespace("ns")["app"] == frozenset({"a"})

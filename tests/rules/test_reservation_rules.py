@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §5.1: capacity reserved for what an admitted group may still take."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from enbloc.engine.state import Members
-from enbloc.model.pods import Owner
+from enbloc.model.pods import Owner, Pod
 from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
@@ -291,7 +293,13 @@ def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
     world.settle()
     assert len(world.where()) == 40
     asked: list[Members] = []
-    monkeypatch.setattr(Members, "successes", lambda members: asked.append(members) or ())
+    successes = Members.successes
+
+    def counted(members: Members) -> Sequence[Pod]:
+        asked.append(members)
+        return successes(members)
+
+    monkeypatch.setattr(Members, "successes", counted)
     world.change("more7-0", labels=(("a", "b"),))
     world.step()
     assert len(asked) < 40
