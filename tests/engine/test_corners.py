@@ -244,3 +244,17 @@ def test_a_plugin_s_own_words_for_its_failure_are_kept() -> None:
     cluster.pod("p")
     cluster.settle()
     assert cluster.pod_conditions("p")[0][1] == 'plugin "Refined" failed at Filter: p 2'
+
+
+def test_what_a_node_offers_for_the_first_time_is_taken_by_who_requests_it_there_already() -> None:
+    cluster = Cluster(validate=True)
+    cluster.node("n1", cpu=4)
+    cluster.pod("p", node="n1", spec=spec(cpu=1, gpu=2))
+    cluster.settle()
+    cluster.node("n1", cpu=4, gpu=3)
+    cluster.pod("q", spec=spec(cpu=1, gpu=2))
+    cluster.settle()
+    assert cluster.where("q") == {}
+    cluster.delete("p")
+    cluster.settle()
+    assert cluster.where("q") == {"q": "n1"}

@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A decision taken once more from a dump is the same, and a dump is bounded."""
 
+from dataclasses import replace
+
 import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine
 from enbloc.engine.replay.replay import replayed
-from enbloc.engine.state.checkpoint import Checkpoint, NodeDropped, NodePut
+from enbloc.engine.state.checkpoint import Checkpoint, NodeDropped, NodePut, Seat, SeatLeft
+from enbloc.engine.state.log import Log
 from enbloc.model.node import Node
+from enbloc.model.pods import PodSpec
+from enbloc.model.resources import ResourceSpace
+from tests.world.builders import pod
 from tests.world.cluster import Cluster
 
 
@@ -53,6 +59,16 @@ def test_however_little_is_kept_the_present_and_the_latest_decisions_are_known(l
     assert dump.present() == everything.present()
     assert [node.name for node in dump.present().nodes] == list(cluster.engine._state.nodes.names)
     assert not any(differences(cluster.engine).values())
+
+
+def test_the_log_keeps_fewer_entries_where_they_speak_of_large_pods() -> None:
+    log = Log(100, ResourceSpace(), most=1000)
+    for index in range(50):
+        large = replace(pod(name=f"p{index}"), spec=PodSpec(size=300))
+        log.note(Seat("n1", large))
+        log.note(SeatLeft(large.uid))
+    assert len(log.entries) == 7
+    assert log.present().seats == {}
 
 
 def test_a_dump_is_whole_until_a_decision_has_dropped_out() -> None:

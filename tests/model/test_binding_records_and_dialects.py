@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binding records survive the way through an annotation; dialects agree or are told apart."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
+from enbloc.model.codec import PodObject, pod
 from enbloc.model.dialects import DIALECTS, FOREIGN_KEYS, Dialect, Membership, membership
+from enbloc.model.groups import GroupKey
 from enbloc.model.names import POD_GROUP_KEY as OURS
 
 THEIRS = "scheduling.x-k8s.io/pod-group"
@@ -32,6 +35,23 @@ def test_a_binding_record_is_compact() -> None:
 
 def test_a_binding_record_that_would_be_too_large_is_left_out() -> None:
     assert binding_record("p", "x" * 2000, 8, 0.0) == ""
+
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"plan": LONG}, {"pod-group": LONG}, {"pod-group": "g", "role": LONG}, {"pod-group": "/p"}],
+)
+def test_a_text_that_nothing_of_ours_can_be_is_told_of_and_not_kept(said: dict[str, str]) -> None:
+    annotations = {f"enbloc.dev/{key}": text for key, text in said.items()}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "annotations": annotations}
+    made = pod(msgspec.convert({"metadata": metadata, "spec": {"nodeName": "n"}}, PodObject))
+    assert (made.binding_record, made.role) == ("", "")
+    assert made.group == (GroupKey("ns", "g") if said.get("pod-group") == "g" else None)
+    assert bool(made.problem) is ("plan" not in said)
+    assert len(made.problem) < 200
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"plan":1}', '{"plan":"a","floor":"b"}'])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod's class as the codec reads it: requests, constraints, images, ports and claims."""
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -60,6 +61,18 @@ def test_alike_pods_share_one_class() -> None:
     assert read(spec | {"nodeName": "x", "priority": 7}, uid="2").spec is first.spec
     assert read(alike, uid="3").spec is first.spec
     assert read(spec | {"nodeSelector": {"a": "3"}}, uid="4").spec != first.spec
+
+
+def test_of_classes_as_large_as_an_object_may_be_few_are_kept() -> None:
+    tracemalloc.start()
+    for index in range(40):
+        values = [f"{index}-{n:06d}" for n in range(10_000)]
+        terms = [{"matchExpressions": [{"key": "k", "operator": "In", "values": values}]}]
+        affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+        assert read({"containers": [], "affinity": affinity}).spec.size > 10_000
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 10 * 2**20
 
 
 def test_a_bound_pod_has_the_class_it_had_before() -> None:

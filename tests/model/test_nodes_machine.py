@@ -133,7 +133,10 @@ class TableMachine(RuleBasedStateMachine):
 
     @initialize(facts=st.tuples(*map(facts_named, NAMES[:3])), classes=st.tuples(*[demands] * 3))
     def start(self, facts: tuple[Node, ...], classes: tuple[PodSpec, ...]) -> None:
-        self.table = Nodes(ResourceSpace())
+        space = ResourceSpace()
+        for resource in RESOURCES:  # pods may be placed before a node offers what they request
+            space.column(resource)
+        self.table = Nodes(space)
         self.model = Model()
         self.kept: list[Kept] = []
         self.arrays: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []

@@ -34,6 +34,11 @@ def binding_record(plan: str, incarnation: str, floor: int, queue_time: float) -
     return encoded.decode() if len(encoded) <= _LARGEST else ""
 
 
+def short_record(text: str) -> str:
+    """The annotation as found; "" = none of ours is so long, whoever may write it."""
+    return text if len(text) <= _LARGEST else ""
+
+
 def read_binding_record(text: str) -> BindingRecord | None:
     """A binding record found on a pod; None if there is none that can be read."""
     try:

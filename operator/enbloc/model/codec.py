@@ -10,14 +10,19 @@ from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias
 
-from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
+from enbloc.model.binding_record import (
+    BindingRecord,
+    binding_record,
+    read_binding_record,
+    short_record,
+)
 from enbloc.model.codec_selectors import (
     label_selector,
     preferred_node_terms,
     required_node_terms,
 )
 from enbloc.model.codec_specs import pod_class
-from enbloc.model.dialects import membership
+from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
 from enbloc.model.names import (
     GANG_RUNNING,
@@ -86,6 +91,8 @@ _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
 #: Of a rank: no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
+#: Characters of what is kept for many pods to share; the API server bounds no owner's name.
+_MOST_NAMED: Final = 1024
 _seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
@@ -112,7 +119,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     pod_spec, problem = pod_class(obj)
     native = spec.scheduling_group.pod_group_name if spec.scheduling_group else ""
-    member = membership(labels, annotations, native=native or "")
+    member = readable(membership(labels, annotations, native=native or ""))
     problems = Problems()
     if problem or member.problem:
         problems += filter(None, (problem, member.problem))
@@ -135,7 +142,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         created=_time(metadata, problems),
         scheduled_at=_since(scheduled, "True"),
         owner=_owner(metadata),
-        binding_record=annotations.get(PLAN_KEY, ""),
+        binding_record=short_record(annotations.get(PLAN_KEY, "")),
         unschedulable=_refused(scheduled),
         resource_version=_version(metadata, problems),
         restart=_restart(labels),
@@ -302,7 +309,8 @@ def _gates(spec: PodSpecObject) -> tuple[str, ...]:
 def _owner(metadata: Metadata) -> Owner | None:
     for reference in metadata.owner_references or ():
         if reference.controller:
-            return _shared_owner(reference.kind, reference.name, reference.uid)
+            named = reference.kind, reference.name, reference.uid
+            return _shared_owner(*named) if sum(map(len, named)) <= _MOST_NAMED else Owner(*named)
     return None
 
 

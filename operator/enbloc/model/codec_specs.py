@@ -73,6 +73,8 @@ class _Class(msgspec.Struct, gc=False, array_like=True):
     infeasible: bool = False
 
 
+#: Bytes from which on a class is kept for as long as few others come.
+_LARGE: Final = 16 * 1024
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Class)
 
@@ -97,7 +99,8 @@ def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
     )
     if spec.node_name and obj.status is not None:
         _note_resize(made, obj.status)
-    return _read(_ENCODER.encode(made))
+    key = _ENCODER.encode(made)
+    return _read(key) if len(key) <= _LARGE else _read_large(key)
 
 
 def _note_resize(made: _Class, status: PodStatusObject) -> None:
@@ -111,6 +114,17 @@ def _note_resize(made: _Class, status: PodStatusObject) -> None:
 
 @lru_cache(maxsize=8192)
 def _read(key: bytes) -> tuple[PodSpec, str]:
+    spec, problem = _decoded(key)
+    return _interned(spec), problem
+
+
+@lru_cache(maxsize=8)
+def _read_large(key: bytes) -> tuple[PodSpec, str]:
+    """As `_read`: one may have a megabyte, and few of those are kept once their pods are gone."""
+    return _decoded(key)
+
+
+def _decoded(key: bytes) -> tuple[PodSpec, str]:
     fields = _DECODER.decode(key)
     problems = Problems()
     demand = _Demand(fields, problems)
@@ -146,8 +160,9 @@ def _read(key: bytes) -> tuple[PodSpec, str]:
         claims=tuple(_claims(volumes)),
         resource_claims=fields.claims,
         fit_scored=fit_scored,
+        size=len(key),
     )
-    return _interned(spec), problems.text()
+    return spec, problems.text()
 
 
 @lru_cache(maxsize=8192)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which group a pod names, and in which role, by the keys of each dialect."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -29,10 +30,7 @@ DIALECTS: Final = (Dialect(API_GROUP, POD_GROUP_KEY, ROLE_KEY),)
 
 
 #: Annotation and label keys by which pods name a group of another project, which is not read yet.
-#: Sources: scheduler-plugins v0.32 apis/scheduling/v1alpha1/types.go; volcano v1.12
-#: staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/labels.go; koordinator v1.6
-#: apis/extension/coscheduling.go; KAI v0.6 pkg/common/constants; yunikorn-k8shim v1.6
-#: pkg/common/constants; godel v0.1 pkg/util/constants.
+#: They are as these projects document them.
 FOREIGN_KEYS: Final[Mapping[str, str]] = {
     "scheduling.x-k8s.io/pod-group": "the coscheduling plugin",
     "pod-group.scheduling.sigs.k8s.io": "the coscheduling plugin",
@@ -46,9 +44,6 @@ FOREIGN_KEYS: Final[Mapping[str, str]] = {
 }
 #: The field of Kubernetes' own gang scheduling.
 NATIVE_FIELD: Final = "spec.schedulingGroup"
-
-#: So much of a name is shown.
-_SHOWN: Final = 63
 
 
 class Membership(NamedTuple):
@@ -67,6 +62,12 @@ class Membership(NamedTuple):
 
 
 _NOTHING: Final = Membership()
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_LONGEST_GROUP: Final = 253
+_LONGEST_ROLE: Final = 63
+_QUOTED: Final = 40
 
 
 def membership(
@@ -99,8 +100,8 @@ def membership(
             found, said_by = Membership(group, role, conflict), dialect.group
         elif found.group != group:
             return found._replace(
-                problem=f'{said_by} names group "{found.group}" and {dialect.group} names '
-                f'"{group}"; remove one of them'
+                problem=f'{said_by} names group "{_quoted(found.group)}" and {dialect.group} '
+                f'names "{_quoted(group)}"; remove one of them'
             )
     return found or _foreign(labels, annotations, native)
 
@@ -120,7 +121,28 @@ def _foreign(labels: Mapping[str, str], annotations: Mapping[str, str], native: 
         return _NOTHING
     where, project, group = said[0]
     return Membership(
-        problem=f'{where} names group "{group[:_SHOWN]}" of {project}, which enbloc does not read '
+        problem=f'{where} names group "{_quoted(group)}" of {project}, which enbloc does not read '
         f"yet: create a PodGroup of {API_GROUP} and name it with annotation {POD_GROUP_KEY}, or "
         f"remove the {where.partition(' ')[0]}"
     )
+
+
+def readable(member: Membership) -> Membership:
+    """The same without names that nothing can have, and a problem that says so.
+
+    An annotation may have 256 KiB: such a text is told of, and not kept.
+    """
+    if not member.group:
+        return member
+    if len(member.group) > _LONGEST_GROUP or not _SUBDOMAIN.fullmatch(member.group):
+        return Membership(
+            problem=f'no PodGroup can have the name "{_quoted(member.group)}"; name one that exists'
+        )
+    if len(member.role) > _LONGEST_ROLE:
+        problem = f'no role can have the name "{_quoted(member.role)}"; name one of the PodGroup'
+        return member._replace(role="", problem="; ".join(filter(None, (member.problem, problem))))
+    return member
+
+
+def _quoted(name: str) -> str:
+    return name if len(name) <= _QUOTED else f"{name[:_QUOTED]}…"

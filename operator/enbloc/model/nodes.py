@@ -37,6 +37,9 @@ Lines = npt.NDArray[np.intp]
 #: Lines of the pods' matrix before the free room per resource: cpu and memory for scores.
 _NONZERO: Final = 2
 _MOST_CLASSES: Final = 8192
+_MOST_REQUESTS: Final = 64
+
+_Requests = tuple[tuple[str, int], ...]
 
 T = TypeVar("T")
 
@@ -81,7 +84,7 @@ class Nodes:
             (_NONZERO + len(space), self._columns.capacity), np.int64
         )
         self._view = self._cells[:, :0]
-        self._deltas: dict[int, tuple[PodSpec, Amounts]] = {}
+        self._deltas: dict[int, tuple[_Requests, tuple[int, int], Amounts]] = {}
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
@@ -331,14 +334,23 @@ class Nodes:
             column -= delta
         self.placed_version += 1
 
+    def new_resources(self, node: Node) -> frozenset[str]:
+        """What a node offers and none has before; nothing that is placed was counted of it."""
+        return frozenset(name for name, _ in node.allocatable if self.space.find(name) is None)
+
     def put(self, node: Node) -> NodeChange:
-        """Add a node, or update the one of that name; says what changed. ClusterState's only."""
+        """Add a node, or update the one of that name; says what changed. ClusterState's only.
+
+        Whoever was placed and requests any of its `new_resources` must be placed anew.
+        """
         known = self._columns.index.get(node.name)
         change = difference(None if known is None else self._columns.objects[known], node)
         if not change:
             return change
-        for name, _ in node.allocatable:
-            self.space.column(name)
+        if self.new_resources(node):
+            self._deltas = {}
+            for name, _ in node.allocatable:
+                self.space.column(name)
         size = len(self._columns.objects)
         row = size if known is None else known
         columns, cells = self._own(max(size, row + 1))
@@ -401,17 +413,20 @@ class Nodes:
 
     def _delta(self, spec: PodSpec) -> Amounts:
         """int64[2 + R]: what placing a pod of this class adds to each line of a row."""
-        known = self._deltas.get(id(spec))
-        if known is not None and known[0] is spec:
-            return known[1]
-        columns = [(self.space.column(name), amount) for name, amount in spec.requests]
+        known = self._deltas.get(id(spec.requests))
+        nonzero = spec.nonzero_cpu, spec.nonzero_memory
+        if known is not None and known[0] is spec.requests and known[1] == nonzero:
+            return known[2]
         delta = np.zeros(_NONZERO + len(self.space), np.int64)
-        delta[:_NONZERO] = spec.nonzero_cpu, spec.nonzero_memory
-        for column, amount in columns:
-            delta[_NONZERO + column] -= amount
+        delta[:_NONZERO] = nonzero
+        for name, amount in spec.requests:
+            column = self.space.find(name)
+            if column is not None:
+                delta[_NONZERO + column] -= amount
         if len(self._deltas) >= _MOST_CLASSES:
             self._deltas.clear()
-        self._deltas[id(spec)] = (spec, delta)
+        if len(spec.requests) <= _MOST_REQUESTS:
+            self._deltas[id(spec.requests)] = (spec.requests, nonzero, delta)
         return delta
 
 

@@ -87,6 +87,7 @@ class PodSpec:
         fit_scored: what NodeResourcesFit scores the pod by, `(resource, amount)` in name order,
             where pod-level requests make that differ from `requests` and the nonzero amounts; None
             = it does not.
+        size: bytes of what it was read from; no matter for what it means.
     """
 
     requests: tuple[tuple[str, int], ...] = (("pods", 1),)
@@ -107,6 +108,7 @@ class PodSpec:
     claims: tuple[str, ...] = ()
     resource_claims: tuple[str, ...] = ()
     fit_scored: tuple[tuple[str, int], ...] | None = None
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,10 @@ _DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU, MEMORY: DEFAULT_MEMORY}
 
 
 class ResourceSpace:
-    """Resource names ↔ columns, append-only: a column once given never means anything else."""
+    """Resource names ↔ columns, append-only: a column once given never means anything else.
+
+    Only what a node offers gets one: pods may request what they like, each another thing.
+    """
 
     __slots__ = ("_columns",)
 
@@ -41,7 +44,7 @@ class ResourceSpace:
         return self._columns.setdefault(name, len(self._columns))
 
     def find(self, name: str) -> int | None:
-        """The column of a name; None = no node and no pod has named it yet."""
+        """The column of a name; None = no node has offered it yet."""
         return self._columns.get(name)
 
 

@@ -87,6 +87,13 @@ class Decision(NamedTuple):
     question: Question
     plan: Plan
 
+    @property
+    def weight(self) -> int:
+        """Bytes of the classes of the pods that it is about."""
+        facts = self.question.facts
+        specs = {id(pod.spec): pod.spec for pod in (*facts.pending, *self.question.held)}
+        return sum(spec.size for spec in specs.values())
+
 
 def question(
     facts: GroupFacts,

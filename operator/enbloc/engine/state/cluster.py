@@ -189,7 +189,7 @@ class ClusterState:
     def node_seen(self, node: Node) -> list[Happening]:
         """Add or update a node; pods that were waiting for it are counted on it."""
         old = self.nodes.node(node.name)
-        change = self.nodes.put(node)
+        change = self._put(node)
         if not change:
             return []
         self.foreign_version += 1
@@ -205,6 +205,24 @@ class ClusterState:
             if flag in change:
                 action |= meaning
         return [Happening(Resource.NODE, action, node=node, old_node=old)] if action else []
+
+    def _put(self, node: Node) -> NodeChange:
+        """Write a node's row, and count what is placed of resources that no node offered before."""
+        new = self.nodes.new_resources(node)
+        if not new:
+            return self.nodes.put(node)
+        anew = [
+            (row, seat.pod.spec)
+            for seat in self._seats.values()
+            if any(name in new for name, _ in seat.pod.spec.requests)
+            and (row := self.nodes.row(seat.node)) is not None
+        ]
+        for row, spec in anew:
+            self.nodes.place(row, spec, -1)
+        change = self.nodes.put(node)
+        for row, spec in anew:
+            self.nodes.place(row, spec)
+        return change
 
     def node_gone(self, name: str) -> list[Happening]:
         """Drop a node; its pods keep their seats in case it comes back."""

@@ -14,12 +14,26 @@ So what is remembered is bounded, and nothing of it is copied before somebody wa
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
 
-from enbloc.engine.state.checkpoint import TABLE_CHANGES, Checkpoint, TableChange
+from enbloc.engine.state.checkpoint import TABLE_CHANGES, Checkpoint, Seat, TableChange
 from enbloc.model.resources import ResourceSpace
 
+#: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
+_MOST_BYTES: Final = 64 * 2**20
+
+
+class Weighed(Protocol):
+    """An entry that says how much it keeps from being forgotten."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes of what it speaks of, roughly."""
+        ...
+
+
 #: A change, or a decision that was made between changes: the log does not look into it.
-Entry = TableChange | object
+Entry = TableChange | Weighed
 
 
 class Log:
@@ -28,10 +42,13 @@ class Log:
     Args:
         limit: how many of them are kept; older changes are part of the checkpoint.
         space: the resources by which the tables count.
+        most: bytes that they may keep from being forgotten.
     """
 
-    def __init__(self, limit: int, space: ResourceSpace) -> None:
+    def __init__(self, limit: int, space: ResourceSpace, most: int = _MOST_BYTES) -> None:
         self._limit = limit
+        self._most = most
+        self._bytes = 0
         self._space = space
         self._checkpoint = Checkpoint()
         self._entries: deque[Entry] = deque()
@@ -41,8 +58,10 @@ class Log:
         """One more change or decision."""
         entries = self._entries
         entries.append(entry)
-        if len(entries) > self._limit:
+        self._bytes += _weight(entry)
+        while len(entries) > self._limit or self._bytes > self._most:
             oldest = entries.popleft()
+            self._bytes -= _weight(oldest)
             if isinstance(oldest, TABLE_CHANGES):
                 self._checkpoint.apply(oldest)
             else:
@@ -67,6 +86,12 @@ class Log:
         made = self._checkpoint.fork()
         made.resources = self._space.names  # only ever grows
         return made
+
+
+def _weight(entry: Entry) -> int:
+    if isinstance(entry, Seat):
+        return entry.pod.spec.size
+    return 0 if isinstance(entry, TABLE_CHANGES) else entry.weight
 
 
 def after(tables: Checkpoint, entries: Iterable[Entry]) -> Checkpoint:
