@@ -43,6 +43,14 @@ def test_what_was_written_can_be_read(seconds: int) -> None:
     assert seconds_of(micro_time_text(seconds)) == seconds
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "9999-12-31T23:59:59.9999999Z"],
+)
+def test_what_cannot_be_written_in_utc_is_not_read_either(text: str) -> None:
+    assert seconds_of(text) is None
+
+
 @pytest.mark.parametrize("text", ["", "soon", "2026-01-01T00:00:00"])
 def test_what_is_no_rfc_3339_time_is_none(text: str) -> None:
     assert seconds_of(text) is None

@@ -3,6 +3,10 @@
 """Times as the API writes them: RFC 3339 in UTC, to and from seconds since the epoch."""
 
 from datetime import UTC, datetime
+from typing import Final
+
+#: 9999-12-31T23:59:59Z.
+_LAST: Final = 253_402_300_799
 
 
 def time_text(seconds: float) -> str:
@@ -16,9 +20,13 @@ def micro_time_text(seconds: float) -> str:
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds since the epoch of an RFC 3339 time; None if it is none."""
+    """Seconds since the epoch of an RFC 3339 time from 1970 to 9999, in UTC; None if it is none.
+
+    So what is read can be written again, whatever its offset.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment.timestamp() if moment.tzinfo else None
+    seconds = moment.timestamp() if moment.tzinfo else -1.0
+    return seconds if 0 <= seconds <= _LAST else None
