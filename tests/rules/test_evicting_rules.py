@@ -13,7 +13,7 @@ from enbloc.engine.events import EvictRefused
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase, Pod
-from tests.rules.world import NEXT_JOB, ONE_A_NODE, World
+from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
 KEEP, REPAIR, RESTART = OnIncomplete.KEEP, OnIncomplete.REPAIR, OnIncomplete.RESTART
@@ -381,3 +381,24 @@ def test_the_eviction_names_whose_room_it_is_and_why() -> None:
     [evict] = world.evicted
     assert (evict.group.name, evict.reason) == ("g", "BelowMinimum")
     assert evict.message.startswith("1 of 2 members were placed")
+
+
+def test_a_member_that_another_scheduler_placed_is_not_ours_to_evict() -> None:
+    """Semantics §4.5: it names the group, and stays where it is."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=3)
+    world.pod("theirs", "g", scheduler="other", node="n2", owner=JOB, scheduled_at=world.now)
+    world.settle(seconds=200)
+    assert set(world.evictions) == {"g-0"}
+
+
+def test_a_gang_of_which_others_placed_all_is_left_alone() -> None:
+    """Semantics §4.5."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.group("g", 2, timeout=60)
+    world.pod("theirs", "g", scheduler="other", node="n1", owner=JOB, scheduled_at=world.now)
+    world.member("g-0", "g")
+    world.settle(seconds=200)
+    assert world.evictions == []

@@ -42,10 +42,15 @@ _MOST_STUCK: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """One partially bound gang, as it is now."""
+    """One partially bound gang, as it is now.
+
+    Attributes:
+        ours: its bound members that a profile of ours serves; others are not ours to evict.
+    """
 
     members: Members
     facts: GroupFacts
+    ours: Sequence[Pod]
 
     @property
     def key(self) -> GroupKey:
@@ -63,7 +68,7 @@ class Gang:
         group = self.facts.group
         if group is None or group.on_incomplete is OnIncomplete.KEEP:
             return False
-        if self.bare or not self.members.bound:
+        if self.bare or not self.ours:
             return False
         if not self.facts.started:
             return True
@@ -185,7 +190,7 @@ class Repair(Policy):
         self._open[key] = repair
         repair.bound = facts.total.bound > 0
         repair.deadline = self._deadline(members, facts, repair.since)
-        repair.able = Gang(members, facts).may_be_evicted
+        repair.able = self._of(members, facts).may_be_evicted
         if before is None and facts.started:
             note = f"{held} of {minimum} members are left"
             kind, reason = EventType.WARNING, EventReason.GANG_BELOW_MINIMUM
@@ -238,7 +243,7 @@ class Repair(Policy):
         if facts.group.on_incomplete is OnIncomplete.KEEP:
             return "onIncomplete is Keep: its bound members are not evicted"
         restarts = facts.group.on_incomplete is OnIncomplete.RESTART
-        if Gang(members, facts).bare and (restarts or not facts.started):
+        if self._of(members, facts).bare and (restarts or not facts.started):
             return (
                 "its members are not evicted: nothing would recreate the one without a controller"
             )
@@ -266,7 +271,7 @@ class Repair(Policy):
         self._victims.choose(
             Unit(
                 group=gang.key,
-                pods=sorted(gang.members.bound, key=lambda pod: pod.seniority),
+                pods=sorted(gang.ours, key=lambda pod: pod.seniority),
                 reason=Reason.BELOW_MINIMUM,
                 message=why,
                 beneficiary=waiting.key if waiting else None,
@@ -350,7 +355,11 @@ class Repair(Policy):
         members = self._groups.get(key)
         if members is None or self._planner.planning(key):
             return None
-        return Gang(members, self._groups.facts(members))
+        return self._of(members, self._groups.facts(members))
+
+    def _of(self, members: Members, facts: GroupFacts) -> Gang:
+        ours = [pod for pod in members.bound if self._groups.ours(pod)]
+        return Gang(members, facts, ours)
 
     def _to_compare(self, turn: Turn) -> list[_Pair]:
         """Who could be helped by whom, and then who only waits for whom."""
@@ -397,7 +406,7 @@ class Repair(Policy):
     def _helps(self, now: float, waiting: Gang, yielding: Gang, pair: _Pair) -> bool:
         if pair.evicts and not self._open[pair.yielding].may_yield(now):
             return False
-        return self._completes(now, waiting.facts, yielding.members.bound)
+        return self._completes(now, waiting.facts, yielding.ours)
 
     def _note_stuck(self, turn: Turn, key: GroupKey, other: GroupKey | None) -> None:
         repair = self._open[key]
