@@ -22,7 +22,7 @@ from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.selectors import PodAffinity, PodAffinityTerm
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from tests.effort import examples
 from tests.engine.searching import (
@@ -42,6 +42,7 @@ from tests.engine.searching import (
     trying,
 )
 from tests.world import tables
+from tests.world.builders import node, spec
 
 PLENTY = 400_000
 PROFILE = default_profiles()[SCHEDULER_NAME]
@@ -371,3 +372,26 @@ def test_a_fork_holds_the_placement_and_nothing_else_has_changed(
         )
         assert (ranking.mask == fresh.mask).all()
         assert (ranking.totals == fresh.totals).all()
+
+
+@pytest.mark.parametrize(
+    ("rooms", "size"),
+    [
+        pytest.param(((1, "a", "x"), (1, "b", "z"), (2, "b", "x")), 2, id="greed takes the wrong"),
+        pytest.param(
+            ((2, "a", "z"), (1, "a", "z"), (1, "a", "y"), (2, "b", "z")), 2, id="alike but for zone"
+        ),
+        pytest.param(((2, "b", "x"), (1, "b", "z"), (1, "a", "x")), 3, id="in one order only"),
+    ],
+)
+def test_alike_members_with_two_spread_constraints_are_placed_where_one_placement_is_left(
+    rooms: Sequence[tuple[int, str, str]], size: int
+) -> None:
+    machines = [
+        node(f"n{at}", cpu=cpu, labels=(("rack", rack), ("zone", zone)))
+        for at, (cpu, rack, zone) in enumerate(rooms)
+    ]
+    spread = tuple(SpreadConstraint(key, selector=named("a")) for key in ("zone", "rack"))
+    pods = [replace(pod, spec=spec(cpu=1, spread=spread)) for pod in members(*[Kind()] * size)]
+    outcome = place(group(pods), machines)
+    assert len(outcome.needed) == size

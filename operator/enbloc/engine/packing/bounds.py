@@ -54,7 +54,9 @@ def counting_decides(packing: Packing) -> bool:
     """Whether a packing without a shortage has an answer that any order finds."""
     if len(packing.kinds) > 1:
         return False
-    return sum(bool(each.pairs.any()) for each in packing.apart) <= 1
+    apart = sum(bool(each.pairs.any()) for each in packing.apart)
+    spread = sum(each.hard for kind in packing.kinds for each in kind.pods[0].spec.spread)
+    return apart + spread <= 1
 
 
 def _of_places(packing: Packing, need: Need, each: npt.NDArray[np.int64]) -> Shortage | None:

@@ -246,7 +246,7 @@ def _packing(
     rows = np.flatnonzero(places.any(axis=0))
     aparts = tuple(
         _apart(key, excludes.domains(key)[rows], apart)
-        for key, apart in (pairs.items() if complete else ())
+        for key, apart in ({**_spread(pods), **pairs}.items() if complete else ())
     )
     packing = Packing(
         kinds, needs, resources, requests, rows, room[:, rows].T, places[:, rows],
@@ -254,6 +254,16 @@ def _packing(
     )  # fmt: skip
     np.minimum(packing.places, 1, out=packing.places, where=packing.alone)
     return packing
+
+
+def _spread(pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:
+    """Domains that spread constraints tell apart: who excludes nobody, bool[C, C], by label key.
+
+    How many may be in a domain is for the plugin to say; but a row of another domain is worth
+    another try.
+    """
+    keys = sorted({each.topology_key for pod in pods for each in pod.spec.spread if each.hard})
+    return {key: np.zeros((len(pods), len(pods)), np.bool_) for key in keys}
 
 
 def _by_class(seated: Sequence[tuple[Pod, int]], trial: Trial) -> list[tuple[Pod, list[int]]]:

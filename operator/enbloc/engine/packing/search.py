@@ -29,6 +29,9 @@ from enbloc.model.pods import Pod
 #: Steps that placing one member with the plugins is worth; a step is about 5 µs.
 _PLACING: Final = 20
 
+#: How often members that plugins refuse are tried again while others are placed.
+_ROUNDS: Final = 8
+
 #: Steps that adding up a part of a packing costs, for each kind, exclusion and resource.
 _LOOKING: Final = 3
 
@@ -185,17 +188,32 @@ def _solver(packing: Packing, trial: Trial, budget: int) -> _Stage:
 def _accepted(packing: Packing, counts: Counts, trial: Trial) -> Placement | None:
     """Place what an answer says, members of a kind by age; None if plugins refuse it.
 
+    If some are refused for good, those go first in a second try: in which order the domains of a
+    spread constraint are filled may decide.
+    """
+    proposed = [
+        (pod, row)
+        for kind, line in zip(packing.kinds, counts, strict=True)
+        for pod, row in zip(kind.pods, np.repeat(packing.rows, line).tolist(), strict=False)
+    ]
+    found, refused = _put(proposed, trial)
+    if refused:
+        found, refused = _put([*refused, *found.members], trial)
+    return None if refused else found
+
+
+def _put(
+    proposed: Sequence[tuple[Pod, int]], trial: Trial
+) -> tuple[Placement, Sequence[tuple[Pod, int]]]:
+    """Place members one after the other on a fork; and those whom plugins refuse there.
+
     A member that is refused is tried again once others are placed, since it may want to be near
     them.
     """
     tried = trial.fork()
     placed: list[tuple[Pod, int]] = []
-    waiting = [
-        (pod, row)
-        for kind, line in zip(packing.kinds, counts, strict=True)
-        for pod, row in zip(kind.pods, np.repeat(packing.rows, line).tolist(), strict=False)
-    ]
-    while waiting:
+    waiting = proposed
+    for _ in range(_ROUNDS):
         refused: list[tuple[Pod, int]] = []
         for pod, row in waiting:
             if tried.ranking(pod).feasible(row):
@@ -203,7 +221,7 @@ def _accepted(packing: Packing, counts: Counts, trial: Trial) -> Placement | Non
                 placed.append((pod, row))
             else:
                 refused.append((pod, row))
-        if len(refused) == len(waiting):
-            return None
+        if not refused or len(refused) == len(waiting):
+            break
         waiting = refused
-    return Placement(placed, tried)
+    return Placement(placed, tried), refused
