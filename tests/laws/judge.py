@@ -263,9 +263,11 @@ class Judge:
         expected = [
             pod
             for pod in self.view.pods.values()
-            if pod.scheduler != OURS and not pod.node and pod.live and (
-                pinned(pod)
-                or (pod.priority >= priority and self.server.now < pod.created + 300)
+            if pod.scheduler != OURS and not pod.node and pod.live
+            and pod.priority >= priority and self.server.now < pod.created + 300
+            and all(
+                cost(pod.spec, resource) <= self.view.room(pinned(pod) or pod.nominated, resource)
+                for resource in RESOURCES
             )
         ]  # fmt: skip
         for node in {held[pod.uid].node for pod in planned if pod.uid in held}:

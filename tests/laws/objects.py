@@ -122,9 +122,9 @@ class Objects(Server):
     def add_daemon(self, name: str, cpu: int, node: str) -> None:
         """What the DaemonSet controller creates for one node, for another scheduler."""
         field = Requirement("metadata.name", Operator.IN, (node,))
-        self.add_pod(name, cpu=cpu, group=None, scheduler="other")
+        self.add_pod(name, cpu=cpu, group=None, scheduler="default-scheduler")
         pinned = replace(self.pods[name].spec, node_affinity=(NodeSelectorTerm(fields=(field,)),))
-        self.change(name, spec=pinned)
+        self.change(name, spec=pinned, owner=Owner("DaemonSet", "d", "d", "apps/v1"))
 
     def members(self, group: str) -> list[Pod]:
         return [p for p in self.pods.values() if p.group == GroupKey("ns", group)]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §6: other schedulers, autoscalers, and what a start begins with."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 import pytest
@@ -15,11 +15,17 @@ from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import Status, refuse, wait
 from enbloc.model import codec
 from enbloc.model.objects import PodObject
-from enbloc.model.pods import NodeSelectorTerm, Phase, PodSpec
+from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from tests.rules.world import ONE_A_NODE, World
 from tests.world.builders import spec
 from tests.world.cluster import Cluster, cluster_with
+
+#: What a DaemonSet's pod is of.
+DAEMON: Final[dict[str, Any]] = {
+    "scheduler": "default-scheduler",
+    "owner": Owner("DaemonSet", "agent", "ds-1", "apps/v1"),
+}
 
 
 def _pinned(node: str, cpu: int = 4) -> PodSpec:
@@ -55,13 +61,48 @@ def test_a_pod_that_its_daemonset_pinned_to_a_node_counts_as_placed() -> None:
     """Semantics §6.1."""
     world = World()
     world.nodes("n1 n2", cpu=4)
-    world.pod("agent", scheduler="x", spec=_pinned("n1", cpu=1))
+    world.pod("agent", **DAEMON, spec=_pinned("n1", cpu=1))
     world.job("g", 2)
-    world.settle(seconds=86400)
-    assert world.where("g") == {}, "however long it is pending"
+    world.settle(seconds=290)
+    assert world.where("g") == {}
     world.delete("agent")
     world.settle()
     assert len(world.where("g")) == 2
+
+
+def test_a_pinned_pod_counts_for_five_minutes_over_restarts_too() -> None:
+    """Semantics §6.1."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.pod("agent", **DAEMON, spec=_pinned("n1", cpu=1))
+    world.job("g", 1)
+    world.settle(seconds=200)
+    again = world.restarted()
+    again.settle(seconds=99)
+    assert again.where("g") == {}
+    again.settle(seconds=2)
+    assert len(again.where("g")) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"scheduler": "nobody-s"}, id="nobody schedules it"),
+        pytest.param({"owner": None}, id="bare"),
+        pytest.param({"owner": Owner("ReplicaSet", "r", "r", "apps/v1")}, id="not a daemon"),
+        pytest.param({"owner": Owner("DaemonSet", "d", "d", "mine/v1")}, id="another's daemon"),
+        pytest.param({"priority": -1}, id="of lower priority"),
+        pytest.param({"spec": _pinned("n1", cpu=5)}, id="too large"),
+    ],
+)
+def test_a_pinned_pod_that_nobody_will_bind_does_not_count(other: dict[str, Any]) -> None:
+    """Semantics §6.1."""
+    world = World()
+    world.pod("agent", **{**DAEMON, "spec": _pinned("n1", cpu=1), **other})
+    world.nodes("n1", cpu=4)
+    world.job("g", 1)
+    world.settle()
+    assert len(world.where("g")) == 1
 
 
 def test_a_pending_pod_that_nobody_expects_anywhere_does_not_count_as_placed() -> None:
@@ -155,9 +196,9 @@ def test_a_pinned_pod_that_is_also_nominated_stays_expected() -> None:
     """Semantics §6.1."""
     world = World()
     world.nodes("n1", cpu=4)
-    world.pod("agent", scheduler="x", nominated="n1", spec=_pinned("n1", cpu=1))
+    world.pod("agent", **DAEMON, nominated="n1", spec=_pinned("n1", cpu=1))
     world.job("g", 1)
-    world.settle(seconds=86400)
+    world.settle(seconds=290)
     assert world.where("g") == {}
 
 
@@ -166,7 +207,7 @@ def test_pods_of_other_schedulers_never_become_queue_entries() -> None:
     world = World()
     world.nodes("n1", cpu=4)
     world.pod("other", scheduler="x", nominated="n1", spec=ONE_A_NODE)
-    world.pod("agent", scheduler="x", spec=_pinned("n1"))
+    world.pod("agent", **DAEMON, spec=_pinned("n1"))
     world.settle(seconds=1000)
     assert world.decisions() == []
     assert sum(world.engine.queue_counts().values()) == 0

@@ -167,3 +167,4 @@ class EnblocConfiguration(Strict):
     pod_max_in_unschedulable_pods_seconds: Annotated[Int32, Field(gt=0)] | None = None
     search_steps: Annotated[Int32, Field(ge=0)] | None = None
     priority_class_raises: bool | None = None
+    other_schedulers: list[str] | None = None

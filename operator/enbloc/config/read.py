@@ -142,6 +142,7 @@ def _settings(
     longest = ours and ours.pod_max_in_unschedulable_pods_seconds
     steps = ours.search_steps if ours else None
     raises = ours.priority_class_raises if ours else None
+    others = ours.other_schedulers if ours else None
     return Settings(
         backoff=Backoff(float(initial), float(maximum)),
         schedule_timeout=float(timeout or base.schedule_timeout),
@@ -149,6 +150,7 @@ def _settings(
         missing_grace=base.missing_grace if grace is None else float(grace),
         search_steps=base.search_steps if steps is None else steps,
         priority_class_raises=base.priority_class_raises if raises is None else raises,
+        other_schedulers=base.other_schedulers if others is None else tuple(others),
     )
 
 

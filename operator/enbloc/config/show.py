@@ -48,6 +48,7 @@ def effective(configuration: Configuration) -> list[dict[str, Any]]:
         "podMaxInUnschedulablePodsSeconds": int(settings.longest_wait),
         "searchSteps": settings.search_steps,
         "priorityClassRaises": settings.priority_class_raises,
+        "otherSchedulers": list(settings.other_schedulers),
     }
     return [scheduler, ours]
 

@@ -39,7 +39,7 @@ class Core:
     def __init__(self, profiles: Mapping[str, Profile], settings: Settings) -> None:
         self.profiles = dict(profiles)
         self.settings = settings
-        self.state = ClusterState(self.profiles, settings.log)
+        self.state = ClusterState(self.profiles, settings.log, settings.other_schedulers)
         self.groups = Groups(
             self.profiles, self.state.claims.plans, raises=settings.priority_class_raises
         )

@@ -21,6 +21,8 @@ class Settings:
         search_steps: how much a search beyond the ordered pass may cost, in its own steps (the
             default is about 100 ms' worth); 0 switches it off.
         priority_class_raises: a PodGroup's priorityClassName may also raise its priority.
+        other_schedulers: names of those that run beside us: a pod that a DaemonSet pins to a node
+            counts there while one of these is yet to bind it.
         log: how many of the latest changes and decisions are kept for a replay.
         validate: assert the invariants after every step.
     """
@@ -32,5 +34,6 @@ class Settings:
     missing_grace: float = 5.0
     search_steps: int = 20_000
     priority_class_raises: bool = False
+    other_schedulers: tuple[str, ...] = ("default-scheduler",)
     log: int = 10_000
     validate: bool = False

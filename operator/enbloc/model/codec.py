@@ -309,7 +309,7 @@ def _gates(spec: PodSpecObject) -> tuple[str, ...]:
 def _owner(metadata: Metadata) -> Owner | None:
     for reference in metadata.owner_references or ():
         if reference.controller:
-            named = reference.kind, reference.name, reference.uid
+            named = reference.kind, reference.name, reference.uid, reference.api_version
             return _shared_owner(*named) if sum(map(len, named)) <= _MOST_NAMED else Owner(*named)
     return None
 
@@ -441,5 +441,5 @@ def _group_key(namespace: str, name: str) -> GroupKey:
 
 
 @lru_cache(maxsize=_MOST_SHARED)
-def _shared_owner(kind: str, name: str, uid: str) -> Owner:
-    return Owner(kind, name, uid)
+def _shared_owner(kind: str, name: str, uid: str, api_version: str) -> Owner:
+    return Owner(kind, name, uid, api_version)

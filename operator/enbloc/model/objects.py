@@ -37,6 +37,7 @@ class Named(_Struct):
 class OwnerReference(_Struct):
     """`metadata.ownerReferences[]`."""
 
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""

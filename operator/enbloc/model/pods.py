@@ -118,6 +118,7 @@ class Owner:
     kind: str
     name: str
     uid: str
+    api_version: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

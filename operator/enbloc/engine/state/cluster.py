@@ -89,9 +89,10 @@ class ClusterState:
     Args:
         ours: the scheduler names that we serve; the pending pods of others may claim a node.
         log: how many of the latest changes and decisions are kept.
+        alive: other schedulers that are known to run.
     """
 
-    def __init__(self, ours: Container[str] = (), log: int = 0) -> None:
+    def __init__(self, ours: Container[str] = (), log: int = 0, alive: Container[str] = ()) -> None:
         self.nodes = Nodes(ResourceSpace())
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
@@ -100,7 +101,7 @@ class ClusterState:
         self.foreign_version = 0
         self.rankings = Rankings()
         self.claims = Claims()
-        self._nominations = Nominations()
+        self._nominations = Nominations(alive)
         self.log = Log(log, self.nodes.space)
         self._ours = ours
         self._namespaces_version = 0
@@ -164,7 +165,7 @@ class ClusterState:
             wanted = Seat(seat.node, replace(pod, spec=seat.pod.spec))
         elif pod.scheduler not in self._ours:
             claim = self._nominations.claim(pod, claimed)
-            if claim is not None:
+            if claim is not None and self._could_hold(claim.node, pod):
                 self.claims.put(claim)
                 wanted = Seat(claim.node, pod)
         if _differs(seat, wanted):
@@ -196,7 +197,13 @@ class ClusterState:
         self.log.note(NodePut(node))
         if NodeChange.ADDED in change:
             for uid in sorted(self._on.get(node.name, ())):
-                self._count(self._seats[uid])
+                claim, seat = self.claims.get(uid), self._seats[uid]
+                expected = claim is not None and claim.purpose == NOMINATION
+                if expected and not self._could_hold(node.name, seat.pod):
+                    self.claims.drop(uid)
+                    self._leave(uid, counted=False)
+                else:
+                    self._count(seat)
             return [Happening(Resource.NODE, Action.ADD, node=node)]
         if node.unschedulable:  # to be cordoned helps nobody
             change &= ~NodeChange.UNSCHEDULABLE
@@ -223,6 +230,14 @@ class ClusterState:
         for row, spec in anew:
             self.nodes.place(row, spec)
         return change
+
+    def _could_hold(self, node: str, pod: Pod) -> bool:
+        """Whether a pod would fit on a node were it alone there; a node to come may be large."""
+        row = self.nodes.row(node)
+        return row is None or all(
+            self.nodes.allocatable(resource)[row] >= amount
+            for resource, amount in pod.spec.requests
+        )
 
     def node_gone(self, name: str) -> list[Happening]:
         """Drop a node; its pods keep their seats in case it comes back."""
@@ -403,7 +418,7 @@ class ClusterState:
             self.placed.put(seat.pod, row)
             self.rankings.journal.note(Change(seat.pod, row))
 
-    def _leave(self, uid: PodUID) -> None:
+    def _leave(self, uid: PodUID, *, counted: bool = True) -> None:
         seat = self._seats.pop(uid, None)
         if seat is None:
             return
@@ -412,7 +427,7 @@ class ClusterState:
         if not self._on[seat.node]:
             del self._on[seat.node]
         row = self.nodes.row(seat.node)
-        if row is not None:
+        if row is not None and counted:
             self.nodes.place(row, seat.pod.spec, -1)
             self.placed.drop(uid)
             self.rankings.journal.note(Change(seat.pod, row, left=True))

@@ -2,26 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nominations: pending pods of other schedulers that will sit on a certain node.
 
-A pod is nominated there, or pinned to it by its name as a DaemonSet's are (semantics §6.1). Groups
-of higher priority need not leave the capacity of a nominated one alone; a pinned one can go nowhere
-else.
+A pod is nominated there, or is a DaemonSet's and pinned to it by its name (semantics §6.1). Whoever
+may create pods may write both, so neither counts for long, nor against groups of higher priority;
+and a pinned one only where its scheduler is alive.
 """
 
 import math
+from collections.abc import Container
 from typing import Final
 
 from enbloc.engine.state.claims import NOMINATION, Against, Claim
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.requirements import Operator
 
-#: A nomination that came to nothing is forgotten after so many seconds (semantics §6.1).
+#: What came to nothing is forgotten after so many seconds (semantics §6.1).
 NOMINATION_SECONDS: Final = 300.0
 
 
 class Nominations:
-    """Which pods of other schedulers claim a node, and which nominations came to nothing."""
+    """Which pods of other schedulers claim a node, and which claims came to nothing.
 
-    def __init__(self) -> None:
+    Args:
+        alive: other schedulers that are known to run.
+    """
+
+    def __init__(self, alive: Container[str]) -> None:
+        self._alive = alive
         self._lapsed: dict[PodUID, str] = {}
 
     def claim(self, pod: Pod, before: Claim | None) -> Claim | None:
@@ -31,17 +37,24 @@ class Nominations:
             pod: as it is.
             before: what it has claimed so far.
         """
-        node = expected_on(pod)
-        if not node:
+        pinned = pinned_to(pod.spec) if self._comes_soon(pod) else ""
+        node = pinned or pod.nominated
+        if pod.node or not pod.live or pod.gates or not node:
             self._lapsed.pop(pod.uid, None)
             return None
-        if pinned_to(pod.spec) == node:
-            return Claim(pod.uid, NOMINATION, Against.EVERYONE, pod=pod, node=node)
         if self._lapsed.get(pod.uid) == node:
             return None
         # Events carry no time: the next turn says when five minutes are over.
         end = before.end if before is not None and before.node == node else math.nan
+        if pinned:
+            end = pod.created + NOMINATION_SECONDS
         return Claim(pod.uid, NOMINATION, Against.NOT_ABOVE, pod=pod, node=node, end=end)
+
+    def _comes_soon(self, pod: Pod) -> bool:
+        """Its controller wants it on its node, and its scheduler runs."""
+        owner = pod.owner
+        daemon = owner is not None and (owner.kind, owner.api_version) == ("DaemonSet", "apps/v1")
+        return daemon and pod.scheduler in self._alive
 
     def lapse(self, claim: Claim) -> None:
         """A nomination is over; the same one claims nothing again."""
@@ -50,13 +63,6 @@ class Nominations:
     def forget(self, uid: PodUID) -> None:
         """A pod is gone, or is no pending pod of another scheduler."""
         self._lapsed.pop(uid, None)
-
-
-def expected_on(pod: Pod) -> str:
-    """The node on which a pending pod will sit: pinned by its name, or nominated; "" = unknown."""
-    if pod.node or not pod.live or pod.gates:
-        return ""
-    return pinned_to(pod.spec) or pod.nominated
 
 
 def pinned_to(spec: PodSpec) -> str:
