@@ -105,7 +105,7 @@ class EventHandlers:
     def _pod_seen(self, pod: Pod, turn: Turn) -> None:
         self._regrouped.pop(pod.uid, None)
         before = self._groups.key_of(pod.uid)
-        if before is not None and self._plans.places(pod, before):
+        if pod.node and before is not None and self._plans.places(pod, before):
             self._placed.add(pod.uid)
         if before is not None and before != (pod.group or solo_key(pod)):
             if pod.node or not self._plans.binding(pod.uid, before):

@@ -37,9 +37,8 @@ Lines = npt.NDArray[np.intp]
 #: Lines of the pods' matrix before the free room per resource: cpu and memory for scores.
 _NONZERO: Final = 2
 _MOST_CLASSES: Final = 8192
-_MOST_REQUESTS: Final = 64
-
-_Requests = tuple[tuple[str, int], ...]
+#: Bytes from which on a class is not kept for the sake of its delta.
+_LARGE: Final = 16 * 1024
 
 T = TypeVar("T")
 
@@ -84,7 +83,7 @@ class Nodes:
             (_NONZERO + len(space), self._columns.capacity), np.int64
         )
         self._view = self._cells[:, :0]
-        self._deltas: dict[int, tuple[_Requests, tuple[int, int], Amounts]] = {}
+        self._deltas: dict[int, tuple[PodSpec, Amounts]] = {}
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
@@ -413,20 +412,19 @@ class Nodes:
 
     def _delta(self, spec: PodSpec) -> Amounts:
         """int64[2 + R]: what placing a pod of this class adds to each line of a row."""
-        known = self._deltas.get(id(spec.requests))
-        nonzero = spec.nonzero_cpu, spec.nonzero_memory
-        if known is not None and known[0] is spec.requests and known[1] == nonzero:
-            return known[2]
+        known = self._deltas.get(id(spec))
+        if known is not None and known[0] is spec:
+            return known[1]
         delta = np.zeros(_NONZERO + len(self.space), np.int64)
-        delta[:_NONZERO] = nonzero
+        delta[:_NONZERO] = spec.nonzero_cpu, spec.nonzero_memory
         for name, amount in spec.requests:
             column = self.space.find(name)
             if column is not None:
                 delta[_NONZERO + column] -= amount
         if len(self._deltas) >= _MOST_CLASSES:
             self._deltas.clear()
-        if len(spec.requests) <= _MOST_REQUESTS:
-            self._deltas[id(spec.requests)] = (spec.requests, nonzero, delta)
+        if spec.size <= _LARGE:
+            self._deltas[id(spec)] = (spec, delta)
         return delta
 
 

@@ -348,7 +348,7 @@ class Plans:
 
     def places(self, pod: Pod, group: GroupKey) -> bool:
         """Whether a member is where a Binding that was sent puts it."""
-        if not pod.node or not self.binding(pod.uid, group):
+        if not self.binding(pod.uid, group):
             return False
         assignment = self._of_group[group].assignment(pod.uid)
         return assignment is not None and assignment.node == pod.node

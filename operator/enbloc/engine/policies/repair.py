@@ -296,6 +296,8 @@ class Repair(Policy):
         Two gangs are compared in a turn, which costs what a decision does; who is left comes in
         the next ones, and nobody's deadline counts before all were compared.
         """
+        if not self._open:
+            return None
         leaving = self._victims.leaving()
         if leaving is None or not (self._pairs or self._any_fresh or self._any_due(turn.now)):
             return None

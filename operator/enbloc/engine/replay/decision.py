@@ -90,8 +90,10 @@ class Decision(NamedTuple):
     @property
     def weight(self) -> int:
         """Bytes of the classes of the pods that it is about."""
-        facts = self.question.facts
-        specs = {id(pod.spec): pod.spec for pod in (*facts.pending, *self.question.held)}
+        pending, held = self.question.facts.pending, self.question.held
+        if len(pending) == 1 and not held:
+            return pending[0].spec.size
+        specs = {id(pod.spec): pod.spec for pod in (*pending, *held)}
         return sum(spec.size for spec in specs.values())
 
 

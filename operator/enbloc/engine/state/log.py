@@ -58,10 +58,16 @@ class Log:
         """One more change or decision."""
         entries = self._entries
         entries.append(entry)
-        self._bytes += _weight(entry)
+        self._bytes += entry.pod.spec.size if isinstance(entry, Seat) else _weight(entry)
+        if len(entries) > self._limit or self._bytes > self._most:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Let the oldest entries become part of the checkpoint, until what is left is allowed."""
+        entries = self._entries
         while len(entries) > self._limit or self._bytes > self._most:
             oldest = entries.popleft()
-            self._bytes -= _weight(oldest)
+            self._bytes -= oldest.pod.spec.size if isinstance(oldest, Seat) else _weight(oldest)
             if isinstance(oldest, TABLE_CHANGES):
                 self._checkpoint.apply(oldest)
             else:
@@ -89,8 +95,7 @@ class Log:
 
 
 def _weight(entry: Entry) -> int:
-    if isinstance(entry, Seat):
-        return entry.pod.spec.size
+    """Of all but seats; nearly every other one is small."""
     return 0 if isinstance(entry, TABLE_CHANGES) else entry.weight
 
 
