@@ -273,8 +273,8 @@ FAULTS: Final = (
     ),
     Fault(
         "evict-bare-members",
-        "if self.bare or not self.members.bound:",
-        "if not self.members.bound:",
+        "if self.bare or not self.ours:",
+        "if not self.ours:",
     ),
     Fault(
         "evict-what-is-to-be-kept",
