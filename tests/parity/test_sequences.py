@@ -50,7 +50,7 @@ def _classes(case: Case) -> tuple[Pod, ...]:
 
 def _rankings(case: Case) -> Rankings:
     rankings = Rankings()
-    for pod in (*case.incoming, *(pod for host in case.world.hosts for pod in host.pods)):
+    for pod in (*_classes(case), *(pod for host in case.world.hosts for pod in host.pods)):
         rankings.selected.notice(pod.spec, pod.key.namespace)
     for key, selector in case.world.workloads:
         rankings.selected.select(selector, key.namespace)
