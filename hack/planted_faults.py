@@ -426,7 +426,7 @@ FAULTS: Final = (
     ),
     Fault(
         "one-namespace-takes-all-slots",
-        "return (3 * self.slots - sent) // 4",
+        "return (3 * self.slots - self._sent_of.get(namespace, 0)) // 4",
         "return self.slots",
     ),
     Fault(

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: every open plan, from its reservation to the last settled member (semantics §3)."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -70,7 +69,8 @@ class Plans:
         self._of_group: dict[GroupKey, OpenPlan] = {}
         self._held_up: dict[str, OpenPlan] = {}
         self._to_send: dict[str, OpenPlan] = {}
-        self._sent_of: Counter[str] = Counter()
+        self._sent = 0
+        self._sent_of: dict[str, int] = {}
         self.slots = 0
         self.opened = 0
 
@@ -229,7 +229,8 @@ class Plans:
                     target = _target(open_plan, assignment)
                     turn.effects.append(Bind(open_plan.profile.name, target))
                     self.slots -= 1
-                    self._sent_of[namespace] += 1
+                    self._sent += 1
+                    self._sent_of[namespace] = self._sent_of.get(namespace, 0) + 1
             if not open_plan.sendable(1):  # until one of its members is at another stage
                 self._to_send.pop(open_plan.id, None)
 
@@ -238,17 +239,17 @@ class Plans:
 
         So some are always left for others, if all that it has sent hangs (semantics §9.6).
         """
-        sent = self._sent_of[namespace]
-        if self.slots + self._sent_of.total() < SHARED_FROM:
+        if self.slots + self._sent < SHARED_FROM:
             return self.slots
-        return (3 * self.slots - sent) // 4
+        return (3 * self.slots - self._sent_of.get(namespace, 0)) // 4
 
     def _settled(self, open_plan: OpenPlan) -> None:
         """A Binding that was sent is under way no more."""
         namespace = open_plan.plan.group.namespace
-        self._sent_of[namespace] -= 1
-        if not self._sent_of[namespace]:
-            del self._sent_of[namespace]
+        self._sent -= 1
+        left = self._sent_of.pop(namespace) - 1
+        if left:
+            self._sent_of[namespace] = left
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
         """The last look (semantics §3.1): Filter again on the plan's own rows.

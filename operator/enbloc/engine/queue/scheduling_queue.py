@@ -146,12 +146,8 @@ class _Entry(NamedTuple):
     group: GroupKey
 
 
-class _Look(NamedTuple):
-    """A waiting group, a plugin that refused it, and whether that was at PreEnqueue."""
-
-    item: Item
-    plugin: str
-    gated: bool
+#: A waiting group, a plugin that refused it, and whether that was at PreEnqueue.
+_Look = tuple[Item, str, bool]
 
 
 class SchedulingQueue:
@@ -393,7 +389,8 @@ class SchedulingQueue:
 
     def hear(self, happened: Sequence[Happening]) -> None:
         """Take note of what happened; `wake` asks whom it could help."""
-        self._unheard += happened
+        if any(self._waiting.values()) or any(self._gated.values()):
+            self._unheard += happened
         if self._deciding:
             self._events.extend(happened)
             while len(self._events) > MOST_REMEMBERED:
@@ -427,7 +424,7 @@ class SchedulingQueue:
         left = MOST_LOOKS
         for look in looks:
             left -= 1
-            if look is not None and (look.gated or not refused(look.item)):
+            if look is not None and (look[2] or not refused(look[0])):
                 item, name, gated = look
                 left -= HINTS_COST
                 if batch.helps(_concerned(item), _profile(item), name, hints(item)):
@@ -444,13 +441,17 @@ class SchedulingQueue:
         """The groups that a batch could concern, one at a time; None where it does not."""
         for gated, index in ((False, self._waiting), (True, self._gated)):
             for name in list(index):
-                for key in list(index[name]):
-                    item = self._items.get(key) if key in index[name] else None
+                concerns: dict[str, bool] = {}
+                waiting = index[name]
+                for key in list(waiting):
+                    item = self._items.get(key) if key in waiting else None
                     if item is None or item.profile is None:
                         yield None
-                    else:
-                        known = batch.concerns(item.profile, name)
-                        yield _Look(item, name, gated) if known else None
+                        continue
+                    profile = item.profile
+                    if profile.name not in concerns:
+                        concerns[profile.name] = batch.concerns(profile, name)
+                    yield (item, name, gated) if concerns[profile.name] else None
 
     def _requeue(
         self, item: Item, now: float, helpers: Iterable[str], *, patient: bool = False

@@ -52,13 +52,16 @@ class Log:
         self._space = space
         self._checkpoint = Checkpoint()
         self._entries: deque[Entry] = deque()
+        self._weights: deque[int] = deque()
         self._whole = True
 
     def note(self, entry: Entry) -> None:
         """One more change or decision."""
         entries = self._entries
         entries.append(entry)
-        self._bytes += entry.pod.spec.size if isinstance(entry, Seat) else _weight(entry)
+        weight = entry.pod.spec.size if type(entry) is Seat else _weight(entry)
+        self._weights.append(weight)
+        self._bytes += weight
         if len(entries) > self._limit or self._bytes > self._most:
             self._drop()
 
@@ -67,7 +70,7 @@ class Log:
         entries = self._entries
         while len(entries) > self._limit or self._bytes > self._most:
             oldest = entries.popleft()
-            self._bytes -= oldest.pod.spec.size if isinstance(oldest, Seat) else _weight(oldest)
+            self._bytes -= self._weights.popleft()
             if isinstance(oldest, TABLE_CHANGES):
                 self._checkpoint.apply(oldest)
             else:

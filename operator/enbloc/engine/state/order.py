@@ -23,7 +23,7 @@ from enbloc.model.groups import Group, GroupKey
 #: A place in the order: the smaller goes first.
 Key = tuple[Any, ...]
 
-_SHAPES: Final[Mapping[type, object]] = {str: str, int: Real, float: Real}
+_SHAPES: Final[Mapping[type, object]] = {str: str, int: Real, float: Real, bool: Real}
 
 
 class Order:
