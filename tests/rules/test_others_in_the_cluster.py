@@ -98,7 +98,8 @@ def test_a_pinned_pod_counts_for_five_minutes_over_restarts_too() -> None:
 def test_a_pinned_pod_that_nobody_will_bind_does_not_count(other: dict[str, Any]) -> None:
     """Semantics §6.1."""
     world = World()
-    world.pod("agent", **{**DAEMON, "spec": _pinned("n1", cpu=1), **other})
+    facts: dict[str, Any] = {**DAEMON, "spec": _pinned("n1", cpu=1), **other}
+    world.pod("agent", **facts)
     world.nodes("n1", cpu=4)
     world.job("g", 1)
     world.settle()

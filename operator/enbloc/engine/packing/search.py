@@ -212,9 +212,9 @@ def _put(
     """
     tried = trial.fork()
     placed: list[tuple[Pod, int]] = []
-    waiting = proposed
+    waiting, refused = proposed, list[tuple[Pod, int]]()
     for _ in range(_ROUNDS):
-        refused: list[tuple[Pod, int]] = []
+        refused = []
         for pod, row in waiting:
             if tried.ranking(pod).feasible(row):
                 tried.put(pod, row)

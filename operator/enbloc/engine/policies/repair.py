@@ -322,7 +322,7 @@ class Repair(Policy):
     def _known_to_wait(self, key: GroupKey, leaving: Sequence[Pod]) -> bool:
         """Whether it is known that a gang can be completed with the capacity of who terminates."""
         repair = self._open[key]
-        return repair.waits and repair.leaving == {pod.uid for pod in leaving}
+        return repair.waits and repair.leaving == frozenset(pod.uid for pod in leaving)
 
     def _waits(self, now: float, gang: Gang, leaving: Sequence[Pod]) -> bool:
         """As `_known_to_wait`; who terminates may do so for ever, and holds up nobody else."""

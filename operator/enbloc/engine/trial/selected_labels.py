@@ -87,18 +87,16 @@ class SelectedLabels:
 
     def _add(self, scope: str, key: str, values: Collection[str] | None) -> None:
         named = self._named.setdefault(scope, {})
-        if key not in named:
-            known: set[str] | None = set()
-            named[key] = known
-            self.size += 1
-        elif (known := named[key]) is None or (values is not None and known.issuperset(values)):
+        new = key not in named
+        known = named.setdefault(key, set())
+        if not new and (known is None or (values is not None and known.issuperset(values))):
             return
-        if values is None:
+        self.size += new
+        if values is None or known is None:
             named[key] = None
-        elif known is not None:
-            self.size -= len(known)
+        else:
+            self.size += len(known.union(values)) - len(known)
             known.update(values)
-            self.size += len(known)
         self.version += 1
         if scope == _EVERYWHERE:
             self._frozen.clear()
