@@ -135,7 +135,7 @@ class _Learner:
                 said += _checked_notes(self.name, "observe", notes)
             except PluginError as error:
                 self._restart(error)
-        if observed:
+        if observed and decide.implements(self.memory, decide.MemoryFilter):
             try:
                 self._look()
             except PluginError as error:

@@ -220,6 +220,8 @@ class Members:
     @property
     def all_succeeded(self) -> int:
         """How many members succeeded in this incarnation; it never goes back within it."""
+        if not self._done and not self._forgotten:
+            return 0
         return len(self.successes()) + self._forgotten.total()
 
     def successes(self) -> Sequence[Pod]:
@@ -290,8 +292,9 @@ class Members:
             gated=len(gated),
             foreign=len(foreign),
             foreign_schedulers=tuple(sorted(set(foreign))) if foreign else (),
-            running=sum(pod.running for pod in bound),
-            bound_by_us=any(pod.binding_record for pod in (*bound, *self.successes())),
+            running=sum(pod.running for pod in bound) if bound else 0,
+            bound_by_us=(bool(bound) or bool(self._done))
+            and any(pod.binding_record for pod in (*bound, *self.successes())),
             started=self.started is not None,
             incarnation=self.incarnation,
             priority=self._priority(live, classes, raises=raises),
