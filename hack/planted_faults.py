@@ -165,8 +165,8 @@ FAULTS: Final = (
     ),
     Fault(
         "believe-an-answer-before-the-watch",
-        "                open_plan.move(answer.uid, Stage.BOUND)",
-        "                open_plan.move(answer.uid, Stage.CONFIRMED)",
+        "self._move(open_plan, answer.uid, Stage.BOUND)",
+        "self._move(open_plan, answer.uid, Stage.CONFIRMED)",
     ),
     Fault(
         "take-a-binding-elsewhere-for-ours",

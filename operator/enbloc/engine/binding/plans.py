@@ -150,9 +150,9 @@ class Plans:
                 target = _target(open_plan, assignment)
                 turn.effects.append(PreBind(open_plan.profile.name, target))
         else:
-            self._settled_in_part(open_plan)
+            self._look_again(open_plan)
 
-    def _settled_in_part(self, open_plan: OpenPlan) -> None:
+    def _look_again(self, open_plan: OpenPlan) -> None:
         """A member is at another stage: PreBind may be over, and more may be sent now."""
         if open_plan.permitted and open_plan.id in self._open:
             if not open_plan.preparing:
@@ -243,13 +243,15 @@ class Plans:
             return self.slots
         return (3 * self.slots - self._sent_of.get(namespace, 0)) // 4
 
-    def _settled(self, open_plan: OpenPlan) -> None:
-        """A Binding that was sent is under way no more."""
-        namespace = open_plan.plan.group.namespace
-        self._sent -= 1
-        left = self._sent_of.pop(namespace) - 1
-        if left:
-            self._sent_of[namespace] = left
+    def _move(self, open_plan: OpenPlan, uid: PodUID, stage: Stage) -> None:
+        """A member reaches a stage; a Binding that was sent is then under way no more."""
+        if open_plan.stage(uid) is Stage.SENT:
+            namespace = open_plan.plan.group.namespace
+            self._sent -= 1
+            left = self._sent_of.pop(namespace) - 1
+            if left:
+                self._sent_of[namespace] = left
+        open_plan.move(uid, stage)
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
         """The last look (semantics §3.1): Filter again on the plan's own rows.
@@ -307,20 +309,18 @@ class Plans:
             return None
         match answer:
             case Bound() if stage is Stage.SENT:
-                self._settled(open_plan)
-                open_plan.move(answer.uid, Stage.BOUND)
+                self._move(open_plan, answer.uid, Stage.BOUND)
             case PreBound() if stage is Stage.PREPARING:
                 open_plan.move(answer.uid, Stage.READY)
             case PreBindFailed() if stage is Stage.PREPARING:
                 self._forget(turn, open_plan, End.REJECTED, answer.message, answer.plugin)
             case BindRefused() if stage is Stage.SENT:
-                self._settled(open_plan)
                 open_plan.refusals.append(Refusal(answer.uid, answer.cause, answer.message))
                 self._lose(turn, open_plan, answer.uid)
                 self._settle(turn, open_plan)
             case _:
                 return None
-        self._settled_in_part(open_plan)
+        self._look_again(open_plan)
         return open_plan.assignment(answer.uid)
 
     def seen(self, pod: Pod, group: GroupKey, turn: Turn) -> Assignment | None:
@@ -332,11 +332,9 @@ class Plans:
         assignment = open_plan.assignment(pod.uid)
         if pod.node:
             same = assignment is not None and assignment.node == pod.node
-            if stage is Stage.SENT:
-                self._settled(open_plan)
-            open_plan.move(pod.uid, Stage.CONFIRMED if same else Stage.LOST)
+            self._move(open_plan, pod.uid, Stage.CONFIRMED if same else Stage.LOST)
             self._settle(turn, open_plan)
-            self._settled_in_part(open_plan)
+            self._look_again(open_plan)
             return assignment if same and stage is Stage.SENT else None
         if (not pod.live or pod.gated) and stage in _LEAVABLE:
             self.gone(pod.uid, group, turn)
@@ -360,12 +358,10 @@ class Plans:
         stage = open_plan.stage(uid) if open_plan else None
         if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
             return
-        if stage is Stage.SENT:
-            self._settled(open_plan)
         self._lose(turn, open_plan, uid)
         if open_plan.started:
             self._settle(turn, open_plan)
-            self._settled_in_part(open_plan)
+            self._look_again(open_plan)
         else:
             self._forget(turn, open_plan, End.LOOK)
 
@@ -387,7 +383,7 @@ class Plans:
             self._forget(turn, open_plan, End.LOOK)
 
     def _lose(self, turn: Turn, open_plan: OpenPlan, uid: PodUID) -> None:
-        open_plan.move(uid, Stage.LOST)
+        self._move(open_plan, uid, Stage.LOST)
         happening = self._state.forget(uid, open_plan.number)
         if happening:
             turn.happened.append(happening)
