@@ -164,14 +164,20 @@ def test_a_member_that_somebody_else_bound_does_not_let_its_group_go_first() -> 
     assert len(world.where("old")) == 2
 
 
-def test_a_member_that_somebody_else_bound_does_not_take_reserved_capacity() -> None:
-    """Semantics §5.1: what minResources reserves is kept from those ordered later."""
+def _all_reserved_for_an_application() -> World:
+    """One member of "app" runs, and what else there is, is reserved for it."""
     world = World()
     world.nodes("n1", cpu=6)
     world.group("app", 1, min_resources=(("cpu", 6000),))
     world.member("app-0", "app", spec=spec(cpu=1))
     world.settle()
     world.now += 10
+    return world
+
+
+def test_a_member_that_somebody_else_bound_does_not_take_reserved_capacity() -> None:
+    """Semantics §5.1: what minResources reserves is kept from those ordered later."""
+    world = _all_reserved_for_an_application()
     world.group("late", 2)
     world.member("late-0", "late", spec=spec(cpu=1), node="n1")
     world.member("late-1", "late", spec=spec(cpu=1))
@@ -181,12 +187,7 @@ def test_a_member_that_somebody_else_bound_does_not_take_reserved_capacity() -> 
 
 def test_a_podgroup_that_wants_nothing_reserved_any_more_gives_it_up_at_once() -> None:
     """Semantics §5.1: a reservation is what is left of minResources."""
-    world = World()
-    world.nodes("n1", cpu=6)
-    world.group("app", 1, min_resources=(("cpu", 6000),))
-    world.member("app-0", "app", spec=spec(cpu=1))
-    world.settle()
-    world.now += 10
+    world = _all_reserved_for_an_application()
     world.group("late", 1)
     world.member("late-0", "late", spec=spec(cpu=1))
     world.settle()
