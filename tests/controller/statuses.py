@@ -10,6 +10,7 @@ from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.incarnation import FIRST_LOOK, History
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import StatusPatch, reconcile
+from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import Condition
 from enbloc.model.pods import Phase, PodUID
@@ -97,5 +98,6 @@ def applied(status: Mapping[str, Any], patch: StatusPatch | None) -> dict[str, A
     roles = {role["name"]: dict(role) for role in status.get("roles", ())}
     for role in patch.get("roles", ()):
         roles[role["name"]] = roles.get(role["name"], {}) | role
-    merged = {**status, **patch, "conditions": theirs + patch["conditions"]}
+    kept = {name: value for name, value in status.items() if name not in CONTROLLER_FIELDS.fields}
+    merged = {**kept, **patch, "conditions": theirs + patch["conditions"]}
     return merged | ({"roles": list(roles.values())} if roles else {})

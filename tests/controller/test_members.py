@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import KEPT, Member, Members
 from enbloc.model.groups import GroupKey
-from enbloc.model.incarnation import identity
+from enbloc.model.incarnation import BARE, identity
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
 
 TRAIN = GroupKey("team-a", "train")
@@ -147,7 +147,7 @@ def test_a_pod_with_a_controller_is_not_bare() -> None:
 
     assert (owned.owner, identity(owned), owned.bare) == ("uid-s", "uid-s", False)
     assert Member.of(pod(), ready=False).bare
-    assert identity(Member.of(pod(), ready=False)) == "p"
+    assert identity(Member.of(pod(), ready=False)) == BARE
 
 
 steps = st.lists(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
 from enbloc.model.pods import Pod, PodUID
-from tests.laws.naive import Life, View, cost, floors, missing
+from tests.laws.naive import Life, View, cost, missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def _priority(life: Life) -> int:
 
 def _in_part_by_us(life: Life) -> bool:
     held = (*life.bound, *life.succeeded.values())
-    lacks = life.group is not None and missing(life.held, floors(life.group))
+    lacks = life.group is not None and missing(life.held, life.floor)
     return bool(lacks) and any(pod.binding_record for pod in held)
 
 

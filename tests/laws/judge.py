@@ -202,7 +202,7 @@ class Judge:
             return  # a pod without a group
         assert life.group is not None, f"{decided.plan} was made without a PodGroup"
         planned = [each.pod for each in assignments(self.engine, decided.plan)]
-        floor = floors(life.group)
+        floor = life.floor
         sure = floor if floor == life.least_floor else None
         self.made[decided.plan] = Made(decided.group, sure)
         for pod in planned:
@@ -371,7 +371,7 @@ class Judge:
         if policy is OnIncomplete.REPAIR:
             assert not life.started, f"{group.key} has started and is evicted (semantics §4.3)"
         assert all(each.owner for each in life.bound), "a bare member is Keep (semantics §4.5)"
-        assert missing(life.held, floors(group)), f"{group.key} is whole and is evicted"
+        assert missing(life.held, life.floor), f"{group.key} is whole and is evicted"
         out = [uid for uid in self.sent if self._group(uid) == group.key]
         assert not out, f"{group.key} is evicted while Binds are out (semantics §3.2)"
         timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
@@ -381,7 +381,7 @@ class Judge:
         until = self.evicting.get(evict.uid, -math.inf)
         assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
         if self.yielded is None or self.yielded[:2] != (group.key, self.server.now):
-            quorum = not missing(life.held + count(life.pending), floors(group))
+            quorum = not missing(life.held + count(life.pending), life.floor)
             assert not quorum or group.key in self.tried, f"{group.key}: untried (semantics §4.2)"
         self._not_too_early(group, life, timeout)
         self._one_at_a_time(group.key)
@@ -428,11 +428,11 @@ class Judge:
         if memory.incarnation == status.incarnation:
             assert status.succeeded >= memory.succeeded, f"{where}: succeeded goes back"
             assert all(done[role] >= n for role, n in memory.roles if role in done)
-            assert memory.started in (None, status.started), f"{where}: startedTime changes"
+            assert not goes_back(memory.started, status.started), f"{where}: startedTime changes"
         if last and (last.uid, last.incarnation) == (status.uid, status.incarnation):
             assert status.succeeded >= last.succeeded, f"{where}: succeeded goes back"
             assert all(done[r.name] >= r.succeeded for r in last.roles if r.name in done)
-            assert last.started in (None, status.started), f"{where}: startedTime changes"
+            assert not goes_back(last.started, status.started), f"{where}: startedTime changes"
             assert status.attempts >= last.attempts, f"{where}: attempts go back"
             assert (status.last_attempt or 0) >= (last.last_attempt or 0)
             if stands(last, Condition.INITIALLY_SCHEDULED):
@@ -441,14 +441,14 @@ class Judge:
             short = missing(life.held, life.least_floor)
             assert not short, f"{where} says Scheduled and {short} are not bound (semantics §3.7)"
         if last is not None and last.started is None and status.started == self.server.now:
-            life.captured = floors(life.group)
-        self._as_it_started(status, life, life.group)
+            life.captured = life.floor
+        self._as_it_started(status, life)
         self.told[status.group] = status
 
-    def _as_it_started(self, status: SetGroupStatus, life: Life, group: Group) -> None:
+    def _as_it_started(self, status: SetGroupStatus, life: Life) -> None:
         """Semantics §2.5: the floor of a started group never rises; lowering it works at once."""
         if life.captured is not None and not life.doubtful:
-            needed = {role: life.captured.get(role, 0) for role in floors(group)}
+            needed = {role: life.captured.get(role, 0) for role in life.floor}
             whole = not missing(life.held, needed)
             assert stands(status, Condition.SCHEDULED) == whole, f"{status} of {needed}"
 
@@ -461,6 +461,11 @@ class Judge:
         assert life.group is not None
         have = life.held + count(life.pending)
         assert not missing(have, life.least_floor), f"{pod.key}: Unschedulable without a quorum"
+
+
+def goes_back(before: float | None, now: float | None) -> bool:
+    """A start may be over, and be followed by another; it never moves to the past."""
+    return before is not None and now is not None and now < before
 
 
 def stands(status: SetGroupStatus, kind: Condition) -> bool:

@@ -61,7 +61,13 @@ def floors(group: Group) -> Floors:
 
 
 def identity(pod: Pod) -> str:
+    """Whose life a pod is of; a bare one begins its own where no other is live."""
     return pod.restart or (pod.owner.uid if pod.owner else pod.uid)
+
+
+def reduced(floor: Floors, done: Counter[str]) -> Floors:
+    """What is left of each minimum when so many have succeeded (semantics §1)."""
+    return {role: max(0 if role else 1, least - done[role]) for role, least in floor.items()}
 
 
 def pending(pod: Pod) -> bool:
@@ -101,6 +107,9 @@ class Life:
         self.oldest = math.inf  # no queue time of this life is earlier
         self.ended = 0  # how many lives there were before
         self.doubtful = False  # whether a success that was listed at the start is of this life
+        self.relaunched = False  # it started, and nobody was bound any more
+        self.before: Counter[str] = Counter()  # what had succeeded then
+        self.counted: set[PodUID] = set()  # and which
 
     @property
     def live(self) -> list[Pod]:
@@ -145,6 +154,7 @@ class Life:
         self.succeeded = {}
         self.remembered = Counter()
         self.started = False
+        self.relaunched, self.before, self.counted = False, Counter(), set()
         self.doubtful = False
         self.was = [floors(self.group)] if self.group else []
 
@@ -164,8 +174,10 @@ class Life:
         memory = self.group.memory
         found = Counter(dict(memory.roles))
         found[""] = memory.succeeded
-        self.remembered |= found
-        self.started = self.started or memory.started is not None
+        if self.relaunched:
+            self.before |= found - self.done
+        else:
+            self.remembered |= found
 
     def settle(self) -> None:
         """The first lists are complete (semantics §2.2)."""
@@ -179,6 +191,10 @@ class Life:
         if memory and memory.incarnation and (not self.live or memory.incarnation in known):
             self.identities.add(memory.incarnation)
             self._recall()
+            self.started = memory.started is not None and self._believed(memory.started)
+            if not self.started and memory.lives and memory.lives[-1].minimums:
+                self.was.append(dict(memory.lives[-1].minimums))
+                self.stop()
         known = {
             r.incarnation
             for p in self.succeeded.values()
@@ -188,7 +204,8 @@ class Life:
         for found in records:
             least = dict.fromkeys(self.was[-1], 0) if self.was else {}
             self.was.append({**least, "": found.floor})
-        if not (memory and memory.incarnation) and any(p.running for p in self.bound):
+        ours = any(pod.binding_record for pod in self.bound)
+        if not (memory and memory.incarnation) and not ours and any(p.running for p in self.bound):
             self.started = True
         if self.started and self.was:
             # What each role needed when it started is not written down.
@@ -196,16 +213,42 @@ class Life:
             roles = {role: held[role] for role in self.was[-1]}
             self.was.append({**roles, "": min(floor[""] for floor in self.was)})
 
+    def _believed(self, started: float) -> bool:
+        """Somebody who is there was bound before the start, or says that he came after it."""
+        held = (*self.bound, *self.succeeded.values())
+        records = [r for pod in held if (r := read_binding_record(pod.binding_record))]
+        return (
+            not held
+            or any((pod.scheduled_at or pod.created) <= started for pod in held)
+            or any(record.started for record in records)
+        )
+
+    def stop(self) -> None:
+        """Nobody is bound any more: what is relaunched has not started (semantics §1)."""
+        self.before += self.done
+        self.counted |= self.succeeded.keys()
+        self.remembered = Counter()
+        self.started, self.relaunched, self.captured = False, True, None
+
     def look(self) -> None:
-        """Note whether the floor runs together now."""
-        if self.group is not None and not self.started:
-            running = count(pod for pod in self.live if pod.running) + self.done
-            self.started = not missing(running, floors(self.group)) and bool(self.identities)
+        """Note whether the floor runs together now, and whether nobody is bound any more."""
+        if self.group is None:
+            return
+        if self.started:
+            if not self.bound and (self.live or missing(self.held, self.least_floor)):
+                self.stop()
+            return
+        running = count(pod for pod in self.live if pod.running) + self.done
+        self.started = not missing(running, self.floor) and bool(self.identities)
 
     @property
     def done(self) -> Counter[str]:
         """Succeeded in this incarnation, per role."""
-        ours = (pod for pod in self.succeeded.values() if self._of_this_life(pod))
+        ours = (
+            pod
+            for pod in self.succeeded.values()
+            if self._of_this_life(pod) and pod.uid not in self.counted
+        )
         return count(ours) | self.remembered
 
     @property
@@ -219,13 +262,17 @@ class Life:
     @property
     def least_floor(self) -> Floors:
         """The least that can count as the floor: of a started group, what it was at any time."""
-        assert self.group is not None
-        now = floors(self.group)
-        if not self.perhaps_started:
+        now = self.floor
+        if not (self.perhaps_started or self.relaunched):
             return now
-        return {
-            role: min([least, *(w.get(role, 0) for w in self.was)]) for role, least in now.items()
-        }
+        least = {role: min([n, *(w.get(role, 0) for w in self.was)]) for role, n in now.items()}
+        return reduced(least, self.before)
+
+    @property
+    def floor(self) -> Floors:
+        """What counts as the floor, if it was never raised since the group started."""
+        assert self.group is not None
+        return reduced(floors(self.group), self.before)
 
 
 class View:

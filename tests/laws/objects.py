@@ -99,6 +99,7 @@ class Objects(Server):
 
     def add_group(self, name: str, minimum: int, **of: Any) -> None:
         """A PodGroup with a UID of its own each time."""
+        of = {"owner": f"MPIJob/{name}", **of}  # so that all of its members are of one life
         self.group(name, minimum, uid=self.name(f"pg-{name}."), created=self.now, **of)
 
     def add_owner(self, name: str, parts: Iterable[Part], **more: Any) -> None:

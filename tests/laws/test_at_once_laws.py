@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from enbloc.engine.effects import Bind, Decided, Effect
 from enbloc.model.binding_record import binding_record
+from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.incarnation import BARE
 from tests.effort import examples
 from tests.laws.actions import Actions
 from tests.laws.fitting import cheapest, free_rooms, packs
@@ -130,10 +132,13 @@ def test_alike_groups_are_decided_in_their_order(
 def test_of_equals_who_is_held_in_part_goes_first(order: list[str]) -> None:
     """Semantics §2.7: an older gang waits for one that is bound in part."""
     world = Actions(slots=32)
+    world.kill()
     world.add_node("n", 3)
+    known = LifeMemory("first", (BARE,), plan="p-1")
     for name in order:
         world.now = {"old": 1000.0, "part": 1001.0, "young": 1002.0}[name]
-        world.add_group(name, 2)
+        lives = (known,) if name == "part" else ()
+        world.add_group(name, 2, memory=Memory("first" if lives else "", lives=lives))
         bound = name == "part"
         world.add_pod(
             f"{name}-0",
@@ -143,6 +148,7 @@ def test_of_equals_who_is_held_in_part_goes_first(order: list[str]) -> None:
             binding_record=OURS if bound else "",
         )
         world.add_pod(f"{name}-1", cpu=1, group=name)
+    world.start()
     seen: list[Effect] = []
     for _ in range(6):
         seen += world.step()

@@ -11,7 +11,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition
 from tests.laws.fitting import cheapest, free_rooms, lacks_min_resources, packs
 from tests.laws.judge import Judge, reservations, stands
-from tests.laws.naive import floors, missing
+from tests.laws.naive import missing
 
 
 def nobody_is_lost(judge: Judge) -> None:
@@ -19,7 +19,7 @@ def nobody_is_lost(judge: Judge) -> None:
     engine = judge.engine
     for members in engine._groups:
         key = members.key
-        if key in engine._next.changed or members.empty:
+        if key in engine._next.changed or engine._groups.over(members):
             continue
         item = engine._queue.get(key)
         assert item is not None, f"{key} is lost"
@@ -28,6 +28,7 @@ def nobody_is_lost(judge: Judge) -> None:
         facts = engine._groups.facts(members)
         kept_out = bool(engine._victims.staying(key)) or key in judge.terminating
         kept_out = kept_out or not facts.quorum or bool(facts.problem)
+        kept_out = kept_out or facts.superseded or facts.crowded
         if engine._plans.of(key) is None and facts.pending and not kept_out:
             assert places, f"{key} may be tried, and nothing finds it ({item.place})"
 
@@ -62,7 +63,7 @@ def fits_and_waits(judge: Judge) -> list[GroupKey]:
         if life.group is None or not life.pending or life.doubtful or key in judge.terminating:
             continue
         wanted = Counter(dict(life.group.min_resources))
-        deficit = missing(life.held, floors(life.group))
+        deficit = missing(life.held, life.floor)
         chosen = cheapest(life.pending, deficit or {"": 1})
         if chosen is None or (deficit and lacks_min_resources(view, wanted, life.bound)):
             continue
@@ -85,11 +86,11 @@ def only_room_is_lacking(judge: Judge) -> bool:
 
 def statuses_say_what_is(judge: Judge) -> None:
     for key, life in judge.view.lives.items():
-        if life.group is None or life.doubtful or life.least_floor != floors(life.group):
+        if life.group is None or life.doubtful or life.least_floor != life.floor:
             continue
         status = judge.told.get(key)
         if status is not None:
-            whole = not missing(life.held, floors(life.group))
+            whole = not missing(life.held, life.floor)
             assert stands(status, Condition.SCHEDULED) == whole, f"{key}: {status.conditions}"
 
 

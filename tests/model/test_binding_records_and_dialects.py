@@ -30,7 +30,7 @@ def test_a_binding_record_reads_back(
 def test_a_binding_record_is_compact() -> None:
     text = binding_record("p-1", "job", 8, 1.5)
 
-    assert text == '{"plan":"p-1","incarnation":"job","floor":8,"queueTime":1.5}'
+    assert text == '{"plan":"p-1","incarnation":"job","floor":8,"queueTime":1.5,"started":false}'
 
 
 def test_a_binding_record_that_would_be_too_large_is_left_out() -> None:

@@ -1,33 +1,71 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from enbloc.model.groups import Memory
-from enbloc.model.incarnation import begins_anew, count_succeeded, identity
-from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.incarnation import BARE, attempt_of, count_succeeded, identity, joins
+from enbloc.model.pods import Owner, Pod, PodKey, PodSpec, PodUID
 
-
-def test_a_pod_without_a_controller_is_a_life_of_its_own() -> None:
-    bare = Pod(PodKey("n", "p"), PodUID("u"), PodSpec())
-    restarted = Pod(PodKey("n", "p"), PodUID("u"), PodSpec(), restart="job-1")
-    assert identity(bare) == "u"
-    assert identity(restarted) == "job-1"
+BARE_POD = Pod(PodKey("n", "p"), PodUID("u"), PodSpec())
+ROLLOUT = Owner("ReplicaSet", "web-5d4f", "uid-rs")
 
 
 @pytest.mark.parametrize(
-    ("arriving", "live", "begins"),
+    ("pod", "said"),
     [
-        pytest.param("job-2", False, True, id="another Job's pod after the last live one"),
-        pytest.param("job-2", True, False, id="another Job's pod beside a live one"),
-        pytest.param("job-1", False, False, id="one more pod of the same Job"),
+        pytest.param(BARE_POD, BARE, id="pods without a controller share one"),
+        pytest.param(replace(BARE_POD, restart="set/1"), "set/1", id="a JobSet's attempt"),
+        pytest.param(replace(BARE_POD, owner=Owner("Job", "j", "uid-j")), "uid-j", id="its Job"),
+        pytest.param(
+            replace(BARE_POD, owner=ROLLOUT, labels=(("pod-template-hash", "5d4f"),)),
+            "Deployment:web",
+            id="its Deployment, whichever the ReplicaSet",
+        ),
+        pytest.param(replace(BARE_POD, owner=ROLLOUT), "uid-rs", id="a ReplicaSet by itself"),
     ],
 )
-def test_a_life_begins_with_a_new_identity_while_nobody_is_live(
-    arriving: str, live: bool, begins: bool
+def test_a_pod_is_of_the_life_that_its_labels_or_its_controller_name(pod: Pod, said: str) -> None:
+    assert identity(pod) == said
+
+
+def test_an_identity_is_never_longer_than_status_can_keep() -> None:
+    long = replace(BARE_POD, owner=Owner("Job", "j", "u" * 5000))
+    assert len(identity(long)) <= 200
+    assert identity(long) != identity(replace(long, owner=Owner("Job", "j", "u" * 5001)))
+
+
+@pytest.mark.parametrize(
+    ("said", "attempt"),
+    [
+        ("set/3", ("set", 3)),
+        ("set/", None),
+        ("set/x", None),
+        ("set/²", None),
+        ("set/99999999999999", None),
+        ("uid-of-a-job", None),
+        ("Deployment:web", None),
+    ],
+)
+def test_only_a_jobset_s_identity_names_an_attempt(
+    said: str, attempt: tuple[str, int] | None
 ) -> None:
-    assert begins_anew(arriving, {"job-1"}, live=live) is begins
+    assert attempt_of(said) == attempt
+
+
+@pytest.mark.parametrize(
+    ("said", "owner", "one"),
+    [
+        pytest.param("job-2", "", False, id="nobody owns the PodGroup"),
+        pytest.param("job-2", "MPIJob/m", True, id="an MPIJob makes one life"),
+        pytest.param("job-2", "CronJob/c", False, id="a CronJob makes several"),
+        pytest.param("set/1", "JobSet/s", False, id="and so does a JobSet that starts anew"),
+    ],
+)
+def test_what_the_owner_of_a_podgroup_makes_is_one_life(said: str, owner: str, one: bool) -> None:
+    assert joins(said, owner) is one
 
 
 @pytest.mark.parametrize(

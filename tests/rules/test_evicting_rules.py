@@ -242,7 +242,7 @@ def test_one_bare_bound_member_makes_the_group_keep_and_its_condition_says_so() 
     """Semantics §4.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
-    world.job_in_part("g", "n1", of=3)
+    world.job_in_part("g", "n1", of=3, owner="MPIJob/mpi")
     world.member("g-bare", "g", owner=None, node="n2", scheduled_at=world.now)
     world.settle(seconds=86400)
     assert world.evictions == []

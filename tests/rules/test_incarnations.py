@@ -5,8 +5,9 @@
 import pytest
 
 from enbloc.model.binding_record import binding_record
-from enbloc.model.groups import Memory
+from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
+from tests.world.builders import remembered
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "j", "job-1")
@@ -23,7 +24,8 @@ def unlisted() -> Cluster:
 def test_what_status_remembers_of_this_life_is_believed() -> None:
     cluster = unlisted()
     memory = Memory("job-1", started=5.0, succeeded=3, attempts=7, initially_scheduled=True)
-    cluster.group("g", 4, memory=memory)
+    cluster.group("g", 5, memory=memory)
+    cluster.pod("g-2", "g", owner=JOB, node="n1", scheduled_at=4.0)
     cluster.pod("g-3", "g", owner=JOB)
     cluster.sync()
     cluster.settle()
@@ -40,15 +42,6 @@ def test_with_no_member_left_status_is_all_there_is() -> None:
     cluster.settle()
     assert cluster.status["g"].succeeded == 2
     assert cluster.condition("g")[:2] == (True, "Scheduled")
-
-
-def test_when_a_life_without_a_name_started_is_remembered_too() -> None:
-    cluster = unlisted()
-    cluster.group("g", 1, memory=Memory("", started=5.0, succeeded=1))
-    cluster.pod("g-0", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
-    cluster.sync()
-    cluster.settle()
-    assert (cluster.status["g"].started, cluster.status["g"].succeeded) == (5.0, 1)
 
 
 def test_succeeded_members_that_are_still_listed_count_without_any_status() -> None:
@@ -130,7 +123,17 @@ def test_who_came_after_those_that_succeeded_is_of_another_life() -> None:
     assert cluster.condition("g")[2] == "1 of 3 members exist"
 
 
-def test_a_restart_changes_nobodys_place_because_the_binding_record_has_the_queue_time() -> None:
+def test_a_restart_changes_nobodys_place_because_status_has_the_queue_time() -> None:
+    cluster = unlisted()
+    cluster.group("g", 2, memory=Memory("job-1", lives=(LifeMemory("job-1", queue_time=42.0),)))
+    cluster.pod("g-1", "g", owner=JOB)
+    cluster.sync()
+    cluster.step()
+    [members] = cluster.engine._groups
+    assert members.queue_time == 42.0
+
+
+def test_a_binding_record_alone_makes_nobody_older_than_the_oldest_member() -> None:
     cluster = unlisted()
     cluster.now += 100
     cluster.group("g", 2)
@@ -139,7 +142,7 @@ def test_a_restart_changes_nobodys_place_because_the_binding_record_has_the_queu
     cluster.sync()
     cluster.step()
     [members] = cluster.engine._groups
-    assert members.queue_time == 42.0
+    assert members.queue_time == cluster.now
 
 
 def test_without_any_status_a_running_member_proves_that_the_group_started() -> None:
@@ -214,13 +217,12 @@ def test_a_success_in_an_undeclared_role_is_not_counted_again_when_status_is_rea
     cluster = Cluster()
     cluster.nodes("n1", cpu=8)
     cluster.group("g", 3)
-    cluster.pod("g-0", "g", role="worker", node="n1", phase=Phase.SUCCEEDED)
     cluster.pod("g-1", "g", role="worker", gates=("hold",))
+    cluster.pod("g-0", "g", role="worker", node="n1", phase=Phase.SUCCEEDED)
     cluster.settle()
     for _ in range(3):  # the watch shows the status that was written
         status = cluster.status["g"]
-        memory = Memory(incarnation=status.incarnation, succeeded=status.succeeded)
-        cluster.group("g", 3, memory=memory)
+        cluster.group("g", 3, memory=remembered(status))
         cluster.settle()
     assert cluster.status["g"].succeeded == 1
     assert cluster.condition("g")[2].startswith("1 of 3 members exist")

@@ -7,7 +7,7 @@ import pytest
 from enbloc.config import default_profiles
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.binding_record import binding_record, read_binding_record
-from enbloc.model.groups import Memory
+from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Phase
 from tests.rules.world import JOB, World
 from tests.world.builders import spec
@@ -40,28 +40,6 @@ def test_a_member_that_is_not_live_does_not_lower_the_priority_of_its_group() ->
     world.job("even", 2, priority=5)
     world.nodes("n1 n2", cpu=4)
     assert world.winner() == "mixed"
-
-
-@pytest.mark.parametrize("happens", [("success", "loss"), ("loss", "success")])
-def test_while_no_member_is_live_those_that_succeeded_give_the_priority(
-    happens: tuple[str, str],
-) -> None:
-    """Semantics §2.6: the room of a lost member stays held against lower priorities."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    world.running_job("g", 2, priority=10)
-    for what in happens:
-        if what == "success":
-            world.finish("g-0")
-        else:
-            world.delete("g-1")
-        world.settle()
-    world.job("rival", 2, priority=5)
-    world.settle()
-    assert world.where("rival") == {}, "one of the two nodes is held for the replacement"
-    world.member("g-2", "g", priority=10)
-    world.settle()
-    assert "g-2" in world.where()
 
 
 @pytest.mark.parametrize(
@@ -133,19 +111,34 @@ def test_priority_goes_before_age() -> None:
 
 def test_among_equals_a_group_held_in_part_goes_before_an_older_one() -> None:
     """Semantics §2.7."""
-    world = World()
-    world.job("old", 2)
-    world.now += 10
-    world.nodes("n1", cpu=4)
-    world.group("part", 3)
-    world.member("part-0", "part", node="n1", binding_record=OURS)
-    for index in (1, 2):
-        world.member(f"part-{index}", "part")
-    world.settle()
+    world = _one_of_three_is_bound("p-1")
     world.nodes("n2 n3", cpu=4)
     world.settle()
     assert len(world.where("part")) == 3
     assert world.where("old") == {}
+
+
+def test_a_binding_record_of_which_status_knows_nothing_lets_nobody_go_first() -> None:
+    """Semantics §2.7: anybody can write one."""
+    world = _one_of_three_is_bound("")
+    world.nodes("n2 n3", cpu=4)
+    world.settle()
+    assert len(world.where("old")) == 2
+
+
+def _one_of_three_is_bound(plan: str) -> World:
+    """What a new process finds; `plan` is what status knows of, "" = of none."""
+    world = World(sync=False)
+    world.job("old", 2)
+    world.now += 10
+    world.nodes("n1", cpu=4)
+    world.group("part", 3, memory=Memory("job-1", lives=(LifeMemory("job-1", plan=plan),)))
+    world.member("part-0", "part", node="n1", binding_record=OURS)
+    for index in (1, 2):
+        world.member(f"part-{index}", "part")
+    world.sync()
+    world.settle()
+    return world
 
 
 def test_a_member_that_somebody_else_bound_does_not_let_its_group_go_first() -> None:

@@ -148,8 +148,8 @@ def test_the_room_of_a_member_lost_while_an_addition_is_being_bound_is_held_as_w
     assert world.where("young") == {}
 
 
-def test_the_room_of_the_last_member_that_ran_while_others_have_succeeded_is_held_as_well() -> None:
-    """Semantics §4.1."""
+def test_once_no_member_is_bound_nothing_is_held_and_what_is_left_starts_anew() -> None:
+    """Semantics §4.1, §1: two have succeeded, so one is left to be placed."""
     world = World()
     world.nodes("n1", cpu=12)
     world.running_job("g", 3)
@@ -159,12 +159,18 @@ def test_the_room_of_the_last_member_that_ran_while_others_have_succeeded_is_hel
     world.now += 1
     world.job("young", 1)
     world.delete("g-2")
-    world.settle(seconds=30)
-    assert world.where("young") == {}
-    assert len(world.events("GangBelowMinimum")) == 1
+    world.settle()
+    assert len(world.where("young")) == 1
+    assert world.started("g") is None
     world.member("g-3", "g")
     world.settle()
+    assert world.where("g-3") == {}
+    world.delete("young-0")
+    world.settle()
     assert world.where("g-3") == {"g-3": "n1"}
+    world.run_pods(["g-3"])
+    world.settle()
+    assert world.started("g") == world.now
 
 
 def test_a_group_ordered_earlier_need_not_respect_what_is_held_for_a_lost_member() -> None:

@@ -142,7 +142,7 @@ def test_a_job_of_more_completions_than_members_goes_on_after_its_first_wave() -
         for index in range(2):
             world.member(f"w{wave}-{index}", "g")
         world.settle()
-        assert len(world.where(f"w{wave}")) == 2, "held, so they come one by one"
+        assert len(world.where(f"w{wave}")) == 2
     assert world.status["g"].succeeded == 6
     assert world.status["g"].incarnation == "job-1"
 

@@ -244,16 +244,29 @@ def test_a_group_has_not_started_while_a_role_is_below_its_minimum() -> None:
     assert world.started("g") == world.now
 
 
-def test_without_a_status_a_group_counts_as_started_once_a_bound_member_runs() -> None:
+def test_without_a_status_a_group_counts_as_started_if_whom_others_bound_runs() -> None:
     """Semantics §2.2."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.lose_node("n2")
+    [left] = world.where("g")
+    world.change(left, binding_record="")
+    again = world.restarted(status=False)
+    again.settle(seconds=1000)
+    assert again.evictions == [], "a gang that has started is never evicted"
+    assert again.condition("g")[1] == "BelowMinimum"
+
+
+def test_without_a_status_one_member_of_a_burst_that_was_cut_proves_no_start() -> None:
+    """Semantics §2.2: else two halves of gangs would keep each other's room for ever."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
     world.lose_node("n2")
     again = world.restarted(status=False)
     again.settle(seconds=1000)
-    assert again.evictions == [], "a gang that has started is never evicted"
-    assert again.condition("g")[1] == "BelowMinimum"
+    assert len(again.evictions) == 1
 
 
 def test_without_a_status_what_is_still_listed_as_succeeded_counts() -> None:

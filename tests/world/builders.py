@@ -99,6 +99,7 @@ def remembered(status: SetGroupStatus) -> Memory:
         roles=tuple((role.name, role.succeeded) for role in status.roles),
         attempts=status.attempts,
         initially_scheduled=Condition.INITIALLY_SCHEDULED in holds,
+        lives=status.lives,
     )
 
 

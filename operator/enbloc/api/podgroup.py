@@ -120,14 +120,40 @@ class Condition(Strict):
     message: Annotated[str, Field(max_length=1024)]
 
 
+class LifeRole(Strict):
+    """What is remembered of one role of an incarnation."""
+
+    name: RoleName
+    min_member: Count | None = None
+    succeeded: Count | None = None
+
+
+class Life(Strict):
+    """What the scheduler remembers of one incarnation."""
+
+    incarnation: Annotated[str, Field(max_length=253)]
+    identities: (
+        Annotated[list[Annotated[str, Field(max_length=253)]], Field(max_length=32)] | None
+    ) = None
+    min_member: Count | None = None
+    scheduled_time: Time | None = None
+    started_time: Time | None = None
+    succeeded: Count | None = None
+    roles: Annotated[list[LifeRole], Field(max_length=16)] | None = None
+    queue_time: Time | None = None
+    plan: Annotated[str, Field(max_length=253)] | None = None
+
+
 class PodGroupStatus(Strict):
     """What enbloc observed and decided.
 
     Attributes:
-        incarnation: identity of the members' life that the counts are of.
-        started_time: when the minimum first ran together, in this incarnation.
+        incarnation: name of the members' newest life, which the counts are of.
+        started_time: when the minimum last began to run together, in this incarnation.
         succeeded: never goes back within an incarnation.
         next_attempt_time: absent when only an event can help.
+        expected: how many members their owners can run at once from now on; absent = unknown.
+        lives: what is remembered of each incarnation that matters still, the newest last.
     """
 
     observed_generation: Generation | None = None
@@ -142,6 +168,8 @@ class PodGroupStatus(Strict):
     attempts: Count | None = None
     last_attempt_time: Time | None = None
     next_attempt_time: Time | None = None
+    expected: Count | None = None
+    lives: Annotated[list[Life], Field(max_length=16)] | None = None
     conditions: Annotated[list[Condition], Field(max_length=16)] | None = None
 
 

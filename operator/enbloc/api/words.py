@@ -194,6 +194,11 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "them.",
     ),
     EventReason.NODE_RELEASED: EventMeaning("Node", False, "The quarantine has ended."),
+    EventReason.OVERLAPPING_RUNS: EventMeaning(
+        "PodGroup",
+        True,
+        "Members of an earlier incarnation are live; those of the new one are another gang.",
+    ),
     EventReason.POD_GROUP_DELETED: EventMeaning(
         "PodGroup",
         True,

@@ -66,6 +66,21 @@ def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> 
     return ", or ".join(list(texts)[:_MOST_NAMED])
 
 
+def at_once(life: Collection[Member], creators: Creators) -> int | None:
+    """How many members those who make them can run at the same time from now on.
+
+    Of a Job that is suspended, how many once it is resumed; None = nobody can tell.
+    """
+    owners = {member.owner for member in life if member.live}
+    makers = [c for c in creators.values() if c.ended is None and (not owners or c.uid in owners)]
+    if not makers or not all(c.understood for c in makers) or not owners <= creators.keys():
+        return None
+    return sum(
+        c.pods if c.completions is None else max(0, min(c.pods, c.completions - c.succeeded))
+        for c in makers
+    )
+
+
 def suspended(creators: Creators) -> str:
     """Which Jobs have no pods because they are suspended, as a sentence; "" = none."""
     names = sorted(c.title for c in creators.values() if c.suspended and c.ended is None)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which life of a group its members belong to, what is known of it, and how it ended.
 
-The scheduler tells lives apart by status.incarnation, and writes that. The controller may see a
-life begin, and even end, before the scheduler says so; then what the scheduler says is about the
-one before, and is not heard until it names another (semantics §1, §7.2).
+The scheduler tells lives apart, and writes them to status.lives; what status tells is about the
+newest. The controller may see a life begin, and even end, before the scheduler says so; then what
+the scheduler says is about the one before, and is not heard until it names another (semantics §1,
+§7.2).
 """
 
 from collections import Counter
@@ -15,9 +16,9 @@ from typing import Any, Final
 from enbloc.controller.existence import Creators, floors, of_role
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group, Memory
-from enbloc.model.incarnation import begins_anew, count_succeeded, identity
+from enbloc.model.incarnation import count_succeeded, short
 from enbloc.model.names import Condition, Reason
-from enbloc.model.pods import Phase
+from enbloc.model.pods import Phase, PodUID
 from enbloc.model.times import seconds_of
 
 
@@ -93,7 +94,7 @@ class View:
         """What to remember of this look, once what follows from it was written."""
         over = self.over
         if end is not None:
-            over = over | self.owners | {identity(member) for member in self.members}
+            over = over | self.owners | set(_identities(self.members).values())
             over |= {self.incarnation} - {""}
         elif self.finished is not None:  # it goes on after all
             over = frozenset()
@@ -110,7 +111,10 @@ def look(
     """The group in its present life."""
     memory, conditions = group.memory, _standing(status)
     over = _over(status, members, memory.incarnation) if history.over is None else history.over
-    life: Collection[Member] = [member for member in members if begins_anew(identity(member), over)]
+    its = _identities(members)
+    earlier = over | {name for life in memory.lives[:-1] for name in life.identities}
+    earlier -= set(memory.lives[-1].identities if memory.lives else ())
+    life: Collection[Member] = [member for member in members if its[member.uid] not in earlier]
     named = memory.incarnation not in {"", *over}
     heard = named or not memory.incarnation
     begins = named and history.incarnation not in ("", memory.incarnation)
@@ -185,9 +189,22 @@ def _over(
     if end is None:
         return frozenset()
     since = seconds_of(end["lastTransitionTime"]) or 0.0
-    old = {identity(member) for member in members if member.created <= since}
-    new = {identity(member) for member in members} - old
+    its = _identities(members)
+    old = {its[member.uid] for member in members if member.created <= since}
+    new = set(its.values()) - old
     return frozenset(old | ({incarnation} - new - {""}))
+
+
+def _identities(members: Collection[Member]) -> dict[PodUID, str]:
+    """What says of which life each member is; without a controller, nothing but itself.
+
+    A member that another one controls is of its life, as Spark's executors are of their driver's.
+    """
+    own = {member.uid: short(member.incarnation) or member.uid for member in members}
+    return {
+        member.uid: own.get(PodUID(member.owner), own[member.uid]) if member.owner else member.uid
+        for member in members
+    }
 
 
 def _present(members: Collection[Member], incarnation: str) -> Collection[Member]:

@@ -32,7 +32,14 @@ from typing import Any, cast
 
 import msgspec
 
-from enbloc.controller.existence import Creators, cannot_exist, floors, of_role, suspended
+from enbloc.controller.existence import (
+    Creators,
+    at_once,
+    cannot_exist,
+    floors,
+    of_role,
+    suspended,
+)
 from enbloc.controller.incarnation import (
     FIRST_LOOK,
     ConditionState,
@@ -104,6 +111,9 @@ def reconcile(  # each is one source of the status
         "failed": view.failed,
         "conditions": conditions,
     }
+    expected = at_once(view.life, creators)
+    if expected is not None:
+        wanted["expected"] = expected
     if group.roles:
         wanted["roles"] = [
             {"name": name, **_counts(m for m in members if m.role == name)}

@@ -130,6 +130,9 @@ class Attempts:
             return True
         core.queue.placed(item)
         core.plans.open(plan, profile, facts, turn)
+        members.plan = plan.id
+        for key in self._groups.commit(members, (each.pod.uid for each in plan.assignments)):
+            turn.change(key)
         for policy in self._policies:
             policy.planned(turn, members, facts)
         return True

@@ -84,7 +84,7 @@ class Batch:
         heard = self._of(profile, plugin)
         if heard is None:
             return False
-        if None in heard.expired or group.group in heard.expired:
+        if None in heard.expired or group.group.podgroup in heard.expired:
             return True
         for asked, event in enumerate(heard.for_group(group)):
             if asked >= MOST_HINTS or hint(plugin, event):

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from enbloc.framework.act import Target
-from enbloc.model.groups import GroupKey
+from enbloc.model.groups import GroupKey, LifeMemory
 from enbloc.model.names import Condition, EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
 
@@ -60,6 +60,8 @@ class SetGroupStatus:
 
     Attributes:
         generation: which generation of the spec this answers.
+        lives: what to remember of each life of which members are live, and of the newest, which is
+            the last; the other fields tell of that one.
     """
 
     group: GroupKey
@@ -73,6 +75,7 @@ class SetGroupStatus:
     last_attempt: float | None
     next_attempt: float | None
     conditions: tuple[ConditionValue, ...]
+    lives: tuple[LifeMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

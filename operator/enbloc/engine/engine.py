@@ -156,7 +156,7 @@ class Engine:
         turn, self._next = self._next, Turn()
         for key in turn.changed:
             members = self._groups.get(key)
-            if members is None or members.empty or members.at_rest:
+            if members is None or members.at_rest or self._groups.over(members):
                 self._deferred.pop(key, None)
                 if members is not None:
                     self._forget(turn, members)
@@ -170,6 +170,8 @@ class Engine:
         for policy in self._policies:
             policy.expire(turn)
         self._admission.expire(turn)
+        for key in self._groups.overdue(turn.now):
+            turn.change(key)
         if self._core.order.outdated(self._core.profiles.values()):
             self._admission.reorder(turn)
 
@@ -242,6 +244,7 @@ class Engine:
             self._admission.deadline(),
             self._plans.deadline(),
             self._state.claims.deadline(),
+            self._groups.deadline,
             self._victims.deadline(),
             *(policy.deadline() for policy in self._policies),
         )
@@ -251,18 +254,17 @@ class Engine:
 
     def _review_group(self, turn: Turn, members: Members) -> None:
         key = members.key
+        for each in self._groups.arrange(members, turn.now):
+            turn.change(each)
         open_plan = self._plans.of(key)
-        if members.empty or (members.at_rest and open_plan is None):
+        if open_plan is None and (members.at_rest or self._groups.over(members)):
             self._forget(turn, members)
             return
         if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
             for policy in self._policies:
                 policy.burst(turn, members)
             return  # the status is written when a burst begins and when its floor is bound
-        facts = self._groups.facts(members)
-        if members.started is None and not facts.deficit and members.runs_whole(facts):
-            members.start(turn.now)
-            facts = replace(facts, started=True)
+        facts = self._follow(members, self._groups.facts(members), turn.now)
         turn.reviewed[key] = facts
         misplaced = self._admission.place(members, facts)
         for policy in self._policies:
@@ -275,9 +277,26 @@ class Engine:
             self._plans.give_up_additions(key, turn)
         self._report(turn, members, facts)
 
+    def _follow(self, members: Members, facts: GroupFacts, now: float) -> GroupFacts:
+        """Note that the floor is held, that it runs, or that nobody is bound any more."""
+        if facts.group is None:
+            return facts
+        if not facts.deficit:
+            members.close(now)
+        if members.started is None:
+            if not facts.deficit and members.runs_whole(facts):
+                members.start(now)
+                return replace(facts, started=True)
+        elif not facts.total.bound and (facts.members or facts.deficit):
+            members.stop()
+            return self._groups.facts(members)
+        return facts
+
     def _forget(self, turn: Turn, members: Members) -> None:
         key = members.key
         self._groups.drop(members)
+        for each in self._groups.lives(key):
+            turn.change(each.key)
         for policy in self._policies:
             policy.forget(turn, members)
         self._attempts.forget(key)
@@ -289,6 +308,9 @@ class Engine:
         """Bring the status of a group up to date; a pod without one has its own conditions."""
         if members.solo:
             return
+        newest = self._groups.newest(members)
+        if newest is not members:
+            members, facts = newest, self._groups.facts(newest)
         why = self._admission.why(members.key)
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:
@@ -296,12 +318,16 @@ class Engine:
             why = Explanation(Reason.WAITING_ON_PERMIT, note)
         elif open_plan is None:
             notes = [note for p in self._policies if (note := p.remark(members, facts))]
+            others = sum(len(life.live) for life in self._groups.lives(members.key)) - facts.members
+            if others:
+                notes.append(f"{others} members of earlier runs are live, and not counted")
             if notes:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
         self._reporter.status(
             turn,
             members,
             facts,
+            self._groups.lives(members.key),
             self._admission.item(members),
             why,
             binding=open_plan.size if open_plan is not None and open_plan.permitted else 0,

@@ -103,23 +103,15 @@ class EventHandlers:
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def _pod_seen(self, pod: Pod, turn: Turn) -> None:
-        self._regrouped.pop(pod.uid, None)
-        before = self._groups.key_of(pod.uid)
-        if pod.node and before is not None and self._plans.places(pod, before):
-            self._placed.add(pod.uid)
-        if before is not None and before != (pod.group or solo_key(pod)):
-            if pod.node or not self._plans.binding(pod.uid, before):
-                self._leave(pod.uid, turn)
-            else:  # where it goes is decided: it changes its group when the outcome is known
-                self._regrouped[pod.uid] = pod
-                pod = replace(pod, group=self._state.pods[pod.uid].group)
+        pod = self._regroup(pod, turn)
         old, seat = self._state.pods.get(pod.uid), self._state.seat(pod.uid)
         turn.happened += self._state.pod_seen(pod)
         if self._observed and pod.node and (old is None or old.phase != pod.phase or not old.node):
             turn.observed.append(PodChanged(old, pod, pod.uid in self._placed))
-        key = self._groups.enter(pod)
-        if key is None:
+        changed = self._groups.enter(pod)
+        if not changed:
             return
+        key = changed[0]
         if pod.group_conflict and self._groups.ours(pod) and not pod.node:
             self._reporter.ambiguous(turn, pod, pod.scheduler)
         confirmed = self._plans.seen(pod, key, turn)
@@ -129,7 +121,25 @@ class EventHandlers:
             self._victims.terminating(pod.uid)
         if pod.finished:
             self._freed(key, pod.uid, seat, turn, lost=pod.phase is not Phase.SUCCEEDED)
-        turn.change(key)
+        for each in changed:
+            turn.change(each)
+
+    def _regroup(self, pod: Pod, turn: Turn) -> Pod:
+        """A pod may name another group now; it changes it unless a Binding of it is under way.
+
+        Then where it goes is decided, and it does so when the outcome is known.
+        """
+        self._regrouped.pop(pod.uid, None)
+        life, named = self._groups.key_of(pod.uid), self._groups.named(pod.uid)
+        if pod.node and life is not None and self._plans.places(pod, life):
+            self._placed.add(pod.uid)
+        if named is None or named == (pod.group or solo_key(pod)):
+            return pod
+        if not pod.node and life is not None and self._plans.binding(pod.uid, life):
+            self._regrouped[pod.uid] = pod
+            return replace(pod, group=self._state.pods[pod.uid].group)
+        self._leave(pod.uid, turn)
+        return pod
 
     def _pod_gone(self, uid: PodUID, turn: Turn) -> None:
         seat, planned = self._state.seat(uid), uid in self._state.claims.plans
@@ -161,29 +171,32 @@ class EventHandlers:
     # ── groups ───────────────────────────────────────────────────────────────────────────────
 
     def _group_seen(self, group: Group, turn: Turn) -> None:
-        members = self._groups.obtain(group.key)
-        action = group_action(members.group, group)
-        self._groups.own(group.key, members.group.family if members.group else "", group.family)
-        members.take_group(group)
-        turn.change(group.key)
-        if action & Action.UPDATE_MINIMUM:
-            self._plans.withdraw(group.key, turn)
+        known = self._groups.lives(group.key)
+        action = group_action(known[0].group if known else None, group)
+        for members in self._groups.take_group(group.key, group):
+            turn.change(members.key)
+            if action & Action.UPDATE_MINIMUM:
+                self._plans.withdraw(members.key, turn)
         if action:
             turn.happened.append(Happening(Resource.POD_GROUP, action, group=group.key))
 
     def _group_gone(self, key: GroupKey, uid: str, turn: Turn) -> None:
-        members = self._groups.get(key)
-        if members is None or members.group is None or members.group.uid != uid:
+        lives = self._groups.lives(key)
+        group = lives[0].group if lives else None
+        if group is None or group.uid != uid:
             return
-        open_plan = self._plans.of(key)
-        if open_plan is not None and open_plan.started:
-            note = "the PodGroup was deleted while its members were being bound; they are completed"
-            kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
-            self._reporter.group_event(turn, open_plan.facts, kind, reason, note)
-        self._groups.own(key, members.group.family, "")
-        members.take_group(None)
-        self._plans.withdraw(key, turn)
-        turn.change(key)
+        for members in lives:
+            open_plan = self._plans.of(members.key)
+            if open_plan is not None and open_plan.started:
+                note = (
+                    "the PodGroup was deleted while its members were being bound; they are "
+                    "completed"
+                )
+                kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
+                self._reporter.group_event(turn, open_plan.facts, kind, reason, note)
+        for members in self._groups.take_group(key, None):
+            self._plans.withdraw(members.key, turn)
+            turn.change(members.key)
 
     def _class_changed(self, name: str, value: int | None, turn: Turn) -> None:
         if value is None:
@@ -218,7 +231,7 @@ class EventHandlers:
         if not self._observed or _alike(old, node):
             return
         gangs = {
-            key: None
+            key.podgroup: None
             for pod in self._state.on(name)
             if pod.group is not None
             and self._groups.ours(pod)

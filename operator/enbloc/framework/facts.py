@@ -92,6 +92,8 @@ class GroupFacts:
             was bound by somebody else, buys the group nothing.
         started: the floor has run together in this incarnation.
         incarnation: which life of the group's members this is (semantics §2.4).
+        superseded: a newer attempt of the JobSet that made it is there: nothing is done for it.
+        crowded: so many lives of the group are live that this one waits until another ends.
         priority: lowest priority of the live members (of those that succeeded, while none is
             live), lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.
@@ -111,6 +113,8 @@ class GroupFacts:
     running: int = 0
     bound_by_us: bool = False
     started: bool = False
+    superseded: bool = False
+    crowded: bool = False
     incarnation: str = ""
     priority: int = 0
     queue_time: float = 0.0

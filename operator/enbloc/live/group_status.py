@@ -9,8 +9,11 @@ import msgspec
 from enbloc.engine.effects import SetGroupStatus
 from enbloc.model.conditions import group_condition
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
+from enbloc.model.groups import LifeMemory
 from enbloc.model.names import Condition
 from enbloc.model.objects import (
+    LifeObject,
+    LifeRoleObject,
     Metadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
@@ -39,6 +42,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
         return msgspec.structs.replace(
             self,
             roles=tuple(sorted(roles, key=lambda role: role.name)) or None,
+            expected=None,
             conditions=tuple(sorted(conditions, key=lambda c: c.type)) or None,
         )
 
@@ -72,6 +76,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
         attempts=effect.attempts,
         last_attempt_time=_text(effect.last_attempt),
         next_attempt_time=_text(effect.next_attempt),
+        lives=tuple(_life(life) for life in effect.lives) or None,
         conditions=tuple(
             group_condition(
                 value.type,
@@ -85,6 +90,24 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
             for value in effect.conditions
         ),
     ).own()
+
+
+def _life(life: LifeMemory) -> LifeObject:
+    minimums, succeeded = dict(life.minimums), dict(life.roles)
+    names = dict.fromkeys((*minimums, *succeeded))
+    names.pop("", None)
+    return LifeObject(
+        incarnation=life.incarnation,
+        identities=life.identities or None,
+        min_member=minimums.get(""),
+        scheduled_time=_text(life.scheduled),
+        started_time=_text(life.started),
+        succeeded=life.succeeded,
+        roles=tuple(LifeRoleObject(name, minimums.get(name), succeeded.get(name)) for name in names)
+        or None,
+        queue_time=_text(life.queue_time),
+        plan=life.plan or None,
+    )
 
 
 def _text(seconds: float | None) -> str | None:

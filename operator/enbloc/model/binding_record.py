@@ -17,20 +17,24 @@ class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
         incarnation: which life of the group's members it was made for.
         floor: the group's minimum at that time.
         queue_time: server seconds since the epoch, from which the group's place in the queue comes.
+        started: the group had started before.
     """
 
     plan: str
     incarnation: str = ""
     floor: int = 1
     queue_time: float = 0.0
+    started: bool = False
 
 
 _DECODER: Final = msgspec.json.Decoder(BindingRecord)
 
 
-def binding_record(plan: str, incarnation: str, floor: int, queue_time: float) -> str:
+def binding_record(
+    plan: str, incarnation: str, floor: int, queue_time: float, *, started: bool = False
+) -> str:
     """The binding record as compact JSON; "" when it would pass 1 KiB, since it may be missing."""
-    encoded = msgspec.json.encode(BindingRecord(plan, incarnation, floor, queue_time))
+    encoded = msgspec.json.encode(BindingRecord(plan, incarnation, floor, queue_time, started))
     return encoded.decode() if len(encoded) <= _LARGEST else ""
 
 

@@ -23,7 +23,7 @@ from enbloc.model.codec_selectors import (
 )
 from enbloc.model.codec_specs import pod_class
 from enbloc.model.dialects import membership, readable
-from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
+from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory, OnIncomplete, Role
 from enbloc.model.names import (
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
@@ -38,6 +38,7 @@ from enbloc.model.objects import (
     REQUIRED,
     ConditionObject,
     ImageObject,
+    LifeObject,
     Metadata,
     NamespaceObject,
     NodeAffinityObject,
@@ -91,6 +92,7 @@ _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
 #: Of a rank: no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
+_MOST_LIVES: Final = 16
 #: Characters of what is kept for many pods to share; the API server bounds no owner's name.
 _MOST_NAMED: Final = 1024
 _seconds = lru_cache(maxsize=16384)(seconds_of)
@@ -273,7 +275,7 @@ def _roles(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> tuple[
 def _memory(status: PodGroupStatusObject) -> Memory:
     return Memory(
         incarnation=status.incarnation or "",
-        started=_seconds(status.started_time) if status.started_time else None,
+        started=_maybe_seconds(status.started_time),
         succeeded=status.succeeded or 0,
         roles=tuple((role.name, role.succeeded or 0) for role in status.roles or ()),
         attempts=status.attempts or 0,
@@ -281,7 +283,29 @@ def _memory(status: PodGroupStatusObject) -> Memory:
             each.type == Condition.INITIALLY_SCHEDULED and each.status == "True"
             for each in status.conditions or ()
         ),
+        lives=tuple(_life(each) for each in status.lives or () if each.incarnation)[-_MOST_LIVES:],
+        expected=status.expected,
     )
+
+
+def _life(life: LifeObject) -> LifeMemory:
+    roles = life.roles or ()
+    minimums = [("", life.min_member), *((role.name, role.min_member) for role in roles)]
+    return LifeMemory(
+        incarnation=life.incarnation,
+        identities=life.identities or (),
+        minimums=tuple((role, least) for role, least in minimums if least is not None),
+        scheduled=_maybe_seconds(life.scheduled_time),
+        started=_maybe_seconds(life.started_time),
+        succeeded=life.succeeded or 0,
+        roles=tuple((role.name, role.succeeded or 0) for role in roles),
+        queue_time=_maybe_seconds(life.queue_time),
+        plan=life.plan or "",
+    )
+
+
+def _maybe_seconds(text: str | None) -> float | None:
+    return _seconds(text) if text else None
 
 
 def _on_incomplete(spec: PodGroupSpecObject, problems: Problems) -> OnIncomplete:

@@ -42,7 +42,15 @@ class OwnedFields:
 
 SCHEDULER_FIELDS: Final = OwnedFields(
     SCHEDULER_MANAGER,
-    ("incarnation", "startedTime", "succeeded", "attempts", "lastAttemptTime", "nextAttemptTime"),
+    (
+        "incarnation",
+        "startedTime",
+        "succeeded",
+        "attempts",
+        "lastAttemptTime",
+        "nextAttemptTime",
+        "lives",
+    ),
     ("succeeded",),
     (
         Condition.SCHEDULED,
@@ -54,7 +62,7 @@ SCHEDULER_FIELDS: Final = OwnedFields(
 
 CONTROLLER_FIELDS: Final = OwnedFields(
     CONTROLLER_MANAGER,
-    ("observedGeneration", "members", "scheduled", "ready", "failed"),
+    ("observedGeneration", "members", "scheduled", "ready", "failed", "expected"),
     ("members", "scheduled", "ready"),
     (Condition.READY, Condition.FINISHED),
 )

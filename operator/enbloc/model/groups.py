@@ -12,10 +12,20 @@ class GroupKey(NamedTuple):
 
     The name of the implied group of a pod without one begins with a slash, as no PodGroup's can;
     `str` gives `namespace/name (pod)`.
+
+    Attributes:
+        life: tells the lives of one PodGroup's members apart that overlap, in one process; the
+            later ones are larger. What pods and PodGroups name is 0.
     """
 
     namespace: str
     name: str
+    life: int = 0
+
+    @property
+    def podgroup(self) -> "GroupKey":
+        """The same as pods and the PodGroup name it, whichever life is meant."""
+        return self._replace(life=0) if self.life else self
 
     def __str__(self) -> str:
         if self.name.startswith("/"):
@@ -40,17 +50,48 @@ class OnIncomplete(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """What status keeps of a group's present incarnation, read back at start (semantics §2.2).
+class LifeMemory:
+    """What status keeps of one life of a group's members (semantics §2.2).
 
     Attributes:
-        incarnation: identity of the members' present life; "" = none known.
+        incarnation: its name.
+        identities: of its members, the first 32.
+        minimums: the captured floor, `(role, minimum)`, "" = the group's own; empty = none.
+        scheduled: server time at which its floor was first held; None = not yet.
+        started: server time at which the floor was first Running together since it was last
+            without a bound member; None = not yet.
+        succeeded: members that succeeded in it.
+        roles: the same per role, `(role, count)`.
+        queue_time: its place in the queue, server seconds; None = it has none yet.
+        plan: the last plan of which a Binding was sent; "" = none was.
+    """
+
+    incarnation: str
+    identities: tuple[str, ...] = ()
+    minimums: tuple[tuple[str, int], ...] = ()
+    scheduled: float | None = None
+    started: float | None = None
+    succeeded: int = 0
+    roles: tuple[tuple[str, int], ...] = ()
+    queue_time: float | None = None
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What status keeps of a group, read back at start (semantics §2.2).
+
+    Attributes:
+        incarnation: name of the members' newest life; "" = none known.
         started: server time at which the floor was first Running together, seconds since the
             epoch; None = not yet.
         succeeded: members that succeeded in this incarnation, monotonic within it.
         roles: the same per role, `(role, count)`.
         attempts: how often a plan was tried.
         initially_scheduled: condition InitiallyScheduled stands at True.
+        lives: what is kept of each life that matters still, the newest last.
+        expected: how many members their owners can run at once from now on, as the controller
+            says; None = nobody knows.
     """
 
     incarnation: str = ""
@@ -59,6 +100,8 @@ class Memory:
     roles: tuple[tuple[str, int], ...] = ()
     attempts: int = 0
     initially_scheduled: bool = False
+    lives: tuple[LifeMemory, ...] = ()
+    expected: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Incarnations: the lives of a group's members, one after the other (semantics §1).
+"""Incarnations: which life of a group a pod belongs to (semantics §1, §2.4).
 
-Each pod has an identity: the life that its controller or its labels name, or its own. A group's
-life begins with a member of a new identity while no other member is live; what is counted within
-it never goes back.
+Each pod has an identity: what its labels or its controller say of the life that it is of. A life
+is the identities that held the floor together; the engine keeps lives (`engine.state.lives`), the
+controller reads of them in status.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Container
-from typing import Protocol
+from typing import Final, Protocol
 
-from enbloc.model.groups import Memory
+from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import PodUID
+
+#: The identity that all pods without a controller share.
+BARE: Final = "bare"
+
+_LONGEST: Final = 200
+
+#: A group's controller of this kind makes one run after the other; any other makes a single one.
+_REPEATING: Final = "CronJob/"
 
 
 class Identified(Protocol):
@@ -30,22 +38,36 @@ class Identified(Protocol):
 
 
 def identity(pod: Identified) -> str:
-    """Which life a pod belongs to; one of which nothing is said begins its own."""
-    return pod.incarnation or pod.uid
+    """Which life a pod belongs to, apart from pods that own others."""
+    return short(pod.incarnation) or BARE
 
 
-def begins_anew(arriving: str, known: Container[str], *, live: bool = False) -> bool:
-    """Whether a member that arrives begins another life of its group.
+def short(said: str) -> str:
+    """What a life is recognized by, no longer than status can keep: a UID may be of any length."""
+    return said if len(said) <= _LONGEST else hashlib.sha256(said.encode()).hexdigest()
+
+
+def attempt_of(identity: str) -> tuple[str, int] | None:
+    """The JobSet and the number of its attempt that an identity names; None = it names none."""
+    jobset, slash, attempt = identity.partition("/")
+    digits = attempt.isascii() and attempt.isdigit() and len(attempt) <= 9
+    return (jobset, int(attempt)) if slash and digits else None
+
+
+def joins(identity: str, owner: str) -> bool:
+    """Whether a new identity belongs to the life that is live.
+
+    Who owns the PodGroup makes one life alone, of pods that may come one after the other: MPI's
+    launcher after the workers. A CronJob makes several, and so does a JobSet that starts anew.
 
     Args:
-        arriving: its identity.
-        known: the identities of the lives so far.
-        live: some other member is live.
+        identity: the new one.
+        owner: kind and UID of the PodGroup's own controller, `kind/uid`; "" = it has none.
     """
-    return not live and arriving not in known
+    return bool(owner) and not owner.startswith(_REPEATING) and attempt_of(identity) is None
 
 
-def count_succeeded(seen: Counter[str], memory: Memory) -> Counter[str]:
+def count_succeeded(seen: Counter[str], memory: Memory | LifeMemory) -> Counter[str]:
     """How many members of each role succeeded in a life, those of pods gone since included.
 
     Of roles that the PodGroup does not name, status remembers the sum alone: what of it was not

@@ -43,9 +43,11 @@ TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
 TAINT_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
-# ── incarnation labels of JobSet ─────────────────────────────────────────────────────────────
+# ── labels by which a life is told ────────────────────────────────────────────────────────────
 JOBSET_UID_KEY: Final = "jobset.sigs.k8s.io/jobset-uid"
 JOBSET_RESTART_KEY: Final = "jobset.sigs.k8s.io/restart-attempt"
+#: By this label of a pod its Deployment's name is known: that of its ReplicaSet without it.
+POD_TEMPLATE_HASH_KEY: Final = "pod-template-hash"
 
 #: How long a group may hold room in any wait, unless it says otherwise.
 DEFAULT_SCHEDULE_TIMEOUT_SECONDS: Final = 60
@@ -101,6 +103,7 @@ class EventReason(StrEnum):
     BACKOFF_LIMIT_TOO_SMALL = "BackoffLimitTooSmall"
     NODE_QUARANTINED = "NodeQuarantined"
     NODE_RELEASED = "NodeReleased"
+    OVERLAPPING_RUNS = "OverlappingRuns"
     POD_GROUP_DELETED = "PodGroupDeleted"
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     POD_GROUP_AMBIGUOUS = "PodGroupAmbiguous"

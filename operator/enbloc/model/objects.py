@@ -360,6 +360,28 @@ class GroupConditionObject(_Struct):
     message: str | None = None
 
 
+class LifeRoleObject(_Struct, omit_defaults=True):
+    """`status.lives[].roles[]` of a PodGroup."""
+
+    name: str = ""
+    min_member: Int64 | None = None
+    succeeded: Int64 | None = None
+
+
+class LifeObject(_Struct, omit_defaults=True):
+    """`status.lives[]` of a PodGroup."""
+
+    incarnation: str = ""
+    identities: tuple[str, ...] | None = None
+    min_member: Int64 | None = None
+    scheduled_time: str | None = None
+    started_time: str | None = None
+    succeeded: Int64 | None = None
+    roles: tuple[LifeRoleObject, ...] | None = None
+    queue_time: str | None = None
+    plan: str | None = None
+
+
 class PodGroupStatusObject(_Struct):
     """`status` of a PodGroup: what the scheduler must read back at start."""
 
@@ -369,6 +391,8 @@ class PodGroupStatusObject(_Struct):
     attempts: Int64 | None = None
     roles: tuple[RoleStatusObject, ...] | None = None
     conditions: tuple[GroupConditionObject, ...] | None = None
+    expected: Int64 | None = None
+    lives: tuple[LifeObject, ...] | None = None
 
 
 class PodGroupObject(_Struct):

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, NewType
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.names import POD_TEMPLATE_HASH_KEY
 from enbloc.model.requirements import Requirement
 from enbloc.model.selectors import NO_AFFINITY, Labels, PodAffinity, SpreadConstraint
 from enbloc.model.taints import Toleration
@@ -212,11 +213,22 @@ class Pod:
 
     @property
     def incarnation(self) -> str:
-        """The identity of the life this pod belongs to (semantics §1).
+        """What its labels or its controller say of the life this pod belongs to (semantics §1).
 
-        JobSet's labels, else its controller's UID, else "" (a bare pod: any new one belongs to
-        the present life).
+        JobSet's labels, else the Deployment of its ReplicaSet, else its controller's UID, else ""
+        (a bare pod).
         """
         if self.restart:
             return self.restart
-        return self.owner.uid if self.owner else ""
+        if self.owner is None:
+            return ""
+        if self.owner.kind == "ReplicaSet":
+            suffix = f"-{dict(self.labels).get(POD_TEMPLATE_HASH_KEY)}"
+            if self.owner.name.endswith(suffix):  # each rollout has a ReplicaSet of its own
+                return f"Deployment:{self.owner.name.removesuffix(suffix)}"
+        return self.owner.uid
+
+    @property
+    def owning_pod(self) -> str:
+        """UID of the pod that controls this one, as a Spark driver its executors; "" = none."""
+        return self.owner.uid if self.owner and self.owner.kind == "Pod" else ""

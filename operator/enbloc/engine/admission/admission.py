@@ -254,6 +254,7 @@ class Admission:
         if members is None:
             return
         turn.change(members.key)
+        members.committed = False
         if members.at_rest:
             return  # it is forgotten in this very stage
         facts = self._groups.facts(members)

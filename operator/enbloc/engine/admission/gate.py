@@ -3,6 +3,7 @@
 """Gate: whether a group may be tried, and which changes make that worth another look."""
 
 from enbloc.engine.report import Explanation
+from enbloc.engine.state import MOST_LIVES
 from enbloc.engine.trial import asked_status
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
@@ -21,6 +22,12 @@ def gate(
     """
     if facts.problem:
         return Explanation(Reason.INVALID_SPEC, facts.problem), ""
+    if facts.superseded:
+        text = "a newer attempt of its JobSet is there; what is missing of this one is not placed"
+        return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
+    if facts.crowded:
+        text = f"{MOST_LIVES} runs of this PodGroup are live; waiting until one of them ends"
+        return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
     for plugin in profile.pre_enqueue:
         name = plugin.name if facts.quorum else ""
         try:

@@ -452,7 +452,9 @@ def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object
 def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
     pod, facts = assignment.pod, open_plan.facts
     minimum = facts.total.minimum
-    text = binding_record(open_plan.id, facts.incarnation, minimum, facts.queue_time)
+    text = binding_record(
+        open_plan.id, facts.incarnation, minimum, facts.queue_time, started=facts.started
+    )
     wanted = {PLAN_KEY: text} if text else {}
     rank = open_plan.rank(pod.uid)
     if rank is not None:

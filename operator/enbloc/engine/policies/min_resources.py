@@ -44,7 +44,6 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
-from enbloc.model.pods import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +338,8 @@ class MinResources(Policy):
     def _review(self, turn: Turn, members: Members, filled: _Filled) -> None:
         key, group = members.key, members.group
         opened = self._plans.of(key) is not None
-        admitted = opened or bool(members.bound) or members.all_succeeded > 0
-        over = group is None or not (group.owner or any(p.live for p in members.pods.values()))
+        admitted = opened or bool(members.bound) or members.held_succeeded > 0
+        over = group is None or members.superseded or not (group.owner or members.live)
         if group is None or not admitted or over:
             self.forget(turn, members)
             return
@@ -379,17 +378,19 @@ class MinResources(Policy):
     def _held(self, members: Members) -> Counter[str]:
         """What the held members of a group request."""
         planned = self._state.claims.plans
-        held: Counter[str] = Counter()
-        there = (p for p in members.pods.values() if p.bound or p.uid in planned)
-        for pod in (*there, *members.successes()):
-            held.update(dict(pod.spec.requests))
+        held = Counter(members.done.requests)
+        for pod in members.live.values():
+            if pod.node or pod.uid in planned:
+                held.update(dict(pod.spec.requests))
         return held
 
 
 def _latest(members: Members) -> float | None:
     """When a group got a member last; None = it has none."""
-    held = (p for p in members.pods.values() if p.bound or p.phase is Phase.SUCCEEDED)
-    return max((pod.scheduled_at or pod.created for pod in held), default=None)
+    times = [pod.scheduled_at or pod.created for pod in members.bound]
+    if members.done.latest is not None:
+        times.append(members.done.latest)
+    return max(times, default=None)
 
 
 def _owner(members: Members) -> str:

@@ -179,7 +179,7 @@ class Repair(Policy):
             return
         before = self._open.get(key)
         held, minimum = facts.total.held, facts.total.minimum
-        if not facts.held_in_part:
+        if not facts.held_in_part or facts.superseded:
             self._open.pop(key, None)
             if before is not None and held and not facts.deficit:
                 note = f"all {minimum} required members are placed again"

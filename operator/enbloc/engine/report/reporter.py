@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reporter: what users are told, each thing once, when it changes."""
 
+from collections.abc import Sequence
+
 from enbloc.engine.effects import (
     Emit,
     EventType,
@@ -68,7 +70,6 @@ class Reporter:
 
     def forget_group(self, key: GroupKey) -> None:
         """A group is gone."""
-        self._statuses.pop(key, None)
         self._said.pop(key, None)
         self._below.discard(key)
 
@@ -77,6 +78,7 @@ class Reporter:
         turn: Turn,
         members: Members,
         facts: GroupFacts,
+        lives: Sequence[Members],
         item: Item,
         why: Explanation,
         *,
@@ -87,8 +89,9 @@ class Reporter:
 
         Args:
             turn: what is to be done goes there.
-            members: the group.
+            members: the newest life of the group.
             facts: what is true of it.
+            lives: all lives of the group, the newest last.
             item: its place in the queue.
             why: why its deficit is not placed, where it has one.
             binding: members that a plan of ours is binding now.
@@ -99,7 +102,8 @@ class Reporter:
             self._below.discard(members.key)
             return
         succeeded = members.succeeded
-        last = self._statuses.get(members.key)
+        name = members.key.podgroup
+        last = self._statuses.get(name)
         ever = group.memory.initially_scheduled and (
             group.memory.incarnation == members.incarnation
         )
@@ -108,7 +112,7 @@ class Reporter:
         satisfied = self._satisfied(turn, members, facts)
         waits = item.place is Place.BACKOFF
         status = SetGroupStatus(
-            group=members.key,
+            group=name,
             uid=group.uid,
             generation=group.generation,
             incarnation=members.incarnation,
@@ -118,12 +122,20 @@ class Reporter:
             attempts=item.attempts,
             last_attempt=item.last_attempt,
             next_attempt=item.ready_at if waits else None,
+            lives=tuple(each.memory() for each in lives if each.live or each is members),
             conditions=conditions(
                 facts, why, binding=binding, ever=ever, satisfied=satisfied, expired=expired
             ),
         )
+        if len(status.lives) > 1 and (last is None or last.incarnation != status.incarnation):
+            note = (
+                f"members of {len(status.lives) - 1} earlier runs are still live; those of the new "
+                "run are another gang, which is scheduled whole"
+            )
+            kind, reason = EventType.WARNING, EventReason.OVERLAPPING_RUNS
+            self.group_event(turn, facts, kind, reason, note)
         if status != last:
-            self._statuses[members.key] = status
+            self._statuses[name] = status
             turn.effects.append(status)
 
     def _satisfied(self, turn: Turn, members: Members, facts: GroupFacts) -> bool | None:
@@ -133,8 +145,8 @@ class Reporter:
             self._below.add(facts.key)
         else:
             self._below.discard(facts.key)
-        for pod in members.pods.values():
-            if pod.gang_gate and pod.bound:
+        for pod in members.bound:
+            if pod.gang_gate:
                 self._show_gang(turn, pod, facts, running=bool(satisfied))
         return satisfied
 
@@ -243,7 +255,7 @@ class Reporter:
                 note=_cut(note),
                 reporter=SCHEDULER_REPORTER,
                 uid=facts.group.uid,
-                group=facts.key,
+                group=facts.key.podgroup,
             )
         )
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """State: what the cluster holds and what is known of every group.
 
-`cluster` has the tables and who sits where, `groups` and `members` who belongs together; `claims`
+`cluster` has the tables and who sits where; `groups`, `lives` and `members` who belongs together, and
+`gathering` who may yet; `claims`
 is the ledger of capacity that somebody may count on, `capacity` adds its amounts up, `order` says
 who is before whom, `nominations` which pods of other schedulers claim a node. `checkpoint` and
 `log` remember the tables of recent decisions.
@@ -23,6 +24,7 @@ from enbloc.engine.state.checkpoint import (
 from enbloc.engine.state.claims import HELD, MIN_RESOURCES, Against, Claim, Claims, stand_in
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.groups import Groups
+from enbloc.engine.state.lives import MOST_LIVES
 from enbloc.engine.state.log import Log, after
 from enbloc.engine.state.members import Members, solo_key
 from enbloc.engine.state.nominations import pinned_to
@@ -31,6 +33,7 @@ from enbloc.engine.state.order import Key, Order
 __all__ = [
     "HELD",
     "MIN_RESOURCES",
+    "MOST_LIVES",
     "Against",
     "Arrays",
     "Capacity",

@@ -83,6 +83,9 @@ class Claim(NamedTuple):
         """Whether a decision about this group must leave it alone."""
         if self.holder == facts.key:
             return False
+        same = self.holder is not None and self.holder.podgroup == facts.key.podgroup
+        if same and self.against is Against.LATER:
+            return False  # what one life of a group lost does not hold up another
         match self.against:
             case Against.EVERYONE:
                 return True

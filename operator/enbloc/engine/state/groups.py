@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups: every group that is known, and which of them each pod belongs to."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from enbloc.engine.state.lives import Lives
 from enbloc.engine.state.members import Members, solo_key
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.model.groups import GroupKey
+from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod, PodUID
 
 
@@ -35,8 +36,10 @@ class Groups:
         self._assumed = assumed
         self._raises = raises
         self._members: dict[GroupKey, Members] = {}
-        self._key_of: dict[PodUID, GroupKey] = {}
+        self._lives: dict[GroupKey, Lives] = {}
+        self._key_of: dict[PodUID, GroupKey] = {}  # as pods name it, or of an implied group
         self._of_owner: dict[str, dict[GroupKey, None]] = {}
+        self._waiting: dict[GroupKey, float] = {}
         self.settled = False
         self.classes: dict[str, int] = {}
 
@@ -47,23 +50,57 @@ class Groups:
         return self._members[key]
 
     def get(self, key: GroupKey) -> Members | None:
-        """A group, if it is known."""
+        """One life of a group, if it is known."""
         return self._members.get(key)
 
-    def key_of(self, uid: PodUID) -> GroupKey | None:
-        """The group of a pod that is a member."""
+    def lives(self, key: GroupKey) -> Sequence[Members]:
+        """The lives of the same PodGroup, the newest last; empty = nothing is known of it."""
+        lives = self._lives.get(key.podgroup)
+        return tuple(lives) if lives is not None else ()
+
+    def newest(self, members: Members) -> Members:
+        """The newest life of the same PodGroup."""
+        lives = self._lives.get(members.key.podgroup)
+        return members if lives is None else lives.newest
+
+    def named(self, uid: PodUID) -> GroupKey | None:
+        """The group that a pod named when it was seen last; None = it is no member."""
         return self._key_of.get(uid)
 
-    def obtain(self, key: GroupKey, *, solo: bool = False) -> Members:
-        """A group, made when new."""
-        members = self._members.get(key)
-        if members is None:
-            members = self._members[key] = Members(key, solo=solo)
-            if self.settled:
-                members.settle()
-        return members
+    def key_of(self, uid: PodUID) -> GroupKey | None:
+        """The life of a pod that is a member; None = it is none, or its life is over."""
+        key = self._key_of.get(uid)
+        lives = self._lives.get(key) if key is not None else None
+        if lives is None:
+            return key
+        life = lives.life_of(uid)
+        return None if life is None else life.key
 
-    def own(self, key: GroupKey, before: str, owner: str) -> None:
+    # ── PodGroups ────────────────────────────────────────────────────────────────────────────
+
+    def take_group(self, key: GroupKey, group: Group | None) -> Sequence[Members]:
+        """A PodGroup was added, changed or deleted (None); its lives."""
+        lives = self._obtain(key)
+        before = lives.group.family if lives.group is not None else ""
+        self._own(key, before, group.family if group is not None else "")
+        lives.take_group(group)
+        return tuple(lives)
+
+    def _obtain(self, key: GroupKey) -> Lives:
+        lives = self._lives.get(key)
+        if lives is None:
+            lives = self._lives[key] = Lives(key)
+            if self.settled:
+                lives.settle()
+            self._list(lives)
+        return lives
+
+    def _list(self, lives: Lives) -> None:
+        """Know each life by its key."""
+        for life in lives:
+            self._members[life.key] = life
+
+    def _own(self, key: GroupKey, before: str, owner: str) -> None:
         """A PodGroup is of this family now; "" = none."""
         if before != owner:
             family = self._of_owner.get(before, {})
@@ -74,23 +111,46 @@ class Groups:
             self._of_owner.setdefault(owner, {})[key] = None
 
     def of_owner(self, owner: str) -> Sequence[Members]:
-        """The groups whose PodGroups are of one family."""
-        return [self._members[key] for key in self._of_owner.get(owner, ())]
+        """The lives of the groups whose PodGroups are of one family."""
+        return [life for key in self._of_owner.get(owner, ()) for life in self._lives[key]]
+
+    # ── members ──────────────────────────────────────────────────────────────────────────────
 
     def settle(self) -> None:
         """The first lists are complete: each group finds out which life its members belong to."""
         self.settled = True
-        for members in self._members.values():
-            members.settle()
+        for key, lives in self._lives.items():
+            del self._members[key]
+            lives.settle()
+            self._list(lives)
 
-    def enter(self, pod: Pod) -> GroupKey | None:
-        """Add or update a member; None for a pod that only takes room."""
-        key = pod.group or solo_key(pod)
-        if pod.group is None and key not in self._members and not self._needs_us(pod):
-            return None
+    def enter(self, pod: Pod) -> Sequence[GroupKey]:
+        """Add or update a member.
+
+        Returns:
+            The lives that this changes, its own first; empty for a pod that only takes room, and
+            for one whose life is over.
+        """
+        if pod.group is None:
+            return self._enter_alone(pod)
+        self._key_of[pod.uid] = pod.group
+        lives = self._obtain(pod.group)
+        changed = lives.put(pod)
+        if lives.newest.key not in self._members:
+            self._list(lives)
+            changed += [life for life in lives if lives.spare(life)]
+        return [life.key for life in changed]
+
+    def _enter_alone(self, pod: Pod) -> Sequence[GroupKey]:
+        key = solo_key(pod)
+        members = self._members.get(key)
+        if members is None:
+            if not self._needs_us(pod):
+                return ()
+            members = self._members[key] = Members(key, solo=True)
         self._key_of[pod.uid] = key
-        self.obtain(key, solo=pod.group is None).put(pod)
-        return key
+        members.put(pod)
+        return (key,)
 
     def _needs_us(self, pod: Pod) -> bool:
         return self.ours(pod) and not pod.node and not pod.finished
@@ -100,17 +160,78 @@ class Groups:
         return pod.scheduler in self._profiles
 
     def leave(self, uid: PodUID) -> GroupKey | None:
-        """A pod is a member no more; the group that it left."""
+        """A pod is a member no more; the life to be looked at, None = it was no member."""
         key = self._key_of.pop(uid, None)
-        if key is not None:
+        if key is None:
+            return None
+        lives = self._lives.get(key)
+        if lives is None:
             self._members[key].remove(uid)
-        return key
+            return key
+        return (lives.remove(uid) or lives.newest).key
+
+    def _tidy(self, lives: Lives) -> None:
+        """A PodGroup of which nothing is known any more, and no life to be forgotten, is gone."""
+        if lives.empty and not any(life.key in self._members for life in lives):
+            self._lives.pop(lives.key, None)
+
+    # ── lives ────────────────────────────────────────────────────────────────────────────────
+
+    def arrange(self, members: Members, now: float) -> Sequence[GroupKey]:
+        """Put members that gather where the rules have them now (semantics §2.4).
+
+        Returns:
+            The lives of the same PodGroup that this changed.
+        """
+        lives = self._lives.get(members.key.podgroup)
+        if lives is None:
+            return ()
+        changed = lives.arrange(now)
+        if lives.deadline is None:
+            self._waiting.pop(lives.key, None)
+        else:
+            self._waiting[lives.key] = lives.deadline
+        return self._changed(lives, changed)
+
+    def commit(self, members: Members, planned: Iterable[PodUID]) -> Sequence[GroupKey]:
+        """A plan of these members is open; the lives that are others now."""
+        lives = self._lives.get(members.key.podgroup)
+        return () if lives is None else self._changed(lives, lives.commit(members, planned))
+
+    def _changed(self, lives: Lives, changed: Sequence[Members]) -> Sequence[GroupKey]:
+        if changed:
+            self._list(lives)
+        return [life.key for life in changed]
+
+    @property
+    def deadline(self) -> float | None:
+        """When members of some group are to be arranged anew; None = never by time."""
+        return min(self._waiting.values(), default=None)
+
+    def overdue(self, now: float) -> Sequence[GroupKey]:
+        """The newest lives of the groups of which members are to be arranged now."""
+        due = [key for key, at in self._waiting.items() if at <= now]
+        return [self._lives[key].newest.key for key in due]
+
+    def over(self, members: Members) -> bool:
+        """Whether nothing is known of a group any more, or nothing more of one of its lives."""
+        if members.solo:
+            return not members.pods
+        lives = self._lives[members.key.podgroup]
+        return lives.empty or lives.spare(members)
 
     def drop(self, members: Members) -> None:
-        """Forget a group with its members."""
+        """Forget one life of a group, or a pod without one."""
         del self._members[members.key]
-        for uid in members.pods:
-            del self._key_of[uid]
+        lives = self._lives.get(members.key.podgroup)
+        if lives is None:
+            for uid in members.pods:
+                del self._key_of[uid]
+        elif not lives.empty:
+            lives.drop(members)
+        else:
+            self._waiting.pop(lives.key, None)
+            self._tidy(lives)
 
     def naming_class(self, name: str) -> list[GroupKey]:
         """The groups whose PodGroup names this PriorityClass."""

@@ -1,15 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members: who belongs to a group, in which incarnation, and what that means for its floor."""
+"""Members: one life of a group's members, and what it means for the floor (semantics §1, §2)."""
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
 
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
-from enbloc.model.groups import Group, GroupKey, Memory
-from enbloc.model.incarnation import begins_anew, count_succeeded, identity
+from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
+from enbloc.model.incarnation import count_succeeded
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+
+#: So many identities of a life are written to status.
+MOST_IDENTITIES: Final = 32
+
+_NONE: Final = Counter[str]()
 
 
 def solo_key(pod: Pod) -> GroupKey:
@@ -17,46 +24,105 @@ def solo_key(pod: Pod) -> GroupKey:
     return GroupKey(pod.key.namespace, "/" + pod.key.name)
 
 
-def _received(pod: Pod) -> str:
-    """The life of which the binding record of a bound pod speaks; "" = it has none."""
-    known = read_binding_record(pod.binding_record) if pod.node and pod.binding_record else None
-    return known.incarnation if known else ""
+def record_of(pod: Pod) -> BindingRecord | None:
+    """The binding record of a pod that has a node; None = it has none that can be read."""
+    return read_binding_record(pod.binding_record) if pod.node and pod.binding_record else None
+
+
+class Successes:
+    """What the members count for that succeeded, deleted ones too; none is taken back.
+
+    Attributes:
+        roles: how many of each role; "" = without one.
+        requests: what they requested, by resource.
+        ranks: which ranks they have.
+        priority: the lowest of them; None = there are none.
+        recorded: one has a binding record.
+        latest: server time at which one of them was bound last; None = there are none.
+    """
+
+    def __init__(self) -> None:
+        self.roles: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
+        self.ranks: set[int] = set()
+        self.priority: int | None = None
+        self.recorded = False
+        self.latest: float | None = None
+
+    def add(self, pod: Pod) -> None:
+        """One more member succeeded."""
+        self.roles[pod.role] += 1
+        self.requests.update(dict(pod.spec.requests))
+        if pod.rank is not None:
+            self.ranks.add(pod.rank)
+        self.priority = pod.priority if self.priority is None else min(self.priority, pod.priority)
+        self.recorded |= bool(pod.binding_record)
+        bound = pod.scheduled_at or pod.created
+        self.latest = bound if self.latest is None else max(self.latest, bound)
+
+
+_NO_SUCCESSES: Final = Successes()
 
 
 class Members:
-    """The pods of one group, and the memory of its present incarnation (semantics §1, §2.2).
+    """The pods of one life of a group, and what is remembered of it.
 
     Attributes:
         group: its PodGroup; None while it does not exist.
         solo: the implied group of a pod without one.
-        pods: every known member, finished ones too.
-        incarnation: identity of the present life; "" before the first member.
-        started: when the floor first ran together in it, server seconds; None = not yet.
+        pods: its known members, finished ones too.
+        live: those that are neither finished nor terminating.
+        incarnation: name of this life; "" before the first member.
+        identities: of its members, in the order in which they came.
+        scheduled: when its floor was first held, server seconds; None = not yet. From then on no
+            further identity is taken in without a reason (semantics §2.4).
+        started: when the floor last began to run together, server seconds; None = not yet, or no
+            member has been bound since.
         captured: the minimums when it started, by role ("" = the group's own), lowered since where
-            the PodGroup was; empty = not started.
+            the PodGroup was; empty = it never started.
         queue_time: kept for the incarnation once the quorum was there; None before.
+        plan: the last plan of which a Binding was sent; "" = none was.
+        committed: a plan of it is open.
+        superseded: a newer attempt of its JobSet is there.
+        companions: identities that were there when a plan was made that they have no part in.
+        lost: identities of which a member is gone, and did not succeed.
+        relaunched: it started, and since then there was a time without any bound member.
+        crowded: it gathers who must wait until one of too many other lives ends.
+        succeeded_then: of each role, how many had succeeded when no member was bound any more: what
+            is relaunched starts anew without them.
+        done: members that succeeded since, as far as this process saw it.
     """
 
-    def __init__(self, key: GroupKey, *, solo: bool) -> None:
+    def __init__(self, key: GroupKey, *, solo: bool = False) -> None:
         self.key = key
         self.solo = solo
         self.group: Group | None = Group(key) if solo else None
         self.pods: dict[PodUID, Pod] = {}
+        self.live: dict[PodUID, Pod] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Another life begins with this one's place; whoever is known was of the one before."""
+        self.pods.clear()
+        self.live.clear()
         self.incarnation = ""
-        self._forgotten: Counter[str] = Counter()
+        self.identities: dict[str, None] = {}
+        self.scheduled: float | None = None
         self.started: float | None = None
         self.captured: dict[str, int] = {}
         self.queue_time: float | None = None
-        self._identities: set[str] = set()
-        self._done: dict[PodUID, tuple[Pod, str]] = {}
-        self._of_the_past: set[PodUID] = set()
-        self._live = 0
-        self._settled = False
-
-    @property
-    def empty(self) -> bool:
-        """Nothing is known of this group any more."""
-        return not self.pods and (self.group is None or self.solo)
+        self.plan = ""
+        self.committed = False
+        self.superseded = False
+        self.crowded = False
+        self.lost: set[str] = set()
+        self.companions: set[str] = set()
+        self.relaunched = False
+        self._relaunched_with: dict[str, int] = {}
+        self.succeeded_then = _NONE
+        self._forgotten = _NONE
+        self.done = _NO_SUCCESSES
+        self._counted: set[PodUID] = set()
 
     @property
     def at_rest(self) -> bool:
@@ -66,37 +132,59 @@ class Members:
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def put(self, pod: Pod) -> None:
-        """Add or update a member; a new life of the group begins where semantics §1 says."""
-        old = self.pods.get(pod.uid)
-        if self._settled and pod.live and old is None:
-            self._arrive(identity(pod))
-        self._live += int(pod.live) - int(old is not None and old.live)
+        """Add or update a member."""
         self.pods[pod.uid] = pod
-        if pod.phase is Phase.SUCCEEDED and pod.uid not in self._of_the_past:
-            self._done[pod.uid] = (pod, pod.incarnation or _received(pod))
+        if pod.live:
+            self.live[pod.uid] = pod
+            return
+        self.live.pop(pod.uid, None)
+        if pod.phase is Phase.SUCCEEDED and pod.uid not in self._counted:
+            if self.done is _NO_SUCCESSES:
+                self.done = Successes()
+            self._counted.add(pod.uid)
+            self.done.add(pod)
 
     def remove(self, uid: PodUID) -> None:
         """A member was deleted; what succeeded stays counted."""
-        pod = self.pods.pop(uid, None)
-        self._of_the_past.discard(uid)
-        if pod is not None:
-            self._live -= int(pod.live)
+        self.pods.pop(uid, None)
+        self.live.pop(uid, None)
 
     def take_group(self, group: Group | None) -> None:
         """The PodGroup was added, changed or deleted; its status may remember more than we saw."""
         self.group = group
-        if self._settled and group is not None and group.memory.incarnation == self.incarnation:
-            self._recall(group.memory)
+        for memory in remembered_lives(group):
+            if memory.incarnation and memory.incarnation == self.incarnation:
+                self.recall(memory)
         self._capture()
 
+    def close(self, now: float) -> None:
+        """The floor is held for the first time: from here on it is known who is of this life."""
+        if self.scheduled is None:
+            self.scheduled = now
+
     def start(self, now: float) -> None:
-        """The floor runs together for the first time in this incarnation."""
+        """The floor runs together."""
+        if self.relaunched and self.group is not None:
+            minimums = (("", self.group.min_member), *self.group.minimums())
+            self._relaunched_with = {role: self._minimum(role, least) for role, least in minimums}
         self.started = now
         self._capture()
 
+    def stop(self) -> None:
+        """No member is bound any more: what is relaunched is a gang that has not started.
+
+        Its captured floor stays; what succeeded before counts for it no more (semantics §1).
+        """
+        self._capture()
+        self.started = None
+        self.relaunched = True
+        self.succeeded_then = self.succeeded
+        self._forgotten = _NONE
+        self.done = _NO_SUCCESSES
+
     def _capture(self) -> None:
         """Keep what a started group needs to be complete: the least since it started."""
-        if self.started is None or self.group is None:
+        if self.group is None or not (self.captured or self.started is not None):
             return
         minimums = (("", self.group.min_member), *self.group.minimums())
         known = self.captured or dict(minimums)
@@ -104,71 +192,77 @@ class Members:
             role: min(minimum, known.get(role, 0)) for role, minimum in minimums
         }
 
-    def settle(self) -> None:
-        """The first lists are complete: find out which life the members that we found belong to.
-
-        It is the one that status remembers, if a member or a binding record of it is still there,
-        or if no member is live; otherwise that of the oldest live member. The binding record of a
-        member that succeeded counts for it if a live member was there before that one was bound.
-        """
-        if self._settled:
+    def recall(self, memory: LifeMemory) -> None:
+        """Take over what status counts and nobody saw: pods that were deleted since."""
+        seen = self.succeeded
+        more = count_succeeded(seen, memory) - seen
+        if not more:
             return
-        self._settled = True
-        live = sorted(
-            (pod for pod in self.pods.values() if pod.live), key=lambda pod: pod.seniority
-        )
-        outlived = self._outlived(live)
-        records = [r for pod in live if pod.node and (r := read_binding_record(pod.binding_record))]
-        records += [record for _, record in outlived]
-        self._identities = {identity(pod) for pod in live}
-        known = self._identities | {record.incarnation for record in records}
-        memory = self.group.memory if self.group else Memory()
-        remembered = not live or bool(memory.incarnation and memory.incarnation in known)
-        if remembered:
-            self.incarnation = memory.incarnation
-        elif records:
-            self.incarnation = records[0].incarnation
-        elif live:
-            self.incarnation = identity(live[0])
-        of_it = [pod for pod, record in outlived if record.incarnation == self.incarnation]
-        self._identities.update(map(identity, of_it))
-        if remembered:
-            if memory.incarnation:
-                self._identities.add(memory.incarnation)
-            self._recall(memory)
-        times = [r.queue_time for r in records if r.incarnation == self.incarnation]
-        self.queue_time = min(times, default=None)
-        if self.started is None and any(pod.bound and pod.running for pod in live):
-            # Without a status that remembers it, a running member is proof enough.
-            self.started = (
-                None
-                if memory.incarnation
-                else min(
-                    pod.scheduled_at or pod.created for pod in live if pod.bound and pod.running
-                )
-            )
-        if self.started is not None:
-            self._recapture([pod for pod in live if pod.bound])
+        if self.relaunched:
+            self.succeeded_then += more
+        else:
+            self._forgotten = self._forgotten + more
+
+    def settle(self, memory: LifeMemory | None) -> None:
+        """The first lists are complete, and these are the members: what is known of their life.
+
+        Args:
+            memory: what status remembers of it; None = nothing.
+        """
+        bound = self.bound
+        records = [record for pod in self._held_pods() if (record := record_of(pod))]
+        if memory is not None:
+            self.scheduled, self.plan = memory.scheduled, memory.plan
+            self.queue_time = memory.queue_time
+            self.captured = dict(memory.minimums)
+            self.started = memory.started if self._believed(memory.started, records) else None
+            self.recall(memory)
+            if self.captured and self.started is None:
+                self.stop()  # what succeeded since then is not told apart from what did before
+        elif not any(pod.binding_record for pod in bound):
+            # Somebody else has bound them: without a status a running one is proof enough.
+            running = [pod for pod in bound if pod.running]
+            times = [pod.scheduled_at or pod.created for pod in running]
+            self.started = min(times, default=None)
+        if self.queue_time is None and records and self.pods:
+            oldest = min(pod.created for pod in self.pods.values())
+            self.queue_time = max(oldest, min(record.queue_time for record in records))
+        if self.started is not None and not self.captured:
+            self._recapture(bound)
         self._capture()
 
-    def _outlived(self, live: list[Pod]) -> list[tuple[Pod, BindingRecord]]:
-        """Succeeded members in whose life a live member was there already; with their records.
-
-        It was if it is as old as the quorum of that life, or older than that member's Binding.
-        """
-        if not live:
-            return []
-        oldest = live[0].created
-        known = (
-            (pod, read_binding_record(pod.binding_record))
-            for pod, _ in self._done.values()
-            if pod.node
+    def memory(self) -> LifeMemory:
+        """What another process must know of this life."""
+        succeeded = self.succeeded
+        roles = self.group.roles if self.group is not None else ()
+        return LifeMemory(
+            self.incarnation,
+            tuple(islice(self.identities, MOST_IDENTITIES)),
+            tuple(sorted(self.captured.items())),
+            self.scheduled,
+            self.started,
+            succeeded.total(),
+            tuple((role.name, succeeded[role.name]) for role in roles),
+            self.queue_time,
+            self.plan,
         )
-        return [
-            (pod, record)
-            for pod, record in known
-            if record and (oldest <= record.queue_time or oldest < (pod.scheduled_at or 0.0))
-        ]
+
+    def _held_pods(self) -> list[Pod]:
+        return [p for p in self.pods.values() if p.bound or p.phase is Phase.SUCCEEDED]
+
+    def _believed(self, started: float | None, records: Iterable[BindingRecord]) -> bool:
+        """Whether somebody who is there can have run when status says that the floor did.
+
+        Where nobody is there any more, nothing contradicts it.
+        """
+        if started is None:
+            return False
+        held = self._held_pods()
+        return (
+            not held
+            or any((pod.scheduled_at or pod.created) <= started for pod in held)
+            or any(record.started for record in records)
+        )
 
     def _recapture(self, bound: list[Pod]) -> None:
         """The minimum that a started group had when we last placed a member of it.
@@ -179,34 +273,22 @@ class Members:
         if self.group is None:
             return
         last = max(bound, key=lambda pod: (pod.scheduled_at or pod.created, pod.key), default=None)
-        known = read_binding_record(last.binding_record) if last is not None else None
+        known = record_of(last) if last is not None else None
         floor = min(self.group.min_member, known.floor if known else self.group.min_member)
-        whole = len(bound) + self.all_succeeded >= floor
-        held = Counter(pod.role for pod in bound) + self.succeeded
+        done = self._held_successes
+        whole = len(bound) + done.total() >= floor
+        held = Counter(pod.role for pod in bound) + done
         self.captured = {
             role: min(minimum, held[role]) if whole or floor < self.group.min_member else minimum
             for role, minimum in self.group.minimums()
         }
         self.captured[""] = floor
 
-    def _arrive(self, arriving: str) -> None:
-        if self.incarnation and begins_anew(arriving, self._identities, live=self._live > 0):
-            self._forgotten = Counter()
-            self.started = None
-            self.captured = {}
-            self.queue_time = None
-            self._identities = set()
-            self._done = {}
-            self._of_the_past = set(self.pods)
-            self.incarnation = ""
-        self.incarnation = self.incarnation or arriving
-        self._identities.add(arriving)
+    # ── what succeeded ───────────────────────────────────────────────────────────────────────
 
-    def _recall(self, memory: Memory) -> None:
-        self.started = memory.started if self.started is None else self.started
-        # What status counts and nobody saw are pods that were deleted since.
-        seen = self.succeeded
-        self._forgotten += count_succeeded(seen, memory) - seen
+    @property
+    def _held_successes(self) -> Counter[str]:
+        return self.done.roles + self._forgotten if self._forgotten else self.done.roles
 
     @property
     def succeeded(self) -> Counter[str]:
@@ -215,25 +297,17 @@ class Members:
         Never goes back within an incarnation. Of a role that the PodGroup does not name, what
         happened before this process was there counts as without a role.
         """
-        return Counter(pod.role for pod in self.successes()) + self._forgotten
+        return self._held_successes + self.succeeded_then
 
     @property
     def all_succeeded(self) -> int:
         """How many members succeeded in this incarnation; it never goes back within it."""
-        if not self._done and not self._forgotten:
-            return 0
-        return len(self.successes()) + self._forgotten.total()
+        return self._held_successes.total() + self.succeeded_then.total()
 
-    def successes(self) -> Sequence[Pod]:
-        """Members that succeeded in this incarnation as far as we saw it, deleted ones too."""
-        if not self._done:
-            return ()
-        lives = self._identities | {self.incarnation}
-        return [
-            pod
-            for pod, life in self._done.values()
-            if not life or not self._identities or life in lives
-        ]
+    @property
+    def held_succeeded(self) -> int:
+        """How many of them are held: those since some member was bound."""
+        return self._held_successes.total()
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
@@ -254,15 +328,11 @@ class Members:
             raises: the group's class may raise its priority, not only lower it.
         """
         group = self.group
-        live: list[Pod] = []
         bound: list[Pod] = []
         pending: list[Pod] = []
         gated: list[Pod] = []
         foreign: list[str] = []
-        for pod in self.pods.values():
-            if not pod.live:
-                continue
-            live.append(pod)
+        for pod in self.live.values():
             if pod.gates:
                 gated.append(pod)
             if pod.node:
@@ -273,14 +343,15 @@ class Members:
                 elif not pod.gates:
                     pending.append(pod)
         pending.sort(key=_seniority)
+        done = self._held_successes
         total = Floor(
             role="",
             minimum=self._minimum("", group.min_member) if group else 1,
             pending=len(pending),
             bound=len(bound),
-            succeeded=self.all_succeeded,
+            succeeded=done.total() if done else 0,
         )
-        roles = self._floors(pending, bound, self.succeeded) if group and group.roles else ()
+        roles = self._floors(pending, bound, done) if group and group.roles else ()
         return GroupFacts(
             key=self.key,
             group=group,
@@ -288,24 +359,46 @@ class Members:
             pending=tuple(pending),
             total=total,
             roles=roles,
-            members=len(live),
+            members=len(self.live),
             gated=len(gated),
             foreign=len(foreign),
             foreign_schedulers=tuple(sorted(set(foreign))) if foreign else (),
             running=sum(pod.running for pod in bound) if bound else 0,
-            bound_by_us=(bool(bound) or bool(self._done))
-            and any(pod.binding_record for pod in (*bound, *self.successes())),
+            bound_by_us=self._bound_by_us(bound) if bound or done else False,
             started=self.started is not None,
+            superseded=self.superseded,
+            crowded=self.crowded,
             incarnation=self.incarnation,
-            priority=self._priority(live, classes, raises=raises),
-            queue_time=self._queue_time((total, *roles), live),
-            problem=self._problem(live, pending, classes, ours),
+            priority=self._priority(classes, raises=raises),
+            queue_time=self._queue_time((total, *roles)),
+            problem=self._problem(pending, classes, ours),
             gates=_gates(gated) if gated else (),
-            ranks=() if self.solo else self._ranks(),
+            ranks=() if self.solo else self._ranks(bound),
         )
 
+    def _bound_by_us(self, bound: Sequence[Pod]) -> bool:
+        """Whether a Binding of ours placed a member that is held.
+
+        Anybody can write what looks like a binding record, so it counts only where this process or
+        status knows of a plan; and a life that a newer one follows is not completed first.
+        """
+        if self.superseded or not self.plan:
+            return False
+        return self.done.recorded or any(pod.binding_record for pod in bound)
+
     def _minimum(self, role: str, minimum: int) -> int:
-        return min(minimum, self.captured.get(role, 0)) if self.captured else minimum
+        if self.captured:
+            minimum = min(minimum, self.captured.get(role, 0))
+        if not self.relaunched:
+            return minimum
+        if self.started is not None:
+            return min(minimum, self._relaunched_with.get(role, minimum))
+        expected = self.group.memory.expected if self.group is not None and not role else None
+        if expected is not None:
+            return max(1, min(minimum, expected))
+        if role:
+            return max(0, minimum - self.succeeded_then[role])
+        return max(1, minimum - self.succeeded_then.total())
 
     def _floors(
         self, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
@@ -320,37 +413,37 @@ class Members:
             if minimum > 0
         )
 
-    def _ranks(self) -> tuple[int, ...]:
+    def _ranks(self, bound: Sequence[Pod]) -> tuple[int, ...]:
         """Of members that are bound or have succeeded: whoever replaces a lost one takes its."""
-        held = (*self.bound, *self.successes())
-        return tuple(sorted({pod.rank for pod in held if pod.rank is not None}))
+        taken = {pod.rank for pod in bound if pod.rank is not None} | self.done.ranks
+        return tuple(sorted(taken))
 
     @property
     def bound(self) -> list[Pod]:
         """The live members with a node."""
-        return [pod for pod in self.pods.values() if pod.bound]
+        return [pod for pod in self.live.values() if pod.node]
 
     def runs_whole(self, facts: GroupFacts) -> bool:
         """Whether the floor is Running or Succeeded now, of the group and of each role."""
-        running = Counter(pod.role for pod in self.pods.values() if pod.live and pod.running)
+        running = Counter(pod.role for pod in self.live.values() if pod.running)
         return (
             facts.group is not None
             and running.total() + facts.total.succeeded >= facts.total.minimum
             and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)
         )
 
-    def _priority(self, live: list[Pod], classes: Mapping[str, int], *, raises: bool) -> int:
-        lowest = min((pod.priority for pod in live or self.successes()), default=0)
+    def _priority(self, classes: Mapping[str, int], *, raises: bool) -> int:
+        lowest = min((pod.priority for pod in self.live.values()), default=self.done.priority or 0)
         name = self.group.priority_class if self.group else ""
         if name not in classes:
             return lowest
         return classes[name] if raises else min(lowest, classes[name])
 
-    def _queue_time(self, floors: tuple[Floor, ...], live: list[Pod]) -> float:
+    def _queue_time(self, floors: tuple[Floor, ...]) -> float:
         """Creation time of the k-th oldest live member, k = floor − succeeded (semantics §2.7)."""
         if self.queue_time is not None:
             return self.queue_time
-        created = sorted(pod.created for pod in live)
+        created = sorted(pod.created for pod in self.live.values())
         if not created:
             return self.group.created if self.group else 0.0
         total = floors[0]
@@ -360,13 +453,7 @@ class Members:
             self.queue_time = created[k - 1]
         return created[min(k, len(created)) - 1]
 
-    def _problem(
-        self,
-        live: list[Pod],
-        pending: list[Pod],
-        classes: Mapping[str, int],
-        ours: Container[str],
-    ) -> str:
+    def _problem(self, pending: list[Pod], classes: Mapping[str, int], ours: Container[str]) -> str:
         group = self.group
         if group is not None:
             if group.problem:
@@ -379,11 +466,30 @@ class Members:
         for pod in pending:
             if pod.problem:
                 return f"pod {pod.key}: {pod.problem}"
-        profiles = {pod.scheduler for pod in live if pod.scheduler in ours}
+        profiles = {pod.scheduler for pod in self.live.values() if pod.scheduler in ours}
         if len(profiles) > 1:
             named = ", ".join(sorted(profiles))
             return f"members name different schedulers of ours: {named}; choose one"
         return ""
+
+
+def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
+    """What status remembers, life by life, the newest last; its top level alone where it is old."""
+    if group is None:
+        return ()
+    memory: Memory = group.memory
+    if memory.lives or not memory.incarnation:
+        return memory.lives
+    return (
+        LifeMemory(
+            memory.incarnation,
+            (memory.incarnation,),
+            scheduled=memory.started,
+            started=memory.started,
+            succeeded=memory.succeeded,
+            roles=memory.roles,
+        ),
+    )
 
 
 def _gates(gated: list[Pod]) -> tuple[str, ...]:

@@ -182,7 +182,7 @@ class Quarantine:
     def refused(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, str]:
         """The same as the gang's message says it."""
         del nodes
-        barred = self.barred(facts.key, now) if self._next is not None else {}
+        barred = self.barred(facts.key.podgroup, now) if self._next is not None else {}
         return {node: f"node(s) in quarantine ({why})" for node, why in barred.items()}
 
     def deadline(self) -> float | None:

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gathering: members of one identity, and with whom they may be counted (semantics §2.4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from enbloc.engine.state.members import Members
+from enbloc.model.groups import Group
+from enbloc.model.incarnation import attempt_of
+from enbloc.model.pods import Pod, PodKey
+
+#: Who was there when the floor was first held, and has no quorum of its own for so long after its
+#: last pod came (seconds), is no next run, but of that life.
+COMPANION_SECONDS: Final = 10.0
+
+
+@dataclass(slots=True)
+class Gathering:
+    """The members of one identity of which nothing is bound or planned."""
+
+    identity: str
+    life: Members
+    pods: list[Pod] = field(default_factory=list[Pod])
+    live: list[Pod] = field(default_factory=list[Pod])
+
+    @property
+    def since(self) -> tuple[float, PodKey]:
+        """The place of its oldest member among all pods."""
+        return min(pod.seniority for pod in self.live or self.pods)
+
+    @property
+    def latest(self) -> float:
+        """When its last member was created, server seconds."""
+        return max(pod.created for pod in self.live or self.pods)
+
+
+def has_quorum(each: Gathering, group: Group | None) -> bool:
+    """Whether the members of one identity are enough for the floor."""
+    if group is None or len(each.live) < group.min_member:
+        return False
+    of_role = Counter(pod.role for pod in each.live)
+    return all(of_role[role] >= least for role, least in group.minimums())
+
+
+def names(each: Gathering) -> bool:
+    """Whether the life of an identity has its name from it."""
+    return next(iter(each.life.identities), None) == each.identity
+
+
+def was_with(life: Members, each: Gathering) -> bool:
+    """Whether members were there when the floor of a life was first held.
+
+    What this process did not see is told by times of whole seconds.
+    """
+    return each.identity in life.companions or each.since[0] + 1.0 <= (life.scheduled or 0.0)
+
+
+def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
+    """Identities without a quorum gather in one life, but no two attempts of one JobSet."""
+    newest: dict[str, int] = {}
+    for each in rest:
+        jobset, attempt = attempt_of(each.identity) or ("", 0)
+        newest[jobset] = max(attempt, newest.get(jobset, 0))
+    mixed: list[Gathering] = []
+    old: list[list[Gathering]] = []
+    for each in rest:
+        named = attempt_of(each.identity)
+        if named is not None and named[1] < newest[named[0]]:
+            old.append([each])
+        else:
+            mixed.append(each)
+    return [*old, mixed] if mixed else old

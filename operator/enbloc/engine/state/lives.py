@@ -1,0 +1,557 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lives: which members of one PodGroup are one gang (semantics §2.4).
+
+Each pod has an identity. Identities that are placed together are one life, and each life is a gang
+of its own::
+
+    new identity ──► gathering ──a plan of it is open──► committed ──the floor is held──► closed
+                        │   ▲                               │                               │
+         the quorum     │   └──nothing of it was bound──────┘      none is live, and a new  │
+         alone: a life  ▼                                          identity comes           ▼
+         of its own                                                                        over
+
+Who gathers may be arranged anew whenever something changes, since nothing of it counts yet. Who
+comes to a life that is committed or closed begins the next one, unless a rule says that it joins.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from enbloc.engine.state.gathering import (
+    COMPANION_SECONDS,
+    Gathering,
+    has_quorum,
+    mixed,
+    names,
+    was_with,
+)
+from enbloc.engine.state.members import Members, record_of, remembered_lives
+from enbloc.model.groups import Group, GroupKey, LifeMemory
+from enbloc.model.incarnation import BARE, attempt_of, identity, joins, short
+from enbloc.model.pods import Phase, Pod, PodUID
+
+#: So many lives of one PodGroup may be live at once; who is of further ones waits.
+MOST_LIVES: Final = 8
+
+
+class Lives:
+    """The lives of one PodGroup, the newest last; there is always one.
+
+    Attributes:
+        key: as pods and the PodGroup name it.
+        group: the PodGroup; None while it does not exist.
+    """
+
+    def __init__(self, key: GroupKey) -> None:
+        self.key = key
+        self.group: Group | None = None
+        self._lives = [Members(key)]
+        self._next = 1
+        self._of: dict[PodUID, Members | None] = {}  # None = of a life that is over
+        self._identities: dict[PodUID, str] = {}
+        self._orphans: dict[str, dict[PodUID, None]] = {}  # by the pod that controls them
+        self._companions: dict[str, float] = {}
+        self._settled = False
+
+    def __iter__(self) -> Iterator[Members]:
+        return iter(self._lives)
+
+    @property
+    def newest(self) -> Members:
+        """The life that status names."""
+        return self._lives[-1]
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is known of this group any more."""
+        return self.group is None and not self._of
+
+    def life_of(self, uid: PodUID) -> Members | None:
+        """The life of a pod; None = it is unknown, or its life is over."""
+        return self._of.get(uid)
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def take_group(self, group: Group | None) -> None:
+        """The PodGroup was added, changed or deleted."""
+        self.group = group
+        for life in self._lives:
+            life.group = group
+            if self._settled:
+                life.take_group(group)
+
+    def put(self, pod: Pod) -> list[Members]:
+        """Add or update a member; the lives that this changes, its own first."""
+        if not self._settled:
+            self._of[pod.uid] = self.newest
+            self.newest.put(pod)
+            return [self.newest]
+        if pod.uid in self._of:
+            life = self._of[pod.uid]
+            if life is None:
+                return []
+            life.put(pod)
+            self._note_loss(life, pod)
+            return [life]
+        its = self._identify(pod)
+        changed = self._take_orphans(pod.uid, its)
+        life = self._place(its, pod) if pod.live else self._known(its, pod)
+        self._enter(pod, life)
+        if life is None:
+            return changed
+        self._note_attempts()
+        return [life, *(each for each in changed if each is not life)]
+
+    def remove(self, uid: PodUID) -> Members | None:
+        """A member was deleted; the life that it was of, None = one that is over."""
+        life = self._of.pop(uid, None)
+        if life is not None:
+            pod = life.pods[uid]
+            life.remove(uid)
+            if pod.phase is not Phase.SUCCEEDED:
+                life.lost.add(self._identities[uid])
+        its = self._identities.pop(uid, "")
+        orphans = self._orphans.get(its)
+        if orphans is not None:
+            orphans.pop(uid, None)
+            if not orphans:
+                del self._orphans[its]
+        return life
+
+    def _enter(self, pod: Pod, life: Members | None) -> None:
+        self._of[pod.uid] = life
+        if life is not None:
+            life.put(pod)
+            self._note_loss(life, pod)
+
+    def _note_loss(self, life: Members, pod: Pod) -> None:
+        if not pod.live and pod.phase is not Phase.SUCCEEDED:
+            life.lost.add(self._identities.get(pod.uid, ""))
+
+    # ── who is of which life ─────────────────────────────────────────────────────────────────
+
+    def _identify(self, pod: Pod) -> str:
+        """What says of which life a pod is; a member that another one controls is of its life.
+
+        One step, and never further: owners can be forged into a circle. What was said once stays.
+        """
+        its = self._identities[pod.uid] = self._said_by(pod)
+        return its
+
+    def _said_by(self, pod: Pod) -> str:
+        driver = PodUID(short(pod.owning_pod))
+        if pod.restart or not driver:
+            return identity(pod)
+        if driver in self._identities:
+            return self._identities[driver]
+        record = record_of(pod)
+        for life in self._lives:
+            if record is not None and record.incarnation == life.incarnation != "":
+                return next(iter(life.identities), driver)
+        self._orphans.setdefault(driver, {})[pod.uid] = None
+        return driver
+
+    def _take_orphans(self, uid: PodUID, its: str) -> list[Members]:
+        """The pod that controls some members has appeared: they are of its identity."""
+        left: list[Members] = []
+        for each in self._orphans.pop(uid, ()):
+            self._identities[each] = its
+            life = self._of.get(each)
+            if life is None:
+                continue
+            left.append(life)
+            if self._gathers(life):
+                pod = life.pods[each]
+                life.remove(each)
+                to = self._place(its, pod) if pod.live else life
+                self._enter(pod, to)
+                left.append(to)
+            else:
+                life.identities[its] = None
+            life.identities.pop(uid, None)
+        return list(dict.fromkeys(left))
+
+    def _gathers(self, life: Members) -> bool:
+        """Whether nothing of a life is bound or planned, nor ever was all of its floor."""
+        if life.scheduled is not None or life.committed or life.all_succeeded:
+            return False
+        return not any(pod.node for pod in life.live.values())
+
+    def _known(self, its: str, pod: Pod) -> Members | None:
+        """The life of a pod that nobody saw before it finished, or terminated."""
+        record = record_of(pod)
+        for life in reversed(self._lives):
+            if its in life.identities or (record and record.incarnation == life.incarnation != ""):
+                return life
+        if self.newest.incarnation:
+            return None
+        return self._take_in(self.newest, its, pod)
+
+    def _place(self, its: str, pod: Pod) -> Members:
+        """The life of a live pod that is new; another one begins where no life may have it."""
+        for life in reversed(self._lives):
+            if its in life.identities and (its != BARE or life.live):
+                return life
+        if not any(life.live for life in self._lives):
+            return self._begin_anew(its, pod)
+        if self._is_one(its):
+            living = next(life for life in reversed(self._lives) if life.live)
+            return self._take_in(living, its, pod)
+        gathering = self.newest if self._gathers(self.newest) else self._further()
+        return self._take_in(gathering, its, pod)
+
+    def _take_in(self, life: Members, its: str, pod: Pod) -> Members:
+        life.incarnation = life.incarnation or self._name(its, pod)
+        life.identities[its] = None
+        return life
+
+    def _name(self, its: str, pod: Pod) -> str:
+        """What a life is called that begins with this pod; no two that are known have one name."""
+        name = short(str(pod.uid)) if its == BARE else its
+        taken = {life.incarnation for life in self._lives}
+        return name if name not in taken else short(f"{name}+{pod.uid}")
+
+    def _begin_anew(self, its: str, pod: Pod) -> Members:
+        """All that there was is over."""
+        newest = self.newest
+        if newest.incarnation:
+            for life in self._lives:
+                self._end(life)
+                life.begin()
+        return self._take_in(newest, its, pod)
+
+    def _end(self, life: Members) -> None:
+        """Its members, if any are there still, are of the past."""
+        for uid in life.pods:
+            self._of[uid] = None
+        life.identities = {}
+
+    def _living(self) -> Members | None:
+        """The newest life that held its floor and has live members."""
+        closed = (life for life in reversed(self._lives) if life.scheduled is not None)
+        return next((life for life in closed if life.live), None)
+
+    def _further(self) -> Members:
+        life = Members(self.key._replace(life=self._next))
+        self._next += 1
+        life.group = self.group
+        self._lives.append(life)
+        return life
+
+    def drop(self, members: Members) -> None:
+        """Forget a life that is not the only one."""
+        self._end(members)
+        self._lives.remove(members)
+
+    def spare(self, members: Members) -> bool:
+        """Whether a life may be forgotten: another is newer, and there is nothing to count in it.
+
+        One that held its floor is remembered while there are few, since its controller may yet
+        create another pod of it.
+        """
+        if members.live or len(self._lives) == 1:
+            return False
+        if members.scheduled is None:
+            return True
+        ended = [life for life in self._lives[:-1] if not life.live]
+        return len(self._lives) > MOST_LIVES and bool(ended) and members is ended[0]
+
+    def _note_attempts(self) -> None:
+        """Of one JobSet's attempts only the newest is worth completing."""
+        if not any("/" in each for life in self._lives for each in life.identities):
+            return
+        newest: dict[str, int] = {}
+        named = [list(filter(None, map(attempt_of, life.identities))) for life in self._lives]
+        for jobset, attempt in (each for attempts in named for each in attempts):
+            newest[jobset] = max(attempt, newest.get(jobset, 0))
+        for life, attempts in zip(self._lives, named, strict=True):
+            life.superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)
+
+    # ── arranging who gathers ────────────────────────────────────────────────────────────────
+
+    @property
+    def deadline(self) -> float | None:
+        """When somebody is taken for part of a life that is there; None = nobody is."""
+        return min(self._companions.values(), default=None)
+
+    def commit(self, members: Members, planned: Iterable[PodUID]) -> list[Members]:
+        """A plan of a life is open: who has no part in it gathers elsewhere.
+
+        Returns:
+            The lives that gained or lost members.
+        """
+        members.committed = True
+        if members.scheduled is not None:
+            return []
+        others = (life for life in self._lives if life is not members and self._gathers(life))
+        members.companions = {its for life in others for its in life.identities}
+        if len(members.identities) <= 1:
+            return []
+        held = (uid for uid, pod in members.pods.items() if pod.node)
+        stay = {self._identities[uid] for uid in (*planned, *held)}
+        leaving = [uid for uid in members.live if self._identities[uid] not in stay]
+        if not leaving:
+            return []
+        gathering = self.newest if self._gathers(self.newest) else self._further()
+        members.companions |= {self._identities[uid] for uid in leaving}
+        for uid in leaving:
+            self._move(members.pods[uid], gathering)
+        return [members, gathering]
+
+    def arrange(self, now: float) -> list[Members]:
+        """Put identities of which nothing is bound or planned where the rules have them now.
+
+        Args:
+            now: the engine's clock.
+
+        Returns:
+            The lives that gained or lost members.
+        """
+        if len(self._lives) == 1 and len(self.newest.identities) <= 1:
+            return []
+        self._companions.clear()
+        lives = [life for life in self._lives if self._gathers(life)]
+        moves: list[tuple[Gathering, Members]] = []
+        alone: list[Gathering] = []
+        rest: list[Gathering] = []
+        vacant = self._vacant()
+        for each in self._gathering(lives):
+            host = self._host(each, vacant, now)
+            if host is not None:
+                host.identities[each.identity] = None
+                moves.append((each, host))
+            elif has_quorum(each, self.group) and not self._is_one(each.identity):
+                alone.append(each)
+            else:
+                rest.append(each)
+        sets = sorted([*([each] for each in alone), *mixed(rest)], key=lambda each: each[0].since)
+        own = self._by_themselves(sets, lives)
+        gathering = dict.fromkeys(life for _, life in own)
+        self._lives = [*(life for life in self._lives if life not in gathering), *gathering]
+        moves += own
+        changed: dict[Members, None] = {}
+        for each, life in moves:
+            if each.life is not life:
+                for pod in each.pods:
+                    self._move(pod, life)
+                changed |= {each.life: None, life: None}
+        self._note_attempts()
+        return list(changed)
+
+    def _gathering(self, lives: Sequence[Members]) -> list[Gathering]:
+        """The identities of these lives that have live members, the oldest first."""
+        found: dict[tuple[int, str], Gathering] = {}
+        for life in lives:
+            for pod in life.pods.values():
+                its = self._identities[pod.uid]
+                each = found.setdefault((life.key.life, its), Gathering(its, life))
+                each.pods.append(pod)
+                if pod.live:
+                    each.live.append(pod)
+        return sorted((each for each in found.values() if each.live), key=lambda each: each.since)
+
+    def _host(
+        self, each: Gathering, vacant: list[tuple[Members, str]], now: float
+    ) -> Members | None:
+        """The life that an identity joins; None = it waits for a floor of its own, as yet."""
+        if self._is_one(each.identity):
+            return self._begun()
+        living = self._living()
+        if attempt_of(each.identity) is not None or has_quorum(each, self.group):
+            return None
+        there = living is not None and was_with(living, each)
+        if not vacant and not there:
+            return None
+        if now < each.latest + COMPANION_SECONDS:  # more of it may come: perhaps it is another run
+            self._companions[each.identity] = each.latest + COMPANION_SECONDS
+            return None
+        if not vacant:
+            return living
+        life, its = vacant.pop(0)
+        life.lost.discard(its)
+        life.identities.pop(its)
+        return life
+
+    def _is_one(self, its: str) -> bool:
+        """Whether the PodGroup belongs to whoever makes all of its members, in a single life."""
+        return self.group is not None and joins(its, self.group.owner)
+
+    def _begun(self) -> Members | None:
+        """The newest life of which something is bound or planned."""
+        begun = (life for life in reversed(self._lives) if not self._gathers(life))
+        return next((life for life in begun if life.live), None)
+
+    def _vacant(self) -> list[tuple[Members, str]]:
+        """The identities of which nothing is live, and not all succeeded, where others are live."""
+        found: list[tuple[Members, str]] = []
+        for life in reversed(self._lives):
+            if not life.lost or not life.live or self._gathers(life):
+                continue
+            live = {self._identities[uid] for uid in life.live}
+            found += [
+                (life, its) for its in life.identities if its in life.lost and its not in live
+            ]
+        return found
+
+    def _by_themselves(
+        self, sets: Sequence[Sequence[Gathering]], lives: Sequence[Members]
+    ) -> list[tuple[Gathering, Members]]:
+        """A life for each set of identities, so that as few pods move as can be.
+
+        Beyond MOST_LIVES, those that came last wait together.
+        """
+        taken = sum(bool(life.live) for life in self._lives if life not in lives)
+        own = max(0, MOST_LIVES - taken)
+        several = [list(each) for each in sets[:own]]
+        if sets[own:]:
+            several.append([each for every in sets[own:] for each in every])
+        free = dict.fromkeys(lives)
+        found: list[tuple[Gathering, Members]] = []
+        for number, together in enumerate(several):
+            named = [each.life for each in together if names(each) and each.life in free]
+            life = next(iter(named or [each.life for each in together if each.life in free]), None)
+            if life is None:
+                life = self._further()
+            free.pop(life, None)
+            life.crowded = number >= own
+            if not named:
+                life.incarnation = ""
+                life.incarnation = self._name(together[0].identity, together[0].live[0])
+            life.identities = {each.identity: None for each in together}
+            found += [(each, life) for each in together]
+        return found
+
+    def _move(self, pod: Pod, to: Members) -> None:
+        """A member of which nothing counts yet is of another life."""
+        its = self._identities[pod.uid]
+        before = self._of[pod.uid]
+        if before is not None:
+            before.remove(pod.uid)
+            if to is not before and not any(self._identities[uid] == its for uid in before.pods):
+                before.identities.pop(its, None)
+        self._take_in(to, its, pod)
+        self._enter(pod, to)
+
+    # ── after a restart ──────────────────────────────────────────────────────────────────────
+
+    def settle(self) -> None:
+        """The first lists are complete: find out which lives the members that we found are of.
+
+        A life is known by its name in status or in a binding record, and by the identities that
+        status lists. Those of which no member is live are over, unless none of any life is: then
+        the newest is there still.
+        """
+        if self._settled:
+            return
+        self._settled = True
+        first = self.newest
+        pods = sorted(first.pods.values(), key=lambda pod: pod.seniority)
+        first.begin()
+        self._of.clear()
+        memories = {memory.incarnation: memory for memory in remembered_lives(self.group)}
+        named = {name: self._named(memory) for name, memory in memories.items()}
+        self._lives = list(named.values())
+        for pod in sorted(pods, key=lambda pod: (bool(pod.owning_pod), pod.seniority)):
+            self._identify(pod)
+        strangers = self._settle_named(pods, named)
+        self._keep_the_living(strangers)
+        for pod in (pod for pod in strangers if pod.live):
+            self._enter(pod, self._place(self._identities[pod.uid], pod))
+        for pod in reversed([pod for pod in strangers if not pod.live]):
+            self._enter(pod, self._known(self._identities[pod.uid], pod))
+        for number, life in enumerate(self._lives):
+            life.key = self.key._replace(life=number)
+            life.group = self.group
+            present = {self._identities[uid] for uid in life.pods}
+            life.lost |= life.identities.keys() - present
+            life.settle(memories.get(life.incarnation))
+        self._next = len(self._lives)
+        self._note_attempts()
+
+    def _named(self, memory: LifeMemory | None, name: str = "") -> Members:
+        """A life of which status or a binding record knows."""
+        life = Members(self.key._replace(life=self._next))
+        self._next += 1
+        life.incarnation = memory.incarnation if memory else name
+        life.identities = dict.fromkeys(memory.identities if memory else ())
+        life.scheduled = memory.scheduled if memory else None
+        return life
+
+    def _settle_named(self, pods: Sequence[Pod], named: dict[str, Members]) -> list[Pod]:
+        """Find the members of lives that have a name; who is of none of these, the oldest first."""
+        left: list[Pod] = []
+        remembered = tuple(reversed(self._lives))
+        for pod in pods:
+            record = record_of(pod) if pod.live or pod.phase is Phase.SUCCEEDED else None
+            name = record.incarnation if record is not None else ""
+            if name and name not in named and len(named) < 2 * MOST_LIVES:  # they can be forged
+                named[name] = self._named(None, name)
+                self._lives.append(named[name])
+            if name in named:
+                named[name].identities[self._identities[pod.uid]] = None
+                self._enter(pod, named[name])
+            else:
+                left.append(pod)
+        bare = [pod for pod in left if pod.live and self._identities[pod.uid] == BARE]
+        strangers: list[Pod] = []
+        for pod in left:
+            its = self._identities[pod.uid]
+            known = (each for each in (*remembered, *self._lives) if its in each.identities)
+            life = next((each for each in known if its != BARE or _goes_on(each, bare)), None)
+            if life is None:
+                strangers.append(pod)
+            else:
+                self._enter(pod, life)
+        return self._without_companions(strangers)
+
+    def _without_companions(self, strangers: Sequence[Pod]) -> list[Pod]:
+        """Without those that were there when members of a life were bound that has none left."""
+        oldest: dict[str, Pod] = {}
+        for pod in strangers:
+            if pod.live:
+                oldest.setdefault(self._identities[pod.uid], pod)
+        ended = [life for life in self._lives if life.pods and not life.live]
+        left: list[Pod] = []
+        for pod in strangers:
+            its = self._identities[pod.uid]
+            first = oldest.get(its)
+            life = next((each for each in ended if first is not None and _there(each, first)), None)
+            if life is None:
+                left.append(pod)
+            else:
+                life.identities[its] = None
+                self._enter(pod, life)
+        return left
+
+    def _keep_the_living(self, strangers: Sequence[Pod]) -> None:
+        """Forget the lives of which nothing is live; one stays where nobody lives at all."""
+        living = [life for life in self._lives if life.live]
+        if not living and not any(pod.live for pod in strangers):
+            living = self._lives[-1:]
+        for life in self._lives:
+            if life not in living:
+                self._end(life)
+        self._lives = living
+        if not self._lives:
+            self._further()
+
+
+def _goes_on(life: Members, bare: Sequence[Pod]) -> bool:
+    """Whether pods without a controller, which share one identity, are of a life still."""
+    if not life.pods and life.scheduled is None:
+        return True  # nothing of it was ever bound
+    scheduled = life.scheduled or 0.0
+    return any(pod.owner is None for pod in life.live.values()) or any(
+        pod.node or pod.created <= scheduled or _there(life, pod) for pod in bare
+    )
+
+
+def _there(life: Members, pod: Pod) -> bool:
+    """Whether a pod was there when members of a life were bound."""
+    held = [(each, record_of(each)) for each in life.pods.values() if each.node]
+    return any(
+        (record is not None and pod.created <= record.queue_time)
+        or pod.created < (each.scheduled_at or 0.0)
+        for each, record in held
+    )

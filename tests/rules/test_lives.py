@@ -1,0 +1,486 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §1, §2.4: lives of one PodGroup that overlap, as controllers make them."""
+
+from dataclasses import replace
+
+import pytest
+
+from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.pods import Owner, Phase
+from tests.rules.world import JOB, NEXT_JOB, World
+from tests.world.builders import remembered
+
+THIRD_JOB = Owner("Job", "job", "job-3")
+
+
+def _members(world: World, owner: Owner | None, count: int, first: int = 0, **more: object) -> None:
+    """Members of group "g", named for their owner."""
+    name = owner.uid if owner is not None else "bare"
+    for index in range(first, first + count):
+        world.member(f"{name}-{index}", "g", owner=owner, **more)
+
+
+def _ran(*, nodes: int, members: int, left: int, minimum: int | None = None) -> World:
+    """A Job that ran, of which only so many are live when its next run comes."""
+    world = World()
+    world.nodes(" ".join(f"n{index}" for index in range(nodes)), cpu=4)
+    world.group("g", members if minimum is None else minimum, timeout=60)
+    _members(world, JOB, members)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    for index in range(left, members):
+        world.delete(f"job-1-{index}")
+    world.settle()
+    return world
+
+
+# ── a run that overlaps with the one before ──────────────────────────────────────────────────────
+
+
+def test_a_rerun_that_overlaps_is_placed_whole_or_not_at_all() -> None:
+    """Semantics §2.4: one old pod is live, and six of the new eight would fit."""
+    world = _ran(nodes=7, members=8 - 1, left=1)
+    world.alter("g", minimum=8)
+    _members(world, NEXT_JOB, 8)
+    world.settle(seconds=3600)
+    assert world.where("job-2") == {}
+    assert world.started("g") is None, "the status tells of the new run"
+    assert "1 members of earlier runs are live" in world.condition("g")[2]
+    assert len(world.events("OverlappingRuns")) == 1
+    world.delete("job-1-0")
+    world.node("n8", cpu=4)
+    world.settle()
+    assert len(world.where("job-2")) == 8
+
+
+def test_old_and_new_members_are_never_bound_as_one_gang() -> None:
+    """Semantics §2.4: five old ones run, and three new ones came so far."""
+    world = _ran(nodes=8, members=8, left=5)
+    _members(world, NEXT_JOB, 3)
+    world.settle(seconds=3600)
+    assert world.where("job-2") == {}
+    _members(world, NEXT_JOB, 5, first=3)
+    for index in range(5):
+        world.delete(f"job-1-{index}")
+    world.settle()
+    assert len(world.where("job-2")) == 8
+
+
+def test_neither_are_members_of_a_burst_that_was_cut() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes(" ".join(f"n{index}" for index in range(8)), cpu=4)
+    world.group("g", 8, timeout=60)
+    _members(world, JOB, 3, node="n0", scheduled_at=world.now)
+    _members(world, NEXT_JOB, 5)
+    world.settle(seconds=3600)
+    assert world.where("job-2") == {}
+
+
+def test_of_two_runs_that_wait_each_is_planned_by_itself_the_older_first() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.group("g", 2)
+    _members(world, JOB, 2)
+    world.now += 5
+    _members(world, NEXT_JOB, 2)
+    world.nodes("n1 n2 n3", cpu=4)
+    world.settle()
+    assert sorted(world.where()) == ["job-1-0", "job-1-1"]
+    world.nodes("n4", cpu=4)
+    world.settle()
+    assert len(world.where("job-2")) == 2
+
+
+def test_a_run_that_comes_while_the_one_before_is_being_bound_is_not_taken_for_part_of_it() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.group("g", 2)
+    _members(world, JOB, 2)
+    world.answer = lambda _: "hold"
+    world.settle()
+    _members(world, NEXT_JOB, 1)
+    world.settle()
+    for bind in list(world.sent):
+        world.confirm(bind)
+    world.answer = lambda _: "ok"
+    world.settle()
+    assert world.where("job-2") == {}
+    _members(world, NEXT_JOB, 1, first=1)
+    world.settle()
+    assert len(world.where("job-2")) == 2
+
+
+def test_the_older_of_two_lives_goes_on_as_a_gang_of_its_own() -> None:
+    """Semantics §2.4: its lost member is replaced, and its success counts for it alone."""
+    world = _ran(nodes=4, members=3, left=3)
+    _members(world, NEXT_JOB, 2)
+    world.finish("job-1-0")
+    world.delete("job-1-1")
+    world.settle()
+    _members(world, JOB, 1, first=7)
+    world.settle()
+    assert "job-1-7" in world.where()
+    assert world.condition("g")[2].startswith("2 of 3 members exist")
+    assert world.status["g"].succeeded == 0
+    assert [life.succeeded for life in world.status["g"].lives] == [1, 0]
+
+
+def test_what_an_older_life_lost_does_not_hold_up_the_next_one() -> None:
+    """Semantics §2.4, §4.1."""
+    world = _ran(nodes=4, members=4, left=4)
+    for index in (2, 3):
+        world.delete(f"job-1-{index}")
+    world.alter("g", minimum=2)
+    world.now += 1
+    _members(world, NEXT_JOB, 2)
+    world.settle()
+    assert len(world.where("job-2")) == 2
+
+
+def test_when_the_older_life_has_ended_the_next_one_is_all_there_is() -> None:
+    """Semantics §2.4."""
+    world = _ran(nodes=4, members=2, left=1)
+    _members(world, NEXT_JOB, 2)
+    world.settle()
+    world.run_pods(world.where("job-2"))
+    world.finish("job-1-0")
+    world.settle()
+    assert [life.incarnation for life in world.status["g"].lives] == ["job-2"]
+    for index in range(2):
+        world.finish(f"job-2-{index}")
+    world.settle()
+    _members(world, THIRD_JOB, 2)
+    world.settle()
+    assert len(world.where("job-3")) == 2
+    assert world.status["g"].succeeded == 0
+
+
+def test_nothing_is_left_of_lives_that_came_and_went() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 1)
+    for run in range(50):
+        owner = Owner("Job", "job", f"run-{run}")
+        _members(world, owner, 1)
+        world.settle()
+        if run:
+            world.delete(f"run-{run - 1}-0")
+            world.settle()
+    assert len(list(world.engine._groups)) <= 10
+    world.delete("run-49-0")
+    world.drop_group("g")
+    world.settle()
+    assert list(world.engine._groups) == []
+
+
+def test_more_than_eight_lives_wait_until_one_ends() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes(" ".join(f"n{index}" for index in range(12)), cpu=4)
+    world.group("g", 1)
+    for run in range(10):
+        _members(world, Owner("Job", "job", f"run-{run}"), 1)
+        world.settle()
+    assert len(world.where()) == 8
+    assert "8 runs of this PodGroup are live" in world.condition("g")[2]
+    for run in range(2):
+        world.delete(f"run-{run}-0")
+    world.settle()
+    assert {"run-8-0", "run-9-0"} <= set(world.where())
+
+
+# ── what a controller's attempts, replacements and waves are ─────────────────────────────────────
+
+
+def test_an_attempt_of_a_jobset_that_a_newer_one_follows_is_not_completed() -> None:
+    """Semantics §2.4: no hold, no precedence, no plan."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2, timeout=60)
+    _members(world, JOB, 2, restart="set/0")
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.delete("job-1-1")
+    _members(world, JOB, 1, first=5, restart="set/0")
+    _members(world, NEXT_JOB, 2, restart="set/1")
+    world.settle()
+    assert sorted(world.where()) == ["job-1-0", "job-2-0", "job-2-1"]
+    world.node("n4", cpu=4)
+    world.settle(seconds=100)
+    assert "job-1-5" not in world.where()
+
+
+def test_two_attempts_of_one_jobset_never_gather() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 3)
+    _members(world, JOB, 2, restart="set/0")
+    _members(world, NEXT_JOB, 1, restart="set/1")
+    world.settle(seconds=3600)
+    assert world.where() == {}
+
+
+def test_a_launcher_after_its_workers_joins_them_where_one_controller_owns_the_podgroup() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2, owner="MPIJob/mpi")
+    _members(world, JOB, 2)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    _members(world, NEXT_JOB, 1)
+    world.settle()
+    assert "job-2-0" in world.where()
+    assert len(world.status["g"].lives) == 1
+
+
+def test_a_cronjob_that_owns_the_podgroup_makes_one_run_after_the_other() -> None:
+    """Semantics §2.4."""
+    world = _ran(nodes=3, members=2, left=2)
+    world.alter("g", owner="CronJob/cron")
+    _members(world, NEXT_JOB, 2)
+    world.settle(seconds=60)
+    assert world.where("job-2") == {}
+
+
+def test_who_was_there_when_the_floor_was_held_and_is_no_run_of_its_own_is_placed() -> None:
+    """Semantics §2.4: a launcher that the minimum does not count."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    _members(world, JOB, 2)
+    _members(world, NEXT_JOB, 1)
+    world.settle()
+    assert sorted(world.where()) == ["job-1-0", "job-1-1"]
+    world.settle(seconds=11)
+    assert "job-2-0" in world.where()
+
+
+def test_one_job_of_two_that_is_made_again_takes_its_place() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.group("g", 4)
+    _members(world, JOB, 2)
+    _members(world, NEXT_JOB, 2)
+    world.settle()
+    assert len(world.where()) == 4
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    for index in range(2):
+        world.delete(f"job-2-{index}")
+    _members(world, THIRD_JOB, 2)
+    world.settle(seconds=11)
+    assert len(world.where("job-3")) == 2
+
+
+def test_executors_are_of_the_life_of_the_pod_that_owns_them() -> None:
+    """Semantics §1: also where they are seen before it."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 3)
+    driver = Owner("Pod", "driver", "driver-uid")
+    world.member("executor-0", "g", owner=driver)
+    world.settle()
+    world.member("driver", "g", owner=Owner("SparkApplication", "app", "app"), uid="driver-uid")
+    world.member("executor-1", "g", owner=driver)
+    world.settle()
+    assert len(world.where()) == 3
+    assert [life.identities for life in world.status["g"].lives] == [("app",)]
+
+
+def test_owners_that_are_forged_into_a_circle_are_no_harm() -> None:
+    """Semantics §1."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    world.member("a", "g", uid="a", owner=Owner("Pod", "b", "b"))
+    world.member("b", "g", uid="b", owner=Owner("Pod", "a", "a"))
+    world.settle()
+    assert len(world.where()) == 2
+
+
+def test_a_rollout_of_a_deployment_is_no_new_life() -> None:
+    """Semantics §1."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    for revision in ("5d4f", "77c9"):
+        owner = Owner("ReplicaSet", f"web-{revision}", f"rs-{revision}")
+        _members(world, owner, 2, labels=(("pod-template-hash", revision),))
+        world.settle()
+    assert len(world.where()) == 3, "one by one, as there is room"
+    assert [life.identities for life in world.status["g"].lives] == [("Deployment:web",)]
+
+
+# ── started, and what is relaunched ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("leader", ["stays", "is another"])
+def test_a_gang_that_is_suspended_and_resumed_starts_whole_again(leader: str) -> None:
+    """Semantics §1: two gangs that hold two of four each must not do so for ever."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.running_job("g", 4)
+    for name in list(world.where()):
+        world.delete(name)
+    world.settle()
+    assert world.started("g") is None
+    if leader == "is another":
+        world = world.restarted()
+        world.settle()
+    world.drop_node("n4")
+    for index in range(4, 8):
+        world.member(f"g-{index}", "g")
+    world.settle(seconds=3600)
+    assert world.where() == {}
+    world.node("n4", cpu=4)
+    world.settle()
+    assert len(world.where("g")) == 4
+
+
+def test_a_wave_that_comes_when_the_one_before_has_ended_is_placed_whole() -> None:
+    """Semantics §1: as much as its Job runs at once, which the controller tells."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.running_job("g", 4)
+    for index in range(4):
+        world.finish(f"g-{index}")
+    world.settle()
+    assert world.condition("g")[1] == "Scheduled"
+    group = world.groups["g"]
+    world.put_group(replace(group, memory=replace(remembered(world.status["g"]), expected=3)))
+    world.drop_node("n4")
+    world.drop_node("n3")
+    for index in range(4, 7):
+        world.member(f"g-{index}", "g")
+    world.settle(seconds=60)
+    assert world.where("g-4") == {}
+    world.node("n3", cpu=4)
+    world.settle()
+    assert {"g-4", "g-5", "g-6"} <= set(world.where())
+    world.run_pods(["g-4", "g-5", "g-6"])
+    world.settle()
+    assert world.condition("g", "Satisfied")[0] is True
+    assert world.status["g"].succeeded == 4
+
+
+def test_the_captured_floor_outlives_a_suspension() -> None:
+    """Semantics §2.5."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.alter("g", minimum=4)
+    for name in list(world.where()):
+        world.delete(name)
+    world.settle()
+    _members(world, JOB, 2, first=8)
+    world.settle()
+    assert len(world.where("job-1")) == 2
+
+
+# ── after a restart ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_another_process_knows_both_lives() -> None:
+    """Semantics §2.2."""
+    world = _ran(nodes=3, members=3, left=3)
+    _members(world, NEXT_JOB, 3)
+    world.settle()
+    world.finish("job-1-0")
+    world.delete("job-1-1")
+    world.settle()
+    again = world.restarted()
+    again.settle()
+    assert again.where("job-2") == {}
+    assert again.status["g"].lives == world.status["g"].lives
+    again.delete("job-1-2")
+    again.settle()
+    assert len(again.where("job-2")) == 3
+
+
+def test_a_started_gang_is_not_evicted_because_its_status_tells_of_an_earlier_life() -> None:
+    """Semantics §2.2: the last write of the status was lost."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    [first, _] = sorted(world.where())
+    world.delete(first)
+    for name in world.where():
+        world.change(name, binding_record="")
+    stale = Memory("job-0", started=5.0, lives=(LifeMemory("job-0", ("job-0",), started=5.0),))
+    world.put_group(replace(world.groups["g"], memory=stale))
+    again = world.restarted(status=False)
+    again.settle(seconds=3600)
+    assert again.evictions == []
+
+
+def test_a_start_that_nobody_who_is_bound_can_have_seen_is_not_believed() -> None:
+    """Semantics §2.2: all were lost and relaunched, and the status was never written again."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    memory = LifeMemory("job-1", ("job-1",), (("", 2),), scheduled=5.0, started=6.0)
+    later = World(sync=False)
+    later.nodes("n1 n2", cpu=4)
+    later.group("g", 2, timeout=60, memory=Memory("job-1", started=6.0, lives=(memory,)))
+    later.member("g-0", "g", node="n1", scheduled_at=later.now)
+    later.sync()
+    later.settle(seconds=120)
+    assert later.evictions == ["g-0"], "it has not started, and gives its room back"
+
+
+def test_a_member_that_was_bound_when_its_gang_had_started_says_so() -> None:
+    """Semantics §2.2: by its binding record."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    world.now += 5
+    world.delete("g-0")
+    world.member("g-2", "g")
+    world.settle()
+    world.now += 5
+    world.delete("g-1")
+    world.settle()
+    again = world.restarted()
+    again.settle(seconds=600)
+    assert again.evictions == []
+    assert again.started("g") == 1000.0
+
+
+def test_bare_pods_that_are_made_again_while_an_old_one_is_live_are_of_its_life() -> None:
+    """Semantics §1: nothing tells them apart."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    _members(world, None, 2)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.delete("bare-0")
+    _members(world, None, 1, first=2)
+    world.settle()
+    assert "bare-2" in world.where()
+
+
+def test_bare_pods_that_are_made_again_when_none_is_live_are_another_life() -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    _members(world, None, 2)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    for index in range(2):
+        world.finish(f"bare-{index}", Phase.FAILED)
+    world.settle()
+    _members(world, None, 1, first=2)
+    world.settle(seconds=60)
+    assert "bare-2" not in world.where()
