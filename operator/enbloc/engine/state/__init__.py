@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """State: what the cluster holds and what is known of every group.
 
-`cluster` has the tables and who sits where; `groups`, `lives` and `members` who belongs together, and
-`gathering` who may yet; `claims`
-is the ledger of capacity that somebody may count on, `capacity` adds its amounts up, `order` says
-who is before whom, `nominations` which pods of other schedulers claim a node. `checkpoint` and
-`log` remember the tables of recent decisions.
+`cluster` has the tables and who sits where; `groups`, `lives` and `members` who belongs together,
+and `gathering` who may yet; `claims` is the ledger of capacity that somebody may count on,
+`capacity` adds its amounts up, `order` says who is before whom, `nominations` which pods of other
+schedulers claim a node. `checkpoint` and `log` remember the tables of recent decisions.
 """
 
 from enbloc.engine.state.capacity import Capacity, Reservation, beyond, reserved
