@@ -314,8 +314,28 @@ FAULTS: Final = (
     ),
     Fault(
         "reservation-never-expires",
-        "if p.open and p.deadline <= turn.now]",
-        "if p.open and p.deadline < 0.0]",
+        "if p.open and self._end(g, p) <= turn.now]",
+        "if p.open and self._end(g, p) < 0.0]",
+    ),
+    Fault(
+        "reservation-prolonged-without-end",
+        "if clock.ends <= now:",
+        "if False:",
+    ),
+    Fault(
+        "reservation-begun-anew-by-a-loss",
+        "if clock is None or clock.life != terms.life:",
+        "if clock is None or clock.since is None:",
+    ),
+    Fault(
+        "reservation-begun-anew-by-a-restart",
+        "since=min(_held_since(members), default=turn.now),",
+        "since=turn.now,",
+    ),
+    Fault(
+        "reservation-without-the-limit-of-its-namespace",
+        "Capacity(_within(limits, found, subject) if limits else found)",
+        "Capacity(found)",
     ),
     Fault(
         "reservation-not-prolonged-by-progress",
@@ -334,7 +354,7 @@ FAULTS: Final = (
     ),
     Fault(
         "reservation-kept-by-a-group-that-ended",
-        "if group is None or not admitted or over:\n            self.forget(turn, members)\n",
+        "if group is None or not admitted or over:\n            self._drop(turn, members)\n",
         "if group is None or not admitted or over:\n            pass\n",
     ),
     Fault(

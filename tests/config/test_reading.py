@@ -110,6 +110,17 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
         pytest.param('{"kind": "Policy", "kind": "Policy"}', '"kind" given twice', id="2× in JSON"),
         pytest.param(HEAD + "---\n" + HEAD, "kind: a second KubeSchedulerConfiguration;", id="two"),
         pytest.param(
+            OURS + "reservationSeconds: 0", "reservationSeconds: must be greater than 0", id="none"
+        ),
+        pytest.param(
+            OURS + "reservationLimits: {cpu: many}", "reservationLimits.cpu: ", id="no quantity"
+        ),
+        pytest.param(
+            OURS + "reservationLimits: {memory: -1}",
+            'reservationLimits.memory: "-1" is neg',
+            id="-",
+        ),
+        pytest.param(
             OURS + "---\n" + OURS, "kind: a second EnblocConfiguration; the", id="ours 2×"
         ),
     ],
@@ -174,6 +185,12 @@ def test_what_a_file_sets_is_in_the_configuration() -> None:
     assert list(found.profiles) == ["default-scheduler", "no-scores"]
     assert found.settings.backoff == Backoff(2.0, 60.0)
     assert found.settings.schedule_timeout == 120
+    assert found.settings.reservation_seconds == 600
+    assert found.settings.reservation_limits == (
+        ("cpu", 64_000),
+        ("memory", 2**40),
+        ("nvidia.com/gpu", 8),
+    )
     assert found.settings.missing_grace == 0
     assert found.settings.longest_wait == 600
     assert found.settings.search_steps == 0

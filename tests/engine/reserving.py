@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations of minResources by hand: who wants how much, and what became of it."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ class Claim:
     held: Mapping[str, int] = field(default_factory=dict[str, int])
     progress_at: float = 0.0
     timeout: float = 0.0
+    life: str = "first"
+    since: float = 0.0
 
     @property
     def due(self) -> Counter[str]:
@@ -41,11 +44,15 @@ class Claim:
 
 
 class ReservationLedger:
-    """The ledger of reservations, told of claims one by one."""
+    """The ledger of reservations, told of claims one by one.
 
-    def __init__(self) -> None:
+    Args:
+        longest: seconds for which anything is reserved in one life, in all.
+    """
+
+    def __init__(self, longest: float = math.inf) -> None:
         self.order = Order(lambda _: next(iter(default_profiles().values())))
-        self.reservations = Reservations(Claims(), self.order)
+        self.reservations = Reservations(Claims(), self.order, longest, {})
         self.turn = Turn()
 
     def __bool__(self) -> bool:
@@ -63,7 +70,14 @@ class ReservationLedger:
         self.turn.now = now
         self.order._keys[claim.group] = claim.order
         terms = Terms(
-            claim.owner, claim.order, claim.wanted, claim.due, claim.progress_at, claim.timeout
+            claim.owner,
+            claim.order,
+            claim.wanted,
+            claim.due,
+            claim.progress_at,
+            claim.timeout,
+            claim.life,
+            claim.since,
         )
         self.reservations.review(claim.group, terms, self.turn)
 

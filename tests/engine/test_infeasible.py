@@ -132,7 +132,7 @@ def test_an_answer_is_kept_while_neither_group_nor_nodes_change() -> None:
         core.plans,
         core.order,
         core.reporter,
-        600.0,
+        core.settings,
     )
     refutations = Refutations(CapacityPrecheck(core.state, core.groups, reserving))
     facts = group(members(Kind(cpu=9)))

@@ -21,6 +21,7 @@ from tests.world.tables import nodes
 CPU, GPU = "cpu", "nvidia.com/gpu"
 RESOURCES = (CPU, GPU)
 TIMEOUT = 10.0
+LONGEST = 27.0
 
 Ask = tuple[int, int]
 asks = st.tuples(st.integers(0, 4), st.integers(0, 2))
@@ -44,7 +45,12 @@ class Member:
 
 @dataclass(eq=False)
 class Group:
-    """A group; `least`, `progress_at` and `over` are what the model makes of its reservation."""
+    """A group; the last five fields are what the model makes of its reservation.
+
+    Attributes:
+        used: for how long anything was reserved, until `last` was set.
+        last: when its reservation was looked at last; None = nothing is known of it yet.
+    """
 
     name: str
     place: int
@@ -55,6 +61,8 @@ class Group:
     least: Counter[str] | None = None
     progress_at: float = 0.0
     over: bool = False
+    used: float = 0.0
+    last: float | None = None
 
     @property
     def key(self) -> GroupKey:
@@ -71,7 +79,7 @@ class Ledger(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = ReservationLedger()
+        self.ledger = ReservationLedger(LONGEST)
         self.table = nodes()
         self.offered: dict[str, tuple[int, int]] = {}
         self.cordoned: set[str] = set()
@@ -161,11 +169,13 @@ class Ledger(RuleBasedStateMachine):
             self.held(group),
             max(bound, default=self.now),
             TIMEOUT,
+            since=min((m.since for m in group.members), default=self.now),
         )
 
     def review(self, *, restarted: bool = False) -> None:
         """Every group is looked at again, by the ledger and by the model."""
         for group in self.groups:
+            self.spend(group)
             if not group.admitted:
                 self.ledger.drop(group.key)
                 group.least = None
@@ -181,16 +191,30 @@ class Ledger(RuleBasedStateMachine):
                 group.progress_at, group.over = self.now, False
             if group.least is not None:
                 group.least = Counter({r: min(group.least[r], due[r]) for r in RESOURCES})
+            if group.last is None and group.least is not None and not group.over:
+                group.used = self.now - self.claim(group).since
+            group.last = self.now
+            group.over = group.over or group.used >= LONGEST
         if not restarted:
             told = self.ledger.expire(self.now)
-            over = [g for g in self.holders() if self.now >= g.progress_at + TIMEOUT]
+            over = [g for g in self.holders() if self.now >= self.end(g)]
             assert told == [group.key for group in over]
             for group in over:
                 group.over = True
-        times = [g.progress_at + TIMEOUT for g in self.holders()]
+        times = [self.end(g) for g in self.holders()]
         assert self.ledger.deadline() == min(times, default=None)
         self.ledger.check(self.table)
         self.serve()
+
+    def spend(self, group: Group) -> None:
+        """What was reserved until now is used up of the time that a life has in all."""
+        if group.last is not None and group.least is not None and not group.over:
+            group.used += self.now - group.last
+        group.last = self.now if group.last is not None else None
+
+    def end(self, group: Group) -> float:
+        """When the reservation of a holder expires unless there is progress."""
+        return min(group.progress_at + TIMEOUT, self.now + LONGEST - group.used)
 
     def serve(self) -> None:
         """What stands is served in order; no less than can be, and no more."""
@@ -396,9 +420,9 @@ class Ledger(RuleBasedStateMachine):
     @rule()
     def the_process_is_replaced(self) -> None:
         """Every group is reviewed before anything is decided; clocks come from the API server."""
-        self.ledger = ReservationLedger()
+        self.ledger = ReservationLedger(LONGEST)
         for group in self.groups:
-            group.least, group.over = None, False
+            group.least, group.over, group.used, group.last = None, False, 0.0, None
         self.review(restarted=True)
 
 

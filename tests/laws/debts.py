@@ -4,13 +4,15 @@
 
 A reservation counts here only while nobody can doubt it: the group was admitted by this process, or
 its members were bound when it began; it is the same life with the same minResources; and its
-timeout has not passed since, not even without progress. Whoever is ordered later, surely, must
+timeout has not passed since, not even without progress, nor the longest that any life of it has
+anything reserved in all, since the first was. Whoever is ordered later, surely, must
 leave that room alone.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from enbloc.engine import Settings
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
 from enbloc.model.pods import Pod, PodUID
@@ -53,26 +55,39 @@ class Debts:
     def __init__(self, view: View) -> None:
         self._view = view
         self._debts: dict[GroupKey, Debt] = {}
+        self._first: dict[GroupKey, float] = {}
 
-    def admitted(self, key: GroupKey, since: float) -> None:
-        """A group is admitted; its reservation is made, unless it was before."""
+    def admitted(self, key: GroupKey, since: float, first: float | None = None) -> None:
+        """A group is admitted; its reservation is made, unless it was before.
+
+        Args:
+            key: the group.
+            since: when it got on last.
+            first: when its reservation was made; None = then.
+        """
         life = self._view.lives[key]
         group = life.group
         if group is None or not group.min_resources or key in self._debts or life.doubtful:
             return
+        first = self._first.setdefault(key, since if first is None else first)
         self._debts[key] = Debt(
             group.min_resources,
             _owner(group),
             frozenset(life.identities),
             max((pod.created for pod in life.live), default=group.created),
-            since + (group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS),
+            min(
+                since + (group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS),
+                first + Settings().reservation_seconds,
+            ),
         )
 
     def listed(self) -> None:
         """A process begins: whoever has bound members was admitted, and got on when they were."""
         for key, life in self._view.lives.items():
             if life.bound and not life.succeeded and not life.remembered:
-                self.admitted(key, max(pod.scheduled_at or pod.created for pod in life.bound))
+                times = [pod.scheduled_at or pod.created for pod in life.bound]
+                started = life.group.memory.started if life.group else None
+                self.admitted(key, max(times), min(*times, started or max(times)))
 
     def look(self, planned: Iterable[GroupKey]) -> None:
         """Forget what is in doubt: nothing is held, or it is another group, life or wish."""

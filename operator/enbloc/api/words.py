@@ -142,7 +142,8 @@ REASONS: Final[Mapping[Reason, str]] = {
     ),
     Reason.RESERVATION_EXPIRED: (
         "The minimum is bound. Reserved capacity of minResources went unused for "
-        "scheduleTimeoutSeconds and is released; later pods use what is free."
+        "scheduleTimeoutSeconds, or was not used up within the configuration's "
+        "reservationSeconds, and is released; later pods use what is free."
     ),
     Reason.SATISFIED: "The minimum is Running, or has succeeded, right now.",
     Reason.SUCCEEDED: "The owner completed, or as many members as the minimum succeeded.",
@@ -180,6 +181,12 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         True,
         "Reserved capacity of minResources went unused and is released, or a group ordered earlier "
         "takes it; the note says which.",
+    ),
+    EventReason.RESERVATION_LIMITED: EventMeaning(
+        "PodGroup",
+        True,
+        "The configuration limits what the reservations of one namespace keep: some of "
+        "minResources is not reserved; the note says how much.",
     ),
     EventReason.BACKOFF_LIMIT_TOO_SMALL: EventMeaning(
         "PodGroup",

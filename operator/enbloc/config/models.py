@@ -163,6 +163,8 @@ class EnblocConfiguration(Strict):
     api_version: str = ""
     kind: str = ""
     schedule_timeout_seconds: Annotated[Int32, Field(gt=0)] | None = None
+    reservation_seconds: Annotated[Int32, Field(gt=0)] | None = None
+    reservation_limits: dict[str, str | int] | None = None
     missing_grace_seconds: Annotated[Int32, Field(ge=0)] | None = None
     pod_max_in_unschedulable_pods_seconds: Annotated[Int32, Field(gt=0)] | None = None
     search_steps: Annotated[Int32, Field(ge=0)] | None = None

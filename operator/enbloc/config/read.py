@@ -3,13 +3,13 @@
 """Reading: from the text of files to a Configuration, with everything that is wrong at once."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from enbloc.config.build import build
 from enbloc.config.configuration import Configuration, LeaderElection
 from enbloc.config.conversion import current
-from enbloc.config.documents import Source, parse, stamped
+from enbloc.config.documents import Source, parse, plain, stamped
 from enbloc.config.extenders import extenders_of
 from enbloc.config.findings import Findings, unknown
 from enbloc.config.models import (
@@ -38,6 +38,7 @@ from enbloc.engine.settings import Settings
 from enbloc.framework.points import Point
 from enbloc.framework.registry import Registry
 from enbloc.model.names import SCHEDULER_NAME
+from enbloc.model.quantity import amount
 from enbloc.plugins.in_tree import IN_TREE
 
 
@@ -138,6 +139,8 @@ def _settings(
         text = f"must be at least podInitialBackoffSeconds, which is {initial:g}; is {maximum:g}"
         findings.problem("podMaxBackoffSeconds", text)
     timeout = ours and ours.schedule_timeout_seconds
+    reserved = ours and ours.reservation_seconds
+    limits = ours.reservation_limits if ours else None
     grace = ours.missing_grace_seconds if ours else None
     longest = ours and ours.pod_max_in_unschedulable_pods_seconds
     steps = ours.search_steps if ours else None
@@ -146,12 +149,25 @@ def _settings(
     return Settings(
         backoff=Backoff(float(initial), float(maximum)),
         schedule_timeout=float(timeout or base.schedule_timeout),
+        reservation_seconds=float(reserved or base.reservation_seconds),
+        reservation_limits=_limits(limits or {}, findings),
         longest_wait=float(longest or base.longest_wait),
         missing_grace=base.missing_grace if grace is None else float(grace),
         search_steps=base.search_steps if steps is None else steps,
         priority_class_raises=base.priority_class_raises if raises is None else raises,
         other_schedulers=base.other_schedulers if others is None else tuple(others),
     )
+
+
+def _limits(given: Mapping[str, str | int], findings: Findings) -> tuple[tuple[str, int], ...]:
+    """Amounts by resource, in name order; what is no quantity is noted."""
+    limits: list[tuple[str, int]] = []
+    for name, text in sorted(plain(given).items()):
+        try:
+            limits.append((name, amount(name, text)))
+        except ValueError as error:
+            findings.problem(f"reservationLimits.{name}", str(error))
+    return tuple(limits)
 
 
 def _election(config: LeaderElectionConfiguration | None, findings: Findings) -> LeaderElection:

@@ -19,6 +19,7 @@ from enbloc.framework.decide import Plugin
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.framework.points import Point
 from enbloc.framework.profile import Profile
+from enbloc.model.quantity import render
 
 
 def effective(configuration: Configuration) -> list[dict[str, Any]]:
@@ -44,6 +45,10 @@ def effective(configuration: Configuration) -> list[dict[str, Any]]:
         "apiVersion": OUR_VERSION,
         "kind": OUR_KIND,
         "scheduleTimeoutSeconds": int(settings.schedule_timeout),
+        "reservationSeconds": int(settings.reservation_seconds),
+        "reservationLimits": {
+            name: render(name, amount) for name, amount in settings.reservation_limits
+        },
         "missingGraceSeconds": int(settings.missing_grace),
         "podMaxInUnschedulablePodsSeconds": int(settings.longest_wait),
         "searchSteps": settings.search_steps,

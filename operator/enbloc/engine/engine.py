@@ -68,7 +68,7 @@ class Engine:
             core.groups, core.order, core.queue, core.victims, core.reporter, Planner(core), timeout
         )
         self._min_resources = MinResources(
-            core.state, core.groups, core.plans, core.order, core.reporter, timeout
+            core.state, core.groups, core.plans, core.order, core.reporter, self.settings
         )
         self._policies: tuple[Policy, ...] = (
             NodeHistory(core.observations),

@@ -16,6 +16,10 @@ class Settings:
         identity: unlike any other process's, so that plan ids never meet.
         backoff: pauses after failed attempts, per group.
         schedule_timeout: seconds that bound a wait which holds capacity, unless a group has one.
+        reservation_seconds: seconds for which capacity of minResources is reserved in one life of a
+            group, in all.
+        reservation_limits: `(resource, amount)` that the reservations of one namespace keep
+            together at most; what is not named has no limit.
         longest_wait: seconds after which a waiting group is tried even without an event.
         missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
         search_steps: how much a search beyond the ordered pass may cost, in its own steps (the
@@ -30,6 +34,8 @@ class Settings:
     identity: str = "0"
     backoff: Backoff = field(default_factory=Backoff)
     schedule_timeout: float = float(DEFAULT_SCHEDULE_TIMEOUT_SECONDS)
+    reservation_seconds: float = 900.0
+    reservation_limits: tuple[tuple[str, int], ...] = ()
     longest_wait: float = 300.0
     missing_grace: float = 5.0
     search_steps: int = 20_000

@@ -100,6 +100,7 @@ class EventReason(StrEnum):
     GANG_TIMED_OUT = "GangTimedOut"
     GANG_BELOW_MINIMUM = "GangBelowMinimum"
     RESERVATION_EXPIRED = "ReservationExpired"
+    RESERVATION_LIMITED = "ReservationLimited"
     BACKOFF_LIMIT_TOO_SMALL = "BackoffLimitTooSmall"
     NODE_QUARANTINED = "NodeQuarantined"
     NODE_RELEASED = "NodeReleased"

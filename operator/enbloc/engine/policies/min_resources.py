@@ -11,20 +11,25 @@ those of the groups of its owner that have no minResources themselves::
                  ▼  │
                EXPIRED
 
-While it is open, a claim of that amount is in the ledger. Nothing here remembers a clock that the
-API server does not: a new process that reviews every admitted group makes the same reservations.
+While it is open, a claim of that amount is in the ledger, and a clock of the group's life runs;
+once that is at the administrator's limit, nothing opens it again for this life. Both clocks begin
+with what the API server remembers, so a new process that reviews every admitted group makes the
+same reservations. All it does not know is for how long those were reserved that are gone.
 
 Source: semantics §5.1.
 """
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from enbloc.engine.binding import Plans
 from enbloc.engine.effects import EventType
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.report import Reporter
+from enbloc.engine.settings import Settings
 from enbloc.engine.state import (
     MIN_RESOURCES,
     Against,
@@ -44,6 +49,11 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
+from enbloc.model.quantity import render
+
+_UNUSED: Final = (
+    "reserved capacity of minResources went unused for scheduleTimeoutSeconds and was released"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,9 @@ class Terms:
         progress_at: server time at which the owner got further as far as the API server tells: its
             latest PodScheduled=True; the present while the group is being admitted.
         timeout: seconds without progress after which the reservation is over.
+        life: the incarnation of the group's members, in all of which it lasts so long only.
+        since: server time at which it began as far as the API server tells: the first
+            PodScheduled=True of the members that are held; the present without any.
     """
 
     owner: str
@@ -66,6 +79,42 @@ class Terms:
     due: Counter[str]
     progress_at: float
     timeout: float
+    life: str
+    since: float
+
+
+@dataclass(slots=True)
+class _Clock:
+    """For how long anything may be reserved for one life of a group.
+
+    Attributes:
+        left: seconds, when it was stopped last.
+        since: when it was started, server time; None = it stands.
+    """
+
+    life: str
+    left: float
+    since: float | None = None
+
+    @property
+    def ends(self) -> float:
+        """When nothing is left, server time; infinity while it stands."""
+        return math.inf if self.since is None else self.since + self.left
+
+    @property
+    def used_up(self) -> bool:
+        """It stands, and nothing is left."""
+        return self.since is None and self.left <= 0.0
+
+    def run(self, since: float) -> None:
+        """Start, unless it runs."""
+        self.since = since if self.since is None else self.since
+
+    def stop(self, now: float) -> None:
+        """Stop, if it runs."""
+        if self.since is not None:
+            self.left = 0.0 if self.ends <= now else self.left - max(0.0, now - self.since)
+            self.since = None
 
 
 @dataclass(slots=True)
@@ -84,10 +133,6 @@ class _Progress:
     open: bool
     whole: bool = True
 
-    @property
-    def deadline(self) -> float:
-        return self.progress_at + self.terms.timeout
-
     def update(self, terms: Terms, now: float) -> None:
         if terms.wanted != self.terms.wanted:  # to want less is no progress
             self.least = terms.due
@@ -102,12 +147,24 @@ class Reservations:
     Args:
         claims: the ledger.
         order: who is before whom.
+        longest: seconds for which anything is reserved in one life of a group, in all.
+        limits: how much of a resource the reservations of one namespace keep at most.
     """
 
-    def __init__(self, claims: Claims, order: Order) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        order: Order,
+        longest: float,
+        limits: Mapping[str, int],
+    ) -> None:
         self._claims = claims
         self._order = order
+        self._longest = longest
+        self._limits = limits
         self._progress: dict[GroupKey, _Progress] = {}
+        self._clocks: dict[GroupKey, _Clock] = {}
+        self._limited: dict[GroupKey, None] = {}
 
     def __bool__(self) -> bool:
         """Anybody holds one, or held one that expired; if not, nothing here needs to be asked."""
@@ -128,14 +185,31 @@ class Reservations:
             self._progress[group] = _Progress(terms, terms.due, terms.progress_at, fresh)
         else:
             known.update(terms, turn.now)
+        self._keep_time(group, terms, turn.now)
         self._enter(group)
+
+    def _keep_time(self, group: GroupKey, terms: Terms, now: float) -> None:
+        """Let the life's clock run while anything is reserved, and reserve nothing beyond it."""
+        clock, since = self._clocks.get(group), now
+        if clock is None or clock.life != terms.life:
+            clock = self._clocks[group] = _Clock(terms.life, self._longest)
+            since = terms.since
+        progress = self._progress.get(group)
+        if progress is None or not progress.open:
+            clock.stop(now)
+            return
+        clock.run(since)
+        if clock.ends <= now:
+            progress.open = False
+            clock.stop(now)
 
     def _enter(self, group: GroupKey) -> None:
         """Let the ledger say what is reserved."""
-        name = f"{MIN_RESOURCES}/{group}"
+        name = f"{MIN_RESOURCES}/{group}/{group.life}"
         progress = self._progress.get(group)
         if progress is None or not progress.open:
             self._claims.drop(name)
+            self._limited.pop(group, None)
             return
         terms = progress.terms
         claim = Claim(
@@ -153,27 +227,47 @@ class Reservations:
         """A group has nothing to take any more: finished, gone, evicted, or never admitted."""
         progress = self._progress.pop(group, None)
         if progress is not None:
+            self._clocks[group].stop(turn.now)
             self._enter(group)
             if progress.open:
                 turn.happened.append(_released(group))
 
+    def forget(self, group: GroupKey) -> None:
+        """A group is gone that was dropped: no life of it goes on."""
+        self._clocks.pop(group, None)
+
     def expire(self, turn: Turn) -> list[GroupKey]:
-        """End the reservations that saw no progress for too long; whose they were, in order."""
-        over = [key for key, p in self._progress.items() if p.open and p.deadline <= turn.now]
+        """End the reservations that saw no progress for too long, or lasted for too long in all.
+
+        Returns:
+            Whose they were, in order.
+        """
+        over = [g for g, p in self._progress.items() if p.open and self._end(g, p) <= turn.now]
         for group in over:
             self._progress[group].open = False
+            self._clocks[group].stop(turn.now)
             self._enter(group)
             turn.happened.append(_released(group))
         return self._order.first_to_last(over)
 
+    def _end(self, group: GroupKey, progress: _Progress) -> float:
+        """When an open reservation expires unless there is progress, server seconds."""
+        return min(progress.progress_at + progress.terms.timeout, self._clocks[group].ends)
+
+    def exhausted(self, group: GroupKey) -> bool:
+        """Whether a reservation is over for this life of its group, whatever its progress."""
+        clock = self._clocks.get(group)
+        return clock is not None and clock.used_up
+
     def deadline(self) -> float | None:
         """When the next one expires unless there is progress, server seconds; None = never."""
-        return min((p.deadline for p in self._progress.values() if p.open), default=None)
+        ends = (self._end(group, p) for group, p in self._progress.items() if p.open)
+        return min(ends, default=None)
 
     def deadline_of(self, group: GroupKey) -> float | None:
         """When this group's expires; None = it has none, or it has expired."""
         progress = self._progress.get(group)
-        return progress.deadline if progress is not None and progress.open else None
+        return self._end(group, progress) if progress is not None and progress.open else None
 
     def holders(self, owner: str) -> list[GroupKey]:
         """The groups of an owner that have one: what its other groups hold concerns them."""
@@ -181,7 +275,39 @@ class Reservations:
 
     def capacity(self) -> Capacity:
         """What is reserved now."""
-        return reserved(self._claims.amounts(), self._order)
+        return reserved(self._claims.amounts(), self._order, self._limits)
+
+    def limited(self, capacity: Capacity) -> list[tuple[GroupKey, str]]:
+        """Whose reservations a limit cuts, with the words for it.
+
+        Each is named once, until it has been reserved whole again.
+        """
+        found: list[tuple[GroupKey, str]] = []
+        if not self._limits:
+            return found
+        kept = {each.group: each.due for each in capacity.reservations}
+        for group, progress in self._progress.items():
+            if not progress.open or self._order.of(group) is None:
+                continue
+            due = progress.terms.due
+            left_out = due - kept.get(group, Counter())
+            if not left_out:
+                self._limited.pop(group, None)
+            elif group not in self._limited:
+                self._limited[group] = None
+                found.append((group, self._beyond_limit(group, min(left_out), left_out, due)))
+        return found
+
+    def _beyond_limit(
+        self, group: GroupKey, resource: str, left_out: Counter[str], due: Counter[str]
+    ) -> str:
+        """That some of a reservation is not kept."""
+        limit = render(resource, self._limits[resource])
+        return (
+            f"{render(resource, left_out[resource])} of {render(resource, due[resource])} "
+            f"{resource} of minResources are not reserved: the configuration limits the "
+            f"reservations of namespace {group.namespace} to {limit} {resource} (reservationLimits)"
+        )
 
     def revoked(self, capacity: Capacity, standing: dict[GroupKey, Counter[str]]) -> list[GroupKey]:
         """Whose reservations do not stand whole any more, the last by order first.
@@ -226,7 +352,7 @@ class MinResources(Policy):
         plans: what is being bound.
         order: who is before whom.
         reporter: writes events.
-        default_timeout: seconds without progress after which a reservation ends.
+        settings: for how long anything is reserved, and how much.
     """
 
     def __init__(
@@ -236,12 +362,17 @@ class MinResources(Policy):
         plans: Plans,
         order: Order,
         reporter: Reporter,
-        default_timeout: float,
+        settings: Settings,
     ) -> None:
         self._state, self._groups, self._plans = state, groups, plans
         self._order, self._reporter = order, reporter
-        self._default_timeout = default_timeout
-        self._reservations = Reservations(state.claims, order)
+        self._default_timeout = settings.schedule_timeout
+        longest, limits = settings.reservation_seconds, dict(settings.reservation_limits)
+        self._reservations = Reservations(state.claims, order, longest, limits)
+        self._never_longer = (
+            "reserved capacity of minResources was not used up within reservationSeconds "
+            f"({longest:g} s) and was released"
+        )
         self._expired: dict[GroupKey, str] = {}
         self._seen: dict[str, _Filled] = {}
 
@@ -256,24 +387,29 @@ class MinResources(Policy):
     def expire(self, turn: Turn) -> None:
         """Take in that reservations ended: by time, or because an earlier group took capacity."""
         for key in self._reservations.expire(turn):
-            self._expired[key] = (
-                "reserved capacity of minResources went unused for scheduleTimeoutSeconds and was "
-                "released"
-            )
+            exhausted = self._reservations.exhausted(key)
+            self._expired[key] = self._never_longer if exhausted else _UNUSED
             self._report(turn, key, self._expired[key])
         if self._reservations:
             capacity = self.capacity()
+            for key, note in self._reservations.limited(capacity):
+                self._report(turn, key, note, EventReason.RESERVATION_LIMITED)
             standing = capacity.standing(self._state.nodes)
             for key in self._reservations.revoked(capacity, standing):
                 self._report(
                     turn, key, "reserved capacity of minResources went to a group ordered earlier"
                 )
 
-    def _report(self, turn: Turn, key: GroupKey, note: str) -> None:
+    def _report(
+        self,
+        turn: Turn,
+        key: GroupKey,
+        note: str,
+        reason: EventReason = EventReason.RESERVATION_EXPIRED,
+    ) -> None:
         members = self._groups.get(key)
         if members is not None:
             facts = self._groups.facts(members)
-            reason = EventReason.RESERVATION_EXPIRED
             self._reporter.group_event(turn, facts, EventType.WARNING, reason, note)
             turn.change(key)
 
@@ -317,7 +453,7 @@ class MinResources(Policy):
         if group is not None and group.min_resources:
             self._review(turn, members, self._filled(_owner(members)))
             return
-        self.forget(turn, members)
+        self._drop(turn, members)
         owner = _owner(members)
         holders = self._reservations.holders(owner) if owner else []
         if not holders:
@@ -341,7 +477,7 @@ class MinResources(Policy):
         admitted = opened or bool(members.bound) or members.held_succeeded > 0
         over = group is None or members.superseded or not (group.owner or members.live)
         if group is None or not admitted or over:
-            self.forget(turn, members)
+            self._drop(turn, members)
             return
         latest = [time for time in (_latest(members), filled.latest) if time is not None]
         terms = Terms(
@@ -351,13 +487,22 @@ class MinResources(Policy):
             due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,
             progress_at=turn.now if opened else max(latest, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
+            life=members.incarnation,
+            since=min(_held_since(members), default=turn.now),
         )
         before = self._reservations.deadline_of(key)
         self._reservations.review(key, terms, turn)
         if self._reservations.deadline_of(key) != before:
             self._expired.pop(key, None)
+        if opened and terms.due and self._reservations.exhausted(key):
+            self._expired[key] = self._never_longer
 
     def forget(self, turn: Turn, members: Members) -> None:
+        """A group is gone."""
+        self._drop(turn, members)
+        self._reservations.forget(members.key)
+
+    def _drop(self, turn: Turn, members: Members) -> None:
         """A group has nothing to take any more."""
         self._reservations.drop(members.key, turn)
         self._expired.pop(members.key, None)
@@ -391,6 +536,14 @@ def _latest(members: Members) -> float | None:
     if members.done.latest is not None:
         times.append(members.done.latest)
     return max(times, default=None)
+
+
+def _held_since(members: Members) -> list[float]:
+    """Times at which a group surely held a member in this life."""
+    times = [pod.scheduled_at or pod.created for pod in members.bound]
+    if members.done.earliest is not None:
+        times.append(members.done.earliest)
+    return times if members.started is None else [*times, members.started]
 
 
 def _owner(members: Members) -> str:

@@ -11,13 +11,13 @@ want one of their own.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from enbloc.engine.plan import Assignment
-from enbloc.engine.state.claims import Claim
+from enbloc.engine.state.claims import MIN_RESOURCES, Claim
 from enbloc.engine.state.order import Key, Order
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
@@ -203,14 +203,43 @@ class Capacity:
         return f", {render(resource, amount)} reserved for {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-def reserved(claims: Iterable[Claim], order: Order) -> Capacity:
-    """The reservations of these claims; holders without a place in the order hold nothing."""
-    found = (
-        Reservation(claim.holder, claim.owner, key, Counter(dict(claim.amount)))
-        for claim in claims
-        if claim.amount and claim.holder is not None and (key := order.of(claim.holder)) is not None
-    )
-    return Capacity(found)
+def reserved(claims: Iterable[Claim], order: Order, limits: Mapping[str, int]) -> Capacity:
+    """The reservations of these claims; holders without a place in the order hold nothing.
+
+    Args:
+        claims: amounts of the cluster, and whose they are.
+        order: who is before whom.
+        limits: how much of a resource those of minResources keep at most in one namespace; the
+            last by order are cut.
+    """
+    found: list[Reservation] = []
+    subject: set[GroupKey] = set()
+    for claim in claims:
+        if claim.amount and claim.holder is not None:
+            key = order.of(claim.holder)
+            if key is not None:
+                due = Counter(dict(claim.amount))
+                found.append(Reservation(claim.holder, claim.owner, key, due))
+            if claim.purpose == MIN_RESOURCES:
+                subject.add(claim.holder)
+    return Capacity(_within(limits, found, subject) if limits else found)
+
+
+def _within(
+    limits: Mapping[str, int], reservations: Iterable[Reservation], subject: Container[GroupKey]
+) -> Iterator[Reservation]:
+    """What of these the limits of each namespace leave, in their order."""
+    left: dict[str, dict[str, int]] = {}
+    for each in sorted(reservations, key=lambda reservation: reservation.order):
+        if each.group not in subject:
+            yield each
+            continue
+        mine = left.setdefault(each.group.namespace, dict(limits))
+        kept = Counter({name: min(due, mine.get(name, due)) for name, due in each.due.items()})
+        for name in mine:
+            mine[name] -= kept[name]
+        if +kept:
+            yield each._replace(due=+kept)
 
 
 def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:

@@ -38,7 +38,8 @@ class Successes:
         ranks: which ranks they have.
         priority: the lowest of them; None = there are none.
         recorded: one has a binding record.
-        latest: server time at which one of them was bound last; None = there are none.
+        earliest: server time at which the first of them was bound; None = there are none.
+        latest: the same of the last.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,7 @@ class Successes:
         self.ranks: set[int] = set()
         self.priority: int | None = None
         self.recorded = False
+        self.earliest: float | None = None
         self.latest: float | None = None
 
     def add(self, pod: Pod) -> None:
@@ -58,6 +60,7 @@ class Successes:
         self.priority = pod.priority if self.priority is None else min(self.priority, pod.priority)
         self.recorded |= bool(pod.binding_record)
         bound = pod.scheduled_at or pod.created
+        self.earliest = bound if self.earliest is None else min(self.earliest, bound)
         self.latest = bound if self.latest is None else max(self.latest, bound)
 
 
