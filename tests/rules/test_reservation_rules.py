@@ -491,6 +491,60 @@ def test_groups_of_one_owner_have_each_the_min_resources_that_it_asks_for() -> N
     assert sorted(world.where()) == ["one-driver"], "8 of 12 CPUs are free, and those are reserved"
 
 
+def _replicas(world: World, count: int) -> None:
+    """LeaderWorkerSet's groups: one owner, each with a leader now and two workers to come."""
+    for index in range(count):
+        _application(world, f"lws-{index}", owner="lws", timeout=600)
+        world.now += 1
+    world.settle()
+
+
+def test_of_ten_groups_of_one_owner_only_as_many_start_as_get_their_workers() -> None:
+    """Semantics §5.1: none is exempt from the reservation of another one of its owner."""
+    world = World()
+    world.nodes(" ".join(f"n{index}" for index in range(8)), cpu=4)
+    _replicas(world, 10)
+    assert sorted(world.where()) == ["lws-0-driver", "lws-1-driver"]
+    assert "reserved for ns/lws-0, ns/lws-1" in world.condition("lws-2")[2]
+    for index in range(2):
+        world.member(f"lws-1-worker-{index}", "lws-1")
+    world.settle()
+    assert len(world.where("lws-1")) == 3
+    assert len(world.where()) == 4, "two nodes are left, and both are reserved for the first"
+
+
+def test_a_group_with_min_resources_fills_no_reservation_but_its_own() -> None:
+    """Semantics §5.1."""
+    world = World()
+    world.nodes("n1 n2 n3 n4 n5 n6 n7 n8", cpu=4)
+    _replicas(world, 2)
+    for index in range(2):
+        world.member(f"lws-1-worker-{index}", "lws-1")
+    world.settle()
+    [claim] = world.engine._state.claims.amounts()
+    assert (claim.holder and claim.holder.name, claim.amount) == ("lws-0", (("cpu", 8_000),))
+
+
+def test_where_a_foreign_pod_took_the_capacity_nothing_ordered_later_is_admitted() -> None:
+    """Semantics §5.1: until all of it is there again."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    _application(world, "app", timeout=600)
+    world.settle()
+    free = [n for n in ("n1", "n2", "n3", "n4") if n not in world.where().values()]
+    for index in range(2):
+        world.pod(f"foreign-{index}", node=free[index], scheduler="other", spec=ONE_A_NODE)
+    world.now += 1
+    world.job("young", 1)
+    world.settle()
+    world.delete("foreign-0")
+    world.settle()
+    assert world.where("young") == {}, "two nodes are free, and both are reserved"
+    world.delete("foreign-1")
+    world.settle()
+    assert len(world.where("young")) == 1
+
+
 def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
