@@ -394,6 +394,21 @@ FAULTS: Final = (
         "if entry is None or not entry.key > item.sort_key:",
     ),
     Fault(
+        "no-turn-for-other-namespaces",
+        "        self._active.set_back(item.subqueue)\n",
+        "",
+    ),
+    Fault(
+        "place-out-of-turn-without-asking-who-is-before",
+        "if active is None or (early is not None and early < active):",
+        "if True:",
+    ),
+    Fault(
+        "count-those-called-up-over-placements",
+        "self._called = 0\n        self._called_kinds.clear()\n        self._active.restore()",
+        "self._active.restore()",
+    ),
+    Fault(
         "decide-before-all-were-looked-at",
         "if turn.behind or self._plans.far_ahead:",
         "if self._plans.far_ahead:",

@@ -38,7 +38,8 @@ def _places(engine: Engine, item: Item) -> list[str]:
     queue = engine._queue
     found: list[str] = []
     if item.place is Place.ACTIVE:
-        assert any(queue._item_of(entry) is item for entry in queue._active)
+        entries = (*queue._active, *queue._called_up)
+        assert any(queue._item_of(entry) is item for entry in entries)
         found.append("active")
     in_time = any(queue._item_of(entry) is item for entry in queue._timers)
     if item.place is Place.BACKOFF:

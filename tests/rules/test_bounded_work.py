@@ -4,11 +4,15 @@
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from enbloc.config import default_profiles
 from enbloc.engine.events import PodSeen, WorkloadSeen
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import PodKey
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
@@ -140,3 +144,131 @@ def test_bindings_that_hang_leave_slots_for_other_namespaces() -> None:
         cluster.confirm(bind)
     cluster.settle()
     assert len(cluster.sent) > hanging + 3 + 16
+
+
+# ── rotation (semantics §9.7) ────────────────────────────────────────────────────────────────────
+
+
+def gang_in(cluster: Cluster, namespace: str, name: str, cpu: int, **of: Any) -> None:
+    """A gang of two; no two of different memory are alike."""
+    key = GroupKey(namespace, name)
+    cluster.group(name, 2, key=key)
+    for index in range(2):
+        of = {"scheduler": "enbloc", "created": cluster.now, **of}
+        member = pod(spec(cpu=cpu, memory=len(cluster.pods) + 1), f"{name}-{index}", **of)
+        cluster.put_pod(replace(member, key=PodKey(namespace, f"{name}-{index}"), group=key))
+
+
+def many_and_one(
+    many: int, cpu: int, profiles: dict[str, Profile] | None = None, **of: Any
+) -> Cluster:
+    """Gangs of one namespace that do not fit, older than one of another namespace."""
+    cluster = Cluster(log=1, validate=False, sync=False, profiles=profiles)
+    cluster.nodes("n1 n2", cpu=8)
+    for number in range(many):
+        gang_in(cluster, "many", f"m{number:03}", 9, **of)
+    cluster.now += 1
+    gang_in(cluster, "one", "one", cpu)
+    cluster.sync()
+    return cluster
+
+
+def tried(cluster: Cluster) -> list[str]:
+    """The groups of all attempts, in order."""
+    cluster.settle()
+    return [each.group.name for each in cluster.decisions()]
+
+
+def test_attempts_that_fail_rotate_over_namespaces() -> None:
+    """Semantics §9.7: hundreds of gangs that wait do not delay the first attempt at another."""
+    cluster = many_and_one(200, cpu=9)
+    assert tried(cluster)[:4] == ["m000", "one", "m001", "m002"]
+
+
+def test_before_a_group_takes_capacity_those_ordered_earlier_are_tried() -> None:
+    """Semantics §9.7: the order decides who takes it."""
+    cluster = many_and_one(60, cpu=8)
+    gang_in(cluster, "many", "old", 8, created=1.0)
+    cluster.settle()
+    assert sorted(cluster.where()) == ["old-0", "old-1"]
+    cluster = many_and_one(60, cpu=8)
+    cluster.now -= 0.5
+    gang_in(cluster, "many", "older", 8)
+    cluster.settle()
+    assert sorted(cluster.where()) == ["older-0", "older-1"]
+
+
+def test_sixty_four_that_do_not_fit_are_tried_before_one_that_fits_and_no_more() -> None:
+    """Semantics §9.7."""
+    attempts = tried(many_and_one(200, cpu=8))
+    assert attempts[:66] == [*(f"m{number:03}" for number in range(65)), "one"]
+
+
+def test_a_namespace_whose_groups_are_placed_goes_on_in_the_order() -> None:
+    """Semantics §9.7: nobody is tried out of turn while nothing fails."""
+    cluster = Cluster(sync=False)
+    cluster.nodes("n1 n2", cpu=100)
+    for number in range(20):
+        gang_in(cluster, "many", f"m{number:03}", 1)
+    cluster.now += 1
+    gang_in(cluster, "one", "one", 1)
+    cluster.sync()
+    assert tried(cluster) == [*(f"m{number:03}" for number in range(20)), "one"]
+
+
+def test_groups_of_a_higher_priority_are_tried_before_any_other() -> None:
+    """Semantics §9.7: only those of equal priority rotate."""
+    assert tried(many_and_one(20, cpu=8, priority=5))[:21] == [
+        *(f"m{number:03}" for number in range(20)),
+        "one",
+    ]
+
+
+def test_each_namespace_has_one_attempt_in_a_round() -> None:
+    """Semantics §9.7."""
+    cluster = Cluster(log=1, validate=False, sync=False)
+    cluster.nodes("n1", cpu=8)
+    for namespace in "abc":
+        for number in range(3):
+            gang_in(cluster, namespace, f"{namespace}{number}", 9)
+        cluster.now += 1
+    cluster.sync()
+    assert tried(cluster) == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
+
+
+class ByAge:
+    """An order of somebody's own, which says nothing of who is equal."""
+
+    name: ClassVar[str] = "ByAge"
+
+    def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
+        return (facts.queue_time, group.key)
+
+
+def test_an_order_of_somebody_s_own_is_followed_to_the_letter() -> None:
+    """Semantics §9.7: of a QueueSort plugin that does not say who is equal nobody rotates."""
+    [(name, profile)] = default_profiles().items()
+    others = tuple(plugin for plugin in profile.plugins if plugin.name != "PrioritySort")
+    own = Profile(name, (ByAge(), *others), profile.weights)
+    attempts = tried(many_and_one(100, cpu=8, profiles={name: own}))
+    assert attempts == [*(f"m{number:03}" for number in range(100)), "one"]
+
+
+def test_pods_that_wait_out_a_pause_rotate_too() -> None:
+    """Semantics §9.7: where nothing else is to be done, a pause is cut short."""
+    cluster = Cluster(log=1, validate=False)
+    cluster.nodes("n1", cpu=8)
+    cluster.pod("load", node="n1", scheduler="other")
+    for namespace, count in (("many", 50), ("one", 1)):
+        for number in range(count):
+            new = pod(spec(cpu=9, memory=number + 1), f"{namespace}-{number}", scheduler="enbloc")
+            key = PodKey(namespace, new.key.name)
+            cluster.put_pod(replace(new, key=key, created=cluster.now))
+        cluster.now += 0.1
+    cluster.settle()
+    before = len(cluster.decisions())
+    cluster.change("load", labels=(("a", "b"),))
+    cluster.delete("load")
+    cluster.settle()
+    names = [each.group.name for each in cluster.decisions()[before:]]
+    assert names[:2] == ["/many-0", "/one-0"]

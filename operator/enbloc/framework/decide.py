@@ -118,6 +118,18 @@ class Reorders(Plugin, Protocol):
 
 
 @runtime_checkable
+class Levels(Plugin, Protocol):
+    """A QueueSort plugin that says which groups are equals: namespaces of equals take turns.
+
+    Attributes:
+        level_places: equal are groups whose keys agree in so many places from the first; in the
+            default order in the first, the priority.
+    """
+
+    level_places: ClassVar[int]
+
+
+@runtime_checkable
 class PreFilter(Plugin, Protocol):
     """Looks at the whole snapshot once per class of alike members."""
 

@@ -14,6 +14,7 @@ class PrioritySort:
     """The order of semantics §2.7; without groups it is kube-scheduler's."""
 
     name: ClassVar[str] = "PrioritySort"
+    level_places: ClassVar[int] = 1
 
     def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
         """(−priority, not held in part by us, queue time, key): the smallest goes first."""

@@ -13,7 +13,7 @@ from enbloc.engine.effects import EventType
 from enbloc.engine.packing import takers
 from enbloc.engine.plan import Plan
 from enbloc.engine.policies import Policy
-from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place
+from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
 from enbloc.engine.report import PENDING, Explanation, Missing
 from enbloc.engine.state import Members
 from enbloc.engine.turn import End, Ending, Turn
@@ -157,6 +157,9 @@ class Admission:
             item.sort_key = self._order.note(facts)
         except PluginError as error:
             return str(error)
+        level = self._order.level(facts)
+        if level is not None:
+            item.subqueue = Subqueue(level, members.key.namespace)
         return ""
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:

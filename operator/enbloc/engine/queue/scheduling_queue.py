@@ -17,6 +17,10 @@
 
 What happens while a group is being decided or its plan is open is remembered, and looked at when
 it fails: an event that came too early is not lost.
+
+After an attempt that failed, groups of other namespaces that are equal have their turn
+(`Rotation`). One that would be placed out of turn first lets those go that are ordered before it
+(`call_up`).
 """
 
 import enum
@@ -26,9 +30,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from enbloc.engine.batch import Batch, Concerned, HintOf
+from enbloc.engine.queue.rotation import STRICT, Entry, Rotation, Subqueue
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -44,7 +49,8 @@ HINTS_COST: Final = 8
 #: So many timers end in one turn.
 MOST_DUE: Final = 256
 
-#: So many groups in a pause are tried before one that is ordered after them is placed.
+#: So many groups that wait for their turn, or in a pause, are tried before one that is ordered
+#: after them is placed.
 MOST_CALLED: Final = 64
 #: And so many are passed over.
 MOST_PASSED: Final = 256
@@ -107,6 +113,7 @@ class Item:
         counted: how many plans had been opened at the last attempt.
         ready_at: no attempt before, unless a hint says so; engine clock.
         sort_key: its place in the order; smaller goes first.
+        subqueue: those with which it is tried strictly in order.
         profile: the profile that decides about it.
         rejectors: the plugins that refused the last attempt.
         pending: those of them that wait for somebody outside; their events bypass the backoff.
@@ -127,6 +134,7 @@ class Item:
     last_attempt: float | None = None
     ready_at: float = 0.0
     sort_key: tuple[Any, ...] = ()
+    subqueue: Subqueue = STRICT
     profile: Profile | None = None
     rejectors: frozenset[str] = field(default_factory=frozenset)
     pending: frozenset[str] = field(default_factory=frozenset)
@@ -136,14 +144,6 @@ class Item:
     hinted: int = 0
     fingerprint: object = None
     ticket: int = 0
-
-
-class _Entry(NamedTuple):
-    """What a heap holds: the smallest key first, then the oldest ticket."""
-
-    key: tuple[Any, ...]
-    ticket: int
-    group: GroupKey
 
 
 #: A waiting group, a plugin that refused it, and whether that was at PreEnqueue.
@@ -157,9 +157,10 @@ class SchedulingQueue:
         self._backoff = backoff
         self._longest_wait = longest_wait
         self._items: dict[GroupKey, Item] = {}
-        self._active: list[_Entry] = []
-        self._timers: list[_Entry] = []
-        self._early: list[_Entry] = []
+        self._active = Rotation(self._stands)
+        self._early = Rotation(self._stands)
+        self._called_up: list[Entry] = []
+        self._timers: list[Entry] = []
         self._waiting: dict[str, dict[GroupKey, None]] = {}
         self._gated: dict[str, dict[GroupKey, None]] = {}
         self._events: deque[Happening] = deque()
@@ -216,7 +217,7 @@ class SchedulingQueue:
     def activate(self, item: Item) -> None:
         """Try this group as soon as its turn comes, by its sort key."""
         self._move(item, Place.ACTIVE)
-        heapq.heappush(self._active, _Entry(item.sort_key, item.ticket, item.key))
+        self._active.push(_entry(item))
 
     def reorder(self, item: Item) -> None:
         """The sort key of a group is another: move it to its place."""
@@ -231,27 +232,39 @@ class SchedulingQueue:
         Only time ends the pause after an error.
         """
         self._move(item, Place.BACKOFF)
-        heapq.heappush(self._timers, _Entry((item.ready_at,), item.ticket, item.key))
+        heapq.heappush(self._timers, Entry((item.ready_at,), item.ticket, item.key))
         if not item.errors:
-            heapq.heappush(self._early, _Entry(item.sort_key, item.ticket, item.key))
+            self._early.push(_entry(item))
 
     # ── an attempt ───────────────────────────────────────────────────────────────────────────
 
     def pop(self) -> Item | None:
-        """The active group with the smallest key; it is parked until it is decided.
+        """The active group whose turn it is; it is parked until it is decided.
 
         Without any, a group that was hinted at and only waits out its pause.
         """
-        for heap in (self._active, self._early):
-            while heap:
-                item = self._item_of(heapq.heappop(heap))
-                if item is not None:
-                    self.park(item)
-                    self._deciding.pop(item.key, None)  # it goes to the end
-                    item.first_unseen = self._first_event + len(self._events)
-                    self._deciding[item.key] = None
-                    return item
-        return None
+        entry = self._next_called_up()
+        if entry is not None:
+            heapq.heappop(self._called_up)
+        else:
+            entry = self._active.pop() or self._early.pop()
+        if entry is None:
+            return None
+        item = self._items[entry.group]
+        self.park(item)
+        self._deciding.pop(item.key, None)  # it goes to the end
+        item.first_unseen = self._first_event + len(self._events)
+        self._deciding[item.key] = None
+        return item
+
+    def _next_called_up(self) -> Entry | None:
+        """Who was called up goes before all others, but not before those of another level."""
+        called = self._first_of(self._called_up)
+        if called is None:
+            return None
+        entry, level = self._active.first(), called.subqueue.level
+        other = entry is not None and (level is None or entry.subqueue.level != level)
+        return None if other and entry is not None and entry.key < called.key else called
 
     def decided(self, item: Item) -> None:
         """Nothing more can come of the attempt; the events since it began are forgotten."""
@@ -289,12 +302,15 @@ class SchedulingQueue:
     ) -> None:
         """An attempt failed: wait for an event of a rejector, or after an error for the time.
 
-        An event that came while it was being decided counts.
+        An event that came while it was being decided counts. Its equals of other namespaces have
+        their turn.
 
         Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
         AddUnschedulableIfNotPresent.
         """
         self._move(item, Place.PARKED)
+        self._active.set_back(item.subqueue)
+        self._early.set_back(item.subqueue)
         item.infeasible = infeasible
         item.rejectors, item.pending = frozenset(rejectors), frozenset(pending)
         if item.rejectors:
@@ -331,16 +347,17 @@ class SchedulingQueue:
             self._waiting.setdefault(name, {})[item.key] = None
         # As upstream, nobody is forgotten even if a hint was wrong.
         latest = (now + self._longest_wait,)
-        heapq.heappush(self._timers, _Entry(latest, item.ticket, item.key))
+        heapq.heappush(self._timers, Entry(latest, item.ticket, item.key))
 
     def call_up(
         self, item: Item, lacked: Callable[[Item], bool], alike: Callable[[Item], object]
     ) -> bool:
-        """Let those go first that are ordered before a group, though they wait out a pause.
+        """Let those go first that are ordered before a group, though it is not their turn.
 
-        A pause never inverts the order (semantics §2.7). Only who lacked capacity, and may find it
-        now, is called: what a plugin refused for another reason waits its time. Of alike pods the
-        first is, since the others would be refused as it is.
+        Neither a pause nor the rotation inverts the order (semantics §2.7 and §9.7). Of those in a
+        pause only who lacked capacity, and may find it now, is called: what a plugin refused for
+        another reason waits its time. Of alike pods the first is, since the others would be
+        refused as it is.
 
         Args:
             item: a group that could be placed; it is tried again after those who are called.
@@ -350,34 +367,50 @@ class SchedulingQueue:
         Returns:
             Whether anybody was called.
         """
+        self._active.restore()
+        self._early.restore()
         called: list[Item] = []
-        passed: list[_Entry] = []
+        passed: list[tuple[Rotation, Entry]] = []
         while self._called < MOST_CALLED and len(passed) < MOST_PASSED:
-            entry = self._first_of(self._early)
+            source, entry = self._first_in_order()
             if entry is None or not entry.key < item.sort_key:
                 break
-            heapq.heappop(self._early)
-            paused = self._items[entry.group]
-            kind = alike(paused)
-            if not lacked(paused) or (kind is not None and kind in self._called_kinds):
-                passed.append(entry)
+            source.pop()
+            other = self._items[entry.group]
+            kind = alike(other)
+            waits = source is self._early and not lacked(other)
+            if waits or (kind is not None and kind in self._called_kinds):
+                passed.append((source, entry))
                 continue
             self._called += 1
             self._called_kinds.add(kind)
-            called.append(paused)
-        for entry in passed:
-            heapq.heappush(self._early, entry)
-        for paused in called:
-            self.activate(paused)
+            called.append(other)
+        for source, entry in passed:
+            source.push(entry)
         if called:
             self.decided(item)
-            self.activate(item)
+            for each in (*called, item):
+                self._move(each, Place.ACTIVE)
+                heapq.heappush(self._called_up, _entry(each))
         return bool(called)
+
+    def _first_in_order(self) -> tuple[Rotation, Entry | None]:
+        """The first by the order that is active or in a pause, while nobody is set back."""
+        active, early = self._active.first(), self._early.first()
+        if active is None or (early is not None and early < active):
+            return self._early, early
+        return self._active, active
 
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
         self._called = 0
         self._called_kinds.clear()
+        self._active.restore()
+        self._early.restore()
+        for entry in self._called_up:  # there is less capacity now: all is as it was
+            if self._stands(entry):
+                self._active.push(entry)
+        self._called_up.clear()
         self.park(item)
         item.rejectors = item.pending = frozenset()
 
@@ -486,7 +519,7 @@ class SchedulingQueue:
 
     def wakeup(self) -> float | None:
         """When the next timer is due; 0 when a group can be tried; None when there is neither."""
-        if self._first_of(self._active) or self._first_of(self._early):
+        if self._first_of(self._called_up) or self._active.first() or self._early.first():
             return 0.0
         return self.next_timer()
 
@@ -497,13 +530,17 @@ class SchedulingQueue:
         first = self._first_of(self._timers)
         return first.key[0] if first is not None else None
 
-    def _first_of(self, heap: list[_Entry]) -> _Entry | None:
+    def _first_of(self, heap: list[Entry]) -> Entry | None:
         """The first entry of a heap, once those are gone that are stale."""
-        while heap and self._item_of(heap[0]) is None:
+        while heap and not self._stands(heap[0]):
             heapq.heappop(heap)
         return heap[0] if heap else None
 
-    def _item_of(self, entry: _Entry) -> Item | None:
+    def _stands(self, entry: Entry) -> bool:
+        item = self._items.get(entry.group)
+        return item is not None and item.ticket == entry.ticket
+
+    def _item_of(self, entry: Entry) -> Item | None:
         """The item of a heap's entry; None when the entry is stale."""
         item = self._items.get(entry.group)
         return item if item is not None and item.ticket == entry.ticket else None
@@ -514,6 +551,10 @@ class SchedulingQueue:
         for item in self._items.values():
             counts[item.place] += 1
         return counts
+
+
+def _entry(item: Item) -> Entry:
+    return Entry(item.sort_key, item.ticket, item.key, item.subqueue)
 
 
 def _concerned(item: Item) -> Concerned:

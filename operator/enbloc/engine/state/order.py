@@ -77,6 +77,15 @@ class Order:
         key = self._keys[facts.key] = self.key(facts)
         return key
 
+    def level(self, facts: GroupFacts) -> Key | None:
+        """What the keys of a group that has a place and of its equals begin with.
+
+        None = the plugin says of nobody that they are equal.
+        """
+        plugin = self._profile_of(facts).queue_sort
+        places = plugin.level_places if decide.implements(plugin, decide.Levels) else None
+        return self._keys[facts.key][:places] if isinstance(places, int) else None
+
     def of(self, group: GroupKey) -> Key | None:
         """The place of a group; None = it has none, and is after all others."""
         return self._keys.get(group)
