@@ -405,8 +405,8 @@ FAULTS: Final = (
     ),
     Fault(
         "count-those-called-up-over-placements",
-        "self._called = 0\n        self._called_kinds.clear()\n        self._active.restore()",
-        "self._active.restore()",
+        "self._called = 0\n        self._called_kinds.clear()\n        if",
+        "if",
     ),
     Fault(
         "decide-before-all-were-looked-at",

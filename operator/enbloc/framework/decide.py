@@ -118,7 +118,7 @@ class Reorders(Plugin, Protocol):
 
 
 @runtime_checkable
-class Levels(Plugin, Protocol):
+class Levels(QueueSort, Protocol):
     """A QueueSort plugin that says which groups are equals: namespaces of equals take turns.
 
     Attributes:

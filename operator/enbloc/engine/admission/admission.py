@@ -154,10 +154,10 @@ class Admission:
         """Give a group its place in the order; why that failed, "" = it did not."""
         item = self.item(members)
         try:
-            item.sort_key = self._order.note(facts)
+            key = item.sort_key = self._order.note(facts)
         except PluginError as error:
             return str(error)
-        level = self._order.level(facts)
+        level = self._order.level(key)
         if level is not None:
             item.subqueue = Subqueue(level, members.key.namespace)
         return ""

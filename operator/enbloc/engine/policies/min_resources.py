@@ -499,6 +499,8 @@ class MinResources(Policy):
 
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone."""
+        if members.solo:
+            return
         self._drop(turn, members)
         self._reservations.forget(members.key)
 

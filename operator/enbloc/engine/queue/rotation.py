@@ -72,13 +72,15 @@ class Rotation:
         """Add an entry."""
         heap = self._heaps.setdefault(entry.subqueue, [])
         heapq.heappush(heap, entry)
-        if heap[0] is entry and not self._is_back(entry.subqueue):
-            self._show(entry)
+        if heap[0] is entry:
+            self._next_head(entry.subqueue, heap)
 
     def first(self) -> Entry | None:
         """The entry whose turn it is; None without any."""
+        if not self._heads and not self._back:
+            return None
         head = self._head()
-        while self._back:
+        while self._back:  # the round of a level is over where nobody is left of it
             over = [
                 level
                 for level in self._back
@@ -97,8 +99,7 @@ class Rotation:
         if entry is not None:
             heap = self._heaps[entry.subqueue]
             heapq.heappop(heap)
-            self._drop_head()
-            self._next_head(entry.subqueue)
+            self._drop_head(entry.subqueue, heap)
         return entry
 
     def set_back(self, subqueue: Subqueue) -> None:
@@ -113,7 +114,7 @@ class Rotation:
 
     def _restore(self, level: tuple[Any, ...]) -> None:
         for subqueue in self._back.pop(level):
-            self._next_head(subqueue)
+            self._next_head(subqueue, self._heaps.get(subqueue, []))
 
     def _is_back(self, subqueue: Subqueue) -> bool:
         return subqueue.level is not None and subqueue in self._back.get(subqueue.level, ())
@@ -125,24 +126,23 @@ class Rotation:
             heap = self._heaps.get(entry.subqueue, [])
             while heap and not self._stands(heap[0]):
                 heapq.heappop(heap)
-            if heap and heap[0] is entry and not self._is_back(entry.subqueue):
+            if heap and heap[0] is entry and not (self._back and self._is_back(entry.subqueue)):
                 return entry
-            self._drop_head()
-            self._next_head(entry.subqueue)
+            self._drop_head(entry.subqueue, heap)
         return None
 
-    def _drop_head(self) -> None:
+    def _drop_head(self, subqueue: Subqueue, heap: list[Entry]) -> None:
         self._shown.discard(heapq.heappop(self._heads).ticket)
-
-    def _next_head(self, subqueue: Subqueue) -> None:
-        """Show the first entry of a heap, unless it is set back; forget a heap that is empty."""
-        heap = self._heaps.get(subqueue)
-        if not heap:
+        if heap:
+            self._next_head(subqueue, heap)
+        else:
             self._heaps.pop(subqueue, None)
-        elif not self._is_back(subqueue):
-            self._show(heap[0])
 
-    def _show(self, entry: Entry) -> None:
+    def _next_head(self, subqueue: Subqueue, heap: list[Entry]) -> None:
+        """Show the first entry of a heap, unless it is set back."""
+        if not heap or (self._back and self._is_back(subqueue)):
+            return
+        entry = heap[0]
         if entry.ticket not in self._shown:
             self._shown.add(entry.ticket)
             heapq.heappush(self._heads, entry)

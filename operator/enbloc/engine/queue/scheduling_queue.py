@@ -160,6 +160,7 @@ class SchedulingQueue:
         self._active = Rotation(self._stands)
         self._early = Rotation(self._stands)
         self._called_up: list[Entry] = []
+        self._out_of_order = False  # since the last placement somebody was set back or called up
         self._timers: list[Entry] = []
         self._waiting: dict[str, dict[GroupKey, None]] = {}
         self._gated: dict[str, dict[GroupKey, None]] = {}
@@ -243,7 +244,7 @@ class SchedulingQueue:
 
         Without any, a group that was hinted at and only waits out its pause.
         """
-        entry = self._next_called_up()
+        entry = self._next_called_up() if self._called_up else None
         if entry is not None:
             heapq.heappop(self._called_up)
         else:
@@ -309,6 +310,7 @@ class SchedulingQueue:
         AddUnschedulableIfNotPresent.
         """
         self._move(item, Place.PARKED)
+        self._out_of_order = True
         self._active.set_back(item.subqueue)
         self._early.set_back(item.subqueue)
         item.infeasible = infeasible
@@ -367,8 +369,9 @@ class SchedulingQueue:
         Returns:
             Whether anybody was called.
         """
-        self._active.restore()
-        self._early.restore()
+        if self._out_of_order:
+            self._active.restore()
+            self._early.restore()
         called: list[Item] = []
         passed: list[tuple[Rotation, Entry]] = []
         while self._called < MOST_CALLED and len(passed) < MOST_PASSED:
@@ -388,6 +391,7 @@ class SchedulingQueue:
         for source, entry in passed:
             source.push(entry)
         if called:
+            self._out_of_order = True
             self.decided(item)
             for each in (*called, item):
                 self._move(each, Place.ACTIVE)
@@ -405,14 +409,20 @@ class SchedulingQueue:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
         self._called = 0
         self._called_kinds.clear()
+        if self._out_of_order:
+            self._back_in_order()
+        self.park(item)
+        item.rejectors = item.pending = frozenset()
+
+    def _back_in_order(self) -> None:
+        """Nobody is set back or called up any more: there is another amount of capacity."""
+        self._out_of_order = False
         self._active.restore()
         self._early.restore()
-        for entry in self._called_up:  # there is less capacity now: all is as it was
+        for entry in self._called_up:
             if self._stands(entry):
                 self._active.push(entry)
         self._called_up.clear()
-        self.park(item)
-        item.rejectors = item.pending = frozenset()
 
     def succeeded(self, item: Item) -> None:
         """A plan was carried out: the pause after the next failure is a short one again."""

@@ -38,6 +38,8 @@ class Order:
         self._keys: dict[GroupKey, Key] = {}
         self._shape: object = None
         self._versions: dict[str, object] = {}
+        self._plugin: object = None
+        self._places: int | None = None
 
     def fork(self) -> "Order":
         """A copy of one's own."""
@@ -53,6 +55,9 @@ class Order:
                 first key was: whatever was compared once may still be in a heap.
         """
         plugin = self._profile_of(facts).queue_sort
+        if plugin is not self._plugin:  # all profiles have the same
+            places = plugin.level_places if decide.implements(plugin, decide.Levels) else None
+            self._plugin, self._places = plugin, places if isinstance(places, int) else None
         group = facts.group or Group(facts.key)
         key = asked(plugin.name, "QueueSort", plugin.sort_key, group, facts)
         return asked(plugin.name, "QueueSort", self._comparable, key)
@@ -77,14 +82,12 @@ class Order:
         key = self._keys[facts.key] = self.key(facts)
         return key
 
-    def level(self, facts: GroupFacts) -> Key | None:
-        """What the keys of a group that has a place and of its equals begin with.
+    def level(self, key: Key) -> Key | None:
+        """What this key and those of equals begin with.
 
         None = the plugin says of nobody that they are equal.
         """
-        plugin = self._profile_of(facts).queue_sort
-        places = plugin.level_places if decide.implements(plugin, decide.Levels) else None
-        return self._keys[facts.key][:places] if isinstance(places, int) else None
+        return None if self._places is None else key[: self._places]
 
     def of(self, group: GroupKey) -> Key | None:
         """The place of a group; None = it has none, and is after all others."""
