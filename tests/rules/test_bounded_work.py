@@ -204,6 +204,20 @@ def test_sixty_four_that_do_not_fit_are_tried_before_one_that_fits_and_no_more()
     assert attempts[:66] == [*(f"m{number:03}" for number in range(65)), "one"]
 
 
+def test_with_each_placement_the_count_of_those_who_are_tried_first_begins_anew() -> None:
+    """Semantics §9.7."""
+    cluster = Cluster(log=1, validate=False, sync=False)
+    cluster.nodes("n1 n2", cpu=8)
+    for number in range(100):
+        gang_in(cluster, "many", f"m{number:03}", 9, created=float(number))
+    gang_in(cluster, "many", "small", 1, created=40.5)
+    gang_in(cluster, "many", "rival", 7, created=100.0)
+    gang_in(cluster, "one", "one", 7)
+    cluster.sync()
+    cluster.settle()
+    assert sorted(cluster.where()) == ["rival-0", "rival-1", "small-0", "small-1"]
+
+
 def test_a_namespace_whose_groups_are_placed_goes_on_in_the_order() -> None:
     """Semantics §9.7: nobody is tried out of turn while nothing fails."""
     cluster = Cluster(sync=False)
