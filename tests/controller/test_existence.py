@@ -54,6 +54,30 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
     [
         pytest.param(
             of(TRAIN, pending, 4),
+            [replace(TRAIN, pods=4, completions=4)],
+            "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4 and "
+            "spec.completions is 4; completions is immutable, so recreate it with parallelism 8 "
+            "and completions 8, or lower spec.minMember to 4",
+            id="5.2 a Job whose parallelism and completions are below the minimum",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 4),
+            [replace(TRAIN, pods=4, completions=4, indexed=True)],
+            "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4 and "
+            "spec.completions is 4; set spec.parallelism and spec.completions to 8 in one update, "
+            "or lower spec.minMember to 4",
+            id="5.2 an Indexed Job, of which both can be changed together",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 3),
+            [replace(TRAIN, completions=4, succeeded=1, indexed=True)],
+            "4 of 8 members exist and only 4 can: Job train: spec.completions is 4, of which 1 are "
+            "done; set spec.parallelism and spec.completions to 8 in one update, or lower "
+            "spec.minMember to 4",
+            id="5.2 an Indexed Job of which too few are left",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 4),
             [replace(TRAIN, pods=4)],
             "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4; raise it to 8, "
             "or lower spec.minMember to 4",
@@ -69,15 +93,15 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 6),
             [replace(TRAIN, completions=6)],
-            "6 of 8 members exist and only 6 can: Job train: spec.completions is 6; recreate it "
-            "with 8, or lower spec.minMember to 6",
+            "6 of 8 members exist and only 6 can: Job train: spec.completions is 6; completions "
+            "is immutable, so recreate it with 8, or lower spec.minMember to 6",
             id="5.2 a Job whose completions are below the minimum",
         ),
         pytest.param(
             of(TRAIN, pending, 2),
             [replace(TRAIN, completions=7, succeeded=5)],
             "7 of 8 members exist and only 7 can: Job train: spec.completions is 7, of which 5 are "
-            "done; recreate it with 8, or lower spec.minMember to 7",
+            "done; completions is immutable, so recreate it with 8, or lower spec.minMember to 7",
             id="5.2 a Job of which too few are left",
         ),
         pytest.param(

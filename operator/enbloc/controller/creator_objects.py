@@ -55,6 +55,7 @@ class _FailurePolicy(_Struct):
 class _JobSpec(_Struct):
     parallelism: int | None = None
     completions: int | None = None
+    completion_mode: str | None = None
     backoff_limit: int | None = None
     suspend: bool | None = None
     pod_failure_policy: _FailurePolicy | None = None
@@ -100,6 +101,7 @@ def job(found: JobObject) -> Creator:
         completions=completions,
         succeeded=status.succeeded or 0,
         ended=_ended(status),
+        indexed=spec.completion_mode == "Indexed",
         suspended=bool(spec.suspend),
         backoff_limit=None if _forgives(spec.pod_failure_policy) else limit,
     )

@@ -32,6 +32,7 @@ class Creator:
         completions: of a Job, how many of its pods must succeed; None = no such number.
         succeeded: of a Job, how many did.
         ended: of a Job, True = complete, False = failed; None = it goes on.
+        indexed: of a Job, spec.completionMode is Indexed.
         suspended: of a Job, it has no pods until it is resumed.
         ordered: of a StatefulSet, each pod waits for the one before to be Ready.
         backoff_limit: of a Job, how many pods may fail, deleted ones among them; None = deletions
@@ -50,6 +51,7 @@ class Creator:
     completions: int | None = None
     succeeded: int = 0
     ended: bool | None = None
+    indexed: bool = False
     suspended: bool = False
     ordered: bool = False
     backoff_limit: int | None = None
@@ -106,10 +108,23 @@ class Creator:
             )
         if self.kind != JOB:
             return f"spec.replicas is {self.pods}; raise it to {wanted}"
-        if self.pods <= room:
-            return f"spec.parallelism is {self.pods}; raise it to {wanted}"
         if self.completions is None:
+            if self.pods <= room:
+                return f"spec.parallelism is {self.pods}; raise it to {wanted}"
             return "one of its pods succeeded, after which it creates no more; set spec.completions"
-        done = f", of which {self.succeeded} are done" if self.succeeded else ""
-        more = self.completions + lacking
-        return f"spec.completions is {self.completions}{done}; recreate it with {more}"
+        total = wanted + self.succeeded
+        if self.completions >= total:
+            return f"spec.parallelism is {self.pods}; raise it to {wanted}"
+        verb = "is" if self.succeeded == 1 else "are"
+        done = f", of which {self.succeeded} {verb} done" if self.succeeded else ""
+        limits = f"spec.completions is {self.completions}{done}"
+        if self.pods < wanted:
+            limits = f"spec.parallelism is {self.pods} and {limits}"
+        if self.indexed:  # the API server takes a change of completions where both end up equal
+            return f"{limits}; set spec.parallelism and spec.completions to {total} in one update"
+        if self.pods < wanted:
+            return (
+                f"{limits}; completions is immutable, so recreate it with parallelism {wanted} "
+                f"and completions {total}"
+            )
+        return f"{limits}; completions is immutable, so recreate it with {total}"

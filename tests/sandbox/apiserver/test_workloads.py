@@ -112,6 +112,22 @@ async def test_little_of_a_job_may_change(api: Client, change: Any, status: int)
     assert (await api.ask("PATCH", f"{JOBS}/j", {"spec": change}, MERGE))[0] == status
 
 
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        pytest.param({"completions": 3}, 422, id="not alone"),
+        pytest.param({"completions": 3, "parallelism": 4}, 422, id="not to another number"),
+        pytest.param({"completions": 3, "parallelism": 3}, 200, id="with parallelism"),
+    ],
+)
+async def test_completions_of_an_indexed_job_change_with_its_parallelism(
+    api: Client, change: Any, status: int
+) -> None:
+    """Source: kube-apiserver v1.36 pkg/apis/batch/validation/validation.go validateCompletions."""
+    await api.create(JOBS, job(completionMode="Indexed", completions=2, parallelism=2))
+    assert (await api.ask("PATCH", f"{JOBS}/j", {"spec": change}, MERGE))[0] == status
+
+
 async def test_a_job_with_its_own_selector_keeps_it(api: Client) -> None:
     own = job(manualSelector=True, selector=SELECTOR)
     own["spec"]["template"]["metadata"] = {"labels": {"app": "x"}}

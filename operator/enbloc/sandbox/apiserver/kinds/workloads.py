@@ -159,6 +159,15 @@ class Job(Kind):
         for name in fixed:
             if new.get(name) != before.get(name):
                 errors.append(wrong(f"spec.{name}", new.get(name), "field is immutable"))
+        completions = new.get("completions")
+        if (
+            "completions" not in fixed
+            and completions != before.get("completions")
+            and completions is not None
+            and completions != new.get("parallelism")
+        ):
+            text = "can only be modified in tandem with spec.parallelism"
+            errors.append(wrong("spec.completions", completions, text))
         return errors
 
 
