@@ -12,6 +12,7 @@ from enbloc.controller.reconcile import reconcile
 from enbloc.model.groups import Group, Memory, Role
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodUID
+from enbloc.model.times import time_text
 from tests.controller.statuses import (
     NOW,
     PAIR,
@@ -374,3 +375,11 @@ def test_the_counts_are_of_live_members() -> None:
         {"name": "launcher", "members": 1, "scheduled": 1, "ready": 1},
         {"name": "worker", "members": 3, "scheduled": 2, "ready": 1},
     ]
+
+
+def test_no_time_lies_before_the_object() -> None:
+    """Semantics §7.3."""
+    late = replace(PAIR, created=NOW + 3)
+    patch = reconcile(late, {}, pods(succeeded, succeeded, created=NOW), {}, NOW).patch
+    for kind in ("Ready", "Finished"):
+        assert condition(patch, kind)["lastTransitionTime"] == time_text(NOW + 3)

@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -94,3 +96,12 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
 def test_what_the_scheduler_shows_is_what_it_owns() -> None:
     names = {field.encode_name for field in msgspec.structs.fields(Shown)}
     assert names - {"expected"} == {*SCHEDULER_FIELDS.fields, "roles", "conditions"}
+
+
+def test_no_time_lies_before_the_object() -> None:
+    """Semantics §7.3."""
+    created = T1 + 3
+    early = replace(effect(scheduled(True)), started=T0)
+    shown = wanted(early, NOTHING, T1, created)
+    assert shown.started_time == shown.last_attempt_time == time_text(created)
+    assert only(shown).last_transition_time == time_text(created)

@@ -3,9 +3,11 @@
 import asyncio
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
+from enbloc.live.group_status import GroupObject
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
@@ -273,3 +275,23 @@ async def test_a_pod_condition_answered_with_another_object_stands(
         conditions.put(CONDITION)
         await conditions.writer.finish(5.0)
     assert "Failed" not in caplog.text
+
+
+async def test_no_time_lies_before_what_the_server_says_of_the_object(problems: Problems) -> None:
+    """Semantics §7.3."""
+    store = store_with_group()
+    store.objects["podgroups", "g"]["metadata"]["creationTimestamp"] = "2027-01-15T08:00:05Z"
+    client = MemoryClient(store)
+    statuses = GroupStatuses(client, lambda: 1_800_000_003.0, problems)
+    statuses.seen(msgspec.convert(store.objects["podgroups", "g"], GroupObject))
+    statuses.writer.put(GROUP, EFFECT)
+    conditions = PodConditions(client, lambda: 1_800_000_003.0, problems)
+    conditions.seen(replace(UNBOUND, created=1_800_000_005.0))
+    conditions.put(CONDITION)
+    await statuses.writer.settled()
+    await conditions.writer.settled()
+    group, pod = status_of(store, "podgroups", "g"), status_of(store, "pods", "p")
+    assert group["lastAttemptTime"] == "2027-01-15T08:00:05Z"
+    for status in (group, pod):
+        [condition] = status["conditions"]  # type: ignore[misc]
+        assert condition["lastTransitionTime"] == "2027-01-15T08:00:05Z"

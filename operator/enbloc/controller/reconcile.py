@@ -93,6 +93,7 @@ def reconcile(  # each is one source of the status
         now: server time, seconds since the epoch.
         history: what the last look left to be remembered.
     """
+    now = max(now, group.created)  # clocks differ by seconds (semantics §7.3)
     view = look(group, status, members, creators, history)
     end = how_it_ended(view)
     ended = end is not None and view.finished is None

@@ -58,25 +58,26 @@ class GroupObject(msgspec.Struct, gc=False):
 NOTHING: Final = Shown()
 
 
-def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
-    """What the status should say.
+def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.0) -> Shown:
+    """What the status should say; no time in it lies before the object (semantics §7.3).
 
     Args:
         effect: what the engine decided.
         shown: what the object showed last; where a condition's status is the same there, its
             lastTransitionTime is kept.
         now: server time, seconds since the epoch.
+        created: creationTimestamp of the PodGroup, same unit.
     """
     before = {condition.type: condition for condition in shown.conditions or ()}
     return Shown(
         incarnation=effect.incarnation or None,
-        started_time=_text(effect.started),
+        started_time=_text(effect.started, created),
         succeeded=effect.succeeded,
         roles=tuple(RoleStatusObject(role.name, role.succeeded) for role in effect.roles) or None,
         attempts=effect.attempts,
-        last_attempt_time=_text(effect.last_attempt),
-        next_attempt_time=_text(effect.next_attempt),
-        lives=tuple(_life(life) for life in effect.lives) or None,
+        last_attempt_time=_text(effect.last_attempt, created),
+        next_attempt_time=_text(effect.next_attempt, created),
+        lives=tuple(_life(life, created) for life in effect.lives) or None,
         conditions=tuple(
             group_condition(
                 value.type,
@@ -84,7 +85,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
                 value.reason,
                 value.message,
                 effect.generation,
-                now,
+                max(now, created),
                 before.get(value.type),
             )
             for value in effect.conditions
@@ -92,7 +93,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float) -> Shown:
     ).own()
 
 
-def _life(life: LifeMemory) -> LifeObject:
+def _life(life: LifeMemory, earliest: float) -> LifeObject:
     minimums, succeeded = dict(life.minimums), dict(life.roles)
     names = dict.fromkeys((*minimums, *succeeded))
     names.pop("", None)
@@ -100,15 +101,15 @@ def _life(life: LifeMemory) -> LifeObject:
         incarnation=life.incarnation,
         identities=life.identities or None,
         min_member=minimums.get(""),
-        scheduled_time=_text(life.scheduled),
-        started_time=_text(life.started),
+        scheduled_time=_text(life.scheduled, earliest),
+        started_time=_text(life.started, earliest),
         succeeded=life.succeeded,
         roles=tuple(LifeRoleObject(name, minimums.get(name), succeeded.get(name)) for name in names)
         or None,
-        queue_time=_text(life.queue_time),
+        queue_time=_text(life.queue_time, 0.0),
         plan=life.plan or None,
     )
 
 
-def _text(seconds: float | None) -> str | None:
-    return None if seconds is None else time_text(seconds)
+def _text(seconds: float | None, earliest: float) -> str | None:
+    return None if seconds is None else time_text(max(seconds, earliest))

@@ -3,7 +3,7 @@
 """What the scheduler writes into the status of PodGroups and of pods."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
@@ -18,16 +18,22 @@ from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import GANG_RUNNING, Condition, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one PodGroup shows, and in which state of the object."""
+    """What one PodGroup shows, and in which state of the object.
+
+    Attributes:
+        created: its creationTimestamp, seconds since the epoch; 0 = it has none.
+    """
 
     uid: str
     version: int
     shown: Shown
+    created: float
 
 
 class GroupStatuses:
@@ -56,7 +62,8 @@ class GroupStatuses:
         known = self._standing.get(key)
         if known is None or known.uid != metadata.uid or known.version < version:
             shown = group.status or NOTHING
-            self._standing[key] = Standing(metadata.uid, version, shown)
+            created = seconds_of(metadata.creation_timestamp or "") or 0.0
+            self._standing[key] = Standing(metadata.uid, version, shown, created)
             if shown.reason(Condition.SCHEDULED) == Reason.INFEASIBLE:
                 self._infeasible.add(key)
             else:
@@ -73,8 +80,10 @@ class GroupStatuses:
 
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
         standing = self._standing.get(key)
-        shown = standing.shown if standing and standing.uid == effect.uid else NOTHING
-        status = wanted(effect, shown, self._now())
+        shown, created = NOTHING, 0.0
+        if standing is not None and standing.uid == effect.uid:
+            shown, created = standing.shown, standing.created
+        status = wanted(effect, shown, self._now(), created)
         if status == shown.own():
             return
         manager = SCHEDULER_FIELDS.manager
@@ -104,11 +113,13 @@ class Unbound:
 
     Attributes:
         version: its resourceVersion; a write names it, so that none lands on a bound pod.
-        false: condition PodScheduled stands at False with reason Unschedulable.
+        false: condition PodScheduled stands at False with a reason of ours.
+        created: its creationTimestamp, seconds since the epoch.
     """
 
     version: int
     false: bool
+    created: float
 
 
 class PodConditions:
@@ -141,7 +152,7 @@ class PodConditions:
         if pod.node or pod.finished:
             self._unbound.pop(pod.uid, None)
         else:
-            self._unbound[pod.uid] = Unbound(pod.resource_version, pod.unschedulable)
+            self._unbound[pod.uid] = Unbound(pod.resource_version, pod.unschedulable, pod.created)
         if pod.gang_gate and not pod.finished:
             self._running[pod.uid] = pod.gang_running
         elif self._running:
@@ -164,14 +175,15 @@ class PodConditions:
         pod = self._unbound.get(effect.uid)
         if pod is None:
             return
+        now = max(self._now(), pod.created)
         condition = pod_condition(
-            "PodScheduled", "False", effect.reason, effect.message, self._now(), same=pod.false
+            "PodScheduled", "False", effect.reason, effect.message, now, same=pod.false
         )
         reply = await self._patch(effect, condition, {"resourceVersion": str(pod.version)})
         known = self._unbound.get(effect.uid)
         version = reply.metadata.version
         if known is not None and known.version <= version:
-            self._unbound[effect.uid] = Unbound(version, false=True)
+            self._unbound[effect.uid] = replace(known, version=version, false=True)
 
     async def _gang_running(self, effect: SetGangRunning) -> None:
         if effect.uid not in self._running:
