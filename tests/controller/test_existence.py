@@ -71,7 +71,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 3),
             [replace(TRAIN, completions=4, succeeded=1, indexed=True)],
-            "4 of 8 members exist and only 4 can: Job train: spec.completions is 4, of which 1 are "
+            "4 of 8 members exist and only 4 can: Job train: spec.completions is 4, of which 1 is "
             "done; set spec.parallelism and spec.completions to 8 in one update, or lower "
             "spec.minMember to 4",
             id="5.2 an Indexed Job of which too few are left",

@@ -15,7 +15,7 @@ from enbloc.kube.errors import APIError, Conflict, Fenced, NotFound
 from enbloc.kube.events import Recorder
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Problems
 from tests.controller.fake import ROOT, group
 from tests.kube.fake import Script, answer, says, talking_to
@@ -329,3 +329,22 @@ async def test_a_job_that_a_repair_could_make_fail_is_warned_of_once_per_generat
     assert "spec.backoffLimit is 6" in warning["note"]
     assert again == []
     assert [e["note"][:38] for e in changed] == ["Job train: spec.backoffLimit is 5, but"]
+
+
+async def test_who_shares_a_podgroup_is_told_once() -> None:
+    """Semantics §2.4."""
+    world = World()
+    for name in ("j", "k"):
+        world.members.put_creator(replace(JOB_OF_8, name=name, uid=name, backoff_limit=None))
+        owner = Owner("Job", name, name)
+        pod = Pod(PodKey("n", name), PodUID(name), PodSpec(), group=KEY, owner=owner)
+        world.members.put(pod, ready=False)
+    await world.changed()
+    first = await world.events()
+    world.members.put_creator(replace(JOB_OF_8, name="k", uid="k", succeeded=1))
+    await world.changed()
+
+    [event] = [event for event in first if event["reason"] == "PodGroupShared"]
+    assert event["regarding"]["kind"] == "PodGroup"
+    assert event["note"].startswith("Job j and Job k create members")
+    assert await world.events() == []

@@ -14,6 +14,7 @@ from enbloc.controller.existence import Creators, fragile
 from enbloc.controller.incarnation import History, finished
 from enbloc.controller.members import Members
 from enbloc.controller.reconcile import reconcile
+from enbloc.controller.sharing import sharing
 from enbloc.kube import Client
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import NotFound
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 INTERVAL: Final = 1.0
 #: How many groups are reconciled, and so written, at the same time.
 PARALLEL: Final = 32
-#: Of how many Jobs it is kept that they were warned of.
+#: Of how many Jobs, and of how many groups, it is kept that they were warned of.
 WARNED: Final = 4096
 
 
@@ -57,7 +58,7 @@ class StatusWriter:
         client: the API, fenced when a Lease is held.
         members: the pods, by group.
         problems: told what keeps a status from being written.
-        recorder: told of groups that ended, and of Jobs that a repair could make fail.
+        recorder: told of groups that ended, and of what their users are warned of.
         now: server time, seconds since the epoch.
     """
 
@@ -76,6 +77,8 @@ class StatusWriter:
         self._groups: dict[GroupKey, _Known] = {}
         # By UID of the Job; bounded, as what is forgotten is merely said again.
         self._warned: LRUCache[str, int] = LRUCache(WARNED)
+        # By UID of the PodGroup: who was said to share it.
+        self._shared: LRUCache[str, frozenset[str]] = LRUCache(WARNED)
         self.writer: Final = CoalescingWriter[GroupKey, _Known](
             "PodGroup status", self._write, problems, parallel=PARALLEL, interval=INTERVAL
         )
@@ -142,13 +145,18 @@ class StatusWriter:
         self.seen(written)
 
     def _warn(self, group: Group, creators: Creators) -> None:
-        """Say which Jobs a repair could make fail, once for each state of their spec."""
+        """Say which Jobs a repair could make fail, and who shares this group; each once."""
         for creator, note in fragile(group, creators):
             if self._warned.get(creator.uid) != creator.generation:
                 self._warned[creator.uid] = creator.generation
                 job = ObjectReference(JOBS, group.key.namespace, creator.name, creator.uid)
                 reason = names.EventReason.BACKOFF_LIMIT_TOO_SMALL
                 self._recorder.emit(_notice(group, "Warning", reason, note, job))
+        found = sharing(group, self._members.of(group.key), creators)
+        if found is not None and not found.sources <= self._shared.get(group.uid, frozenset()):
+            self._shared[group.uid] = found.sources
+            reason = names.EventReason.POD_GROUP_SHARED
+            self._recorder.emit(_notice(group, "Warning", reason, found.note))
 
 
 def _read(found: Mapping[str, Any]) -> Group | None:

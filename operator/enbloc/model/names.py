@@ -74,6 +74,7 @@ class Reason(StrEnum):
     INFEASIBLE = "Infeasible"
     SCHEDULER_ERROR = "SchedulerError"
     INVALID_SPEC = "InvalidSpec"
+    POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     BINDING = "Binding"
     SCHEDULED = "Scheduled"
     STARTING = "Starting"
@@ -87,11 +88,16 @@ class Reason(StrEnum):
     FAILED = "Failed"
 
 
+#: With these PodScheduled=False is replaced once the pod waits for anything else.
+OUTDATED_REASONS: Final = frozenset({Reason.UNSCHEDULABLE, Reason.POD_GROUP_NOT_FOUND})
+
+
 class EventReason(StrEnum):
     """Reasons of the events that enbloc writes."""
 
     SCHEDULED = "Scheduled"
     FAILED_SCHEDULING = "FailedScheduling"
+    WAITING_FOR_GANG = "WaitingForGang"
     GANG_SCHEDULED = "GangScheduled"
     GANG_UNSCHEDULABLE = "GangUnschedulable"
     GANG_INFEASIBLE = "GangInfeasible"
@@ -108,6 +114,9 @@ class EventReason(StrEnum):
     POD_GROUP_DELETED = "PodGroupDeleted"
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     POD_GROUP_AMBIGUOUS = "PodGroupAmbiguous"
+    POD_GROUP_SHARED = "PodGroupShared"
+    UNKNOWN_KEY = "UnknownKey"
+    UNKNOWN_ROLE = "UnknownRole"
     POD_GROUP_FINISHED = "PodGroupFinished"
     MALFORMED_OBJECT = "MalformedObject"
     INVALID_SPEC = "InvalidSpec"

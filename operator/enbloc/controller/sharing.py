@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether controllers that have nothing to do with each other make members of one PodGroup."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from enbloc.controller.creators import Creator
+from enbloc.controller.members import Member
+from enbloc.model.groups import Group
+
+_MOST_NAMED: Final = 3
+
+
+class Sharing(NamedTuple):
+    """Who makes members of one PodGroup, and what its user should know.
+
+    Attributes:
+        sources: each by what stands above it, or by its own UID.
+        note: one sentence with the fix.
+    """
+
+    sources: frozenset[str]
+    note: str
+
+
+def sharing(
+    group: Group, members: Collection[Member], creators: Mapping[str, Creator]
+) -> Sharing | None:
+    """Who shares a PodGroup that still gathers its members; None = nobody, or it is meant so.
+
+    It is meant so where a controller owns the PodGroup (a CronJob's is shared by its own runs
+    alone), and where each of them makes another role of it. Source: semantics §2.4.
+    """
+    memory, owner = group.memory, group.owner.partition("/")[0]
+    if memory.started is not None or memory.initially_scheduled or owner not in ("", "CronJob"):
+        return None
+    live = {member.owner for member in members if member.live}
+    sources: dict[str, Creator] = {}
+    for uid in sorted(live & creators.keys()):
+        creator = creators[uid]
+        if creator.ended is None:
+            above = f"{creator.above_kind}/{creator.above_name}" if creator.above_kind else uid
+            sources.setdefault(above, creator)
+    roles = {creator.role for creator in sources.values()}
+    apart = len(roles) == len(sources) and roles <= {role.name for role in group.roles}
+    if len(sources) < 2 or apart:
+        return None
+    titles = sorted(_source(creator) for creator in sources.values())
+    named = titles if len(titles) <= _MOST_NAMED else titles[:_MOST_NAMED]
+    more = len(titles) - len(named)
+    listed = [*named, f"{more} more"] if more else named
+    return Sharing(
+        frozenset(sources),
+        f"{', '.join(listed[:-1])} and {listed[-1]} create members of this PodGroup: until its "
+        "minimum is bound they count as one gang; give each a PodGroup of its own or, if they are "
+        "one gang, list a role for each in spec.roles",
+    )
+
+
+def _source(creator: Creator) -> str:
+    """What a user knows it by, of all that one owner makes."""
+    if creator.above_kind:
+        return f"{creator.above_kind} {creator.above_name}"
+    return creator.title
