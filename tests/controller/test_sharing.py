@@ -18,9 +18,7 @@ A = Creator(JOB, "a", "a", group=KEY, pods=8)
 B = Creator(JOB, "b", "b", group=KEY, pods=8)
 
 
-def note(
-    *creators: Creator, group: Group = GROUP, member: Member = pending, idle: str = ""
-) -> str:
+def note(*creators: Creator, group: Group = GROUP, member: Member = pending, idle: str = "") -> str:
     """What is said of a group with one member of each of these."""
     made = [replace(member, uid=PodUID(c.uid), owner=c.uid) for c in creators if c.uid != idle]
     found = sharing(group, made, {creator.uid: creator for creator in creators})
@@ -44,9 +42,7 @@ def test_of_many_a_few_are_named() -> None:
 
 JOBSET = {"above_kind": "JobSet", "above_name": "js"}
 ROLES = replace(GROUP, roles=(Role("launcher", 1), Role("worker", 2)))
-ROLLOUT = Creator(
-    REPLICA_SET, "web-1", "r1", group=KEY, above_kind="Deployment", above_name="web"
-)
+ROLLOUT = Creator(REPLICA_SET, "web-1", "r1", group=KEY, above_kind="Deployment", above_name="web")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.model.names import Reason
+from enbloc.model.names import OUTDATED_REASONS
 from tests.laws.judge import Judge
 from tests.laws.objects import Objects
 from tests.laws.reached import notice
@@ -173,7 +173,7 @@ class Process:
                 case SetPodCondition(pod=key, uid=uid, reason=reason):
                     pod = server.pods.get(key.name)
                     if pod is not None and pod.uid == uid and not pod.node:
-                        server.put_pod(replace(pod, unschedulable=reason is Reason.UNSCHEDULABLE))
+                        server.put_pod(replace(pod, unschedulable=reason in OUTDATED_REASONS))
                 case SetGangRunning(pod=key, uid=uid, running=running):
                     pod = server.pods.get(key.name)
                     if pod is not None and pod.uid == uid:

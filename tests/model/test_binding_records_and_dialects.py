@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
 from enbloc.model.codec import PodObject, pod
-from enbloc.model.dialects import DIALECTS, FOREIGN_KEYS, Dialect, Membership, membership
+from enbloc.model.dialects import DIALECTS, FOREIGN_KEYS, Dialect, Membership, membership, readable
 from enbloc.model.groups import GroupKey
+from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.names import POD_GROUP_KEY as OURS
 
 THEIRS = "scheduling.x-k8s.io/pod-group"
@@ -99,3 +100,78 @@ def test_beside_our_own_key_those_of_others_say_nothing() -> None:
 
 def test_kubernetes_own_field_is_a_problem_as_well() -> None:
     assert "field spec.schedulingGroup" in membership({}, {}, native="g").problem
+
+
+@pytest.mark.parametrize("kind", ["annotation", "label"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "enbloc.dev/podgroup",
+        "enbloc.dev/pod_group",
+        "enbloc.dev/podGroup",
+        "enbloc.dev/Pod-Group",
+        "enbloc.dev/group",
+        "enbloc.io/pod-group",
+        "scheduling.enbloc.dev/pod-group",
+        "enbloc-pod-group",
+    ],
+)
+def test_a_near_miss_of_our_key_is_a_problem_that_names_the_right_one(key: str, kind: str) -> None:
+    """Semantics §6.5."""
+    said = membership(*(({}, {key: "g"}) if kind == "annotation" else ({key: "g"}, {})))
+    assert said == Membership(problem=f"{kind} {key} is not read; write {OURS}")
+
+
+def test_a_key_of_our_domain_that_means_nothing_is_a_problem() -> None:
+    """Semantics §6.5."""
+    said = membership({"enbloc.dev/pod-gruop": "g"}, {})
+    assert said.problem == (
+        "label enbloc.dev/pod-gruop is no key of enbloc; a pod names its PodGroup with "
+        "enbloc.dev/pod-group and its role with enbloc.dev/role"
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    [PLAN_KEY, RANK_KEY, SIZE_KEY, "app", "sandbox.enbloc.dev/run-seconds", "a.com/enbloc-group"],
+)
+def test_other_keys_are_nobodys_mistake(key: str) -> None:
+    """Semantics §6.5."""
+    assert membership({key: "1"}, {}) == Membership()
+
+
+def test_beside_our_key_a_near_miss_of_another_is_a_hint() -> None:
+    """Semantics §6.5."""
+    said = membership({"enbloc.dev/Role": "ps"}, {OURS: "g"})
+    assert said == Membership("g", hint="label enbloc.dev/Role is not read; write enbloc.dev/role")
+
+
+def test_a_key_that_may_be_anybodys_is_a_hint() -> None:
+    """Semantics §6.5."""
+    said = membership({"pod-group": "g"}, {})
+    assert (said.problem, OURS in said.hint) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "problem"),
+    [
+        ({OURS: ""}, {}, f"label {OURS} is empty; write the name of a PodGroup, or remove it"),
+        ({}, {OURS: ""}, f"annotation {OURS} is empty; write the name of a PodGroup, or remove it"),
+        ({OURS: "g"}, {OURS: ""}, ""),
+    ],
+)
+def test_an_empty_name_is_a_problem(
+    labels: dict[str, str], annotations: dict[str, str], problem: str
+) -> None:
+    """Semantics §6.5."""
+    assert membership(labels, annotations).problem == problem
+
+
+def test_a_name_with_a_namespace_is_a_problem_that_names_the_right_value() -> None:
+    """Semantics §6.5."""
+    assert readable(Membership("ns/g")).problem == (
+        f'{OURS} is "ns/g"; write "g" alone: a pod joins a PodGroup of its own namespace'
+    )
+    assert readable(Membership("a/b/")).problem == (
+        f'{OURS} is "a/b/", which no PodGroup can be called; write the name of one that exists'
+    )

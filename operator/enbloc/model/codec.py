@@ -28,6 +28,7 @@ from enbloc.model.names import (
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
     JOBSET_UID_KEY,
+    OUTDATED_REASONS,
     PLAN_KEY,
     RANK_KEY,
     Condition,
@@ -140,6 +141,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         group=_group_key(namespace, member.group) if member.group else None,
         role=_shared(member.role) if member.role else "",
         group_conflict=member.conflict,
+        hint=member.hint,
         priority=spec.priority or 0,
         created=_time(metadata, problems),
         scheduled_at=_since(scheduled, "True"),
@@ -393,7 +395,7 @@ def _since(condition: ConditionObject | None, status: str) -> float | None:
 def _refused(condition: ConditionObject | None) -> bool:
     if condition is None:
         return False
-    return condition.status == "False" and condition.reason == "Unschedulable"
+    return condition.status == "False" and condition.reason in OUTDATED_REASONS
 
 
 def _time(metadata: Metadata, problems: Problems) -> float:

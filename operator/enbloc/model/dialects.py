@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from enbloc.model.names import API_GROUP, POD_GROUP_KEY, ROLE_KEY
+from enbloc.model.near_misses import near_misses
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,16 @@ class Membership(NamedTuple):
     Attributes:
         group: the name, in the pod's namespace; "" = none.
         conflict: another name, which the label gives while the annotation gives `group`.
-        problem: two dialects name different groups, or only one does that is not read; "" = none.
+        problem: two dialects name different groups, or a group is meant that cannot be told; then
+            `group` may be "" and the pod must not be placed on its own. "" = none.
+        hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
     """
 
     group: str = ""
     role: str = ""
     conflict: str = ""
     problem: str = ""
+    hint: str = ""
 
 
 _NOTHING: Final = Membership()
@@ -78,8 +82,8 @@ def membership(
 ) -> Membership:
     """The group that a pod names; an annotation wins over the label of the same key.
 
-    A pod that names a group only by a key that is not read yet must not be placed on its own:
-    half of another project's gang would start.
+    A pod that names a group only by a key that is not read, of another project or misspelt, must
+    not be placed on its own: half of a gang would start.
 
     Args:
         labels: of the pod.
@@ -103,7 +107,17 @@ def membership(
                 problem=f'{said_by} names group "{_quoted(found.group)}" and {dialect.group} '
                 f'names "{_quoted(group)}"; remove one of them'
             )
-    return found or _foreign(labels, annotations, native)
+    odd, certain = near_misses(labels, annotations)
+    if found is not None:
+        return found._replace(hint=odd) if odd and certain else found
+    for kind, pairs in (("annotation", annotations), ("label", labels)):
+        if POD_GROUP_KEY in pairs:
+            text = f"{kind} {POD_GROUP_KEY} is empty; write the name of a PodGroup, or remove it"
+            return Membership(problem=text)
+    foreign = _foreign(labels, annotations, native)
+    if foreign.problem or not odd:
+        return foreign
+    return Membership(problem=odd) if certain else Membership(hint=odd)
 
 
 def _foreign(labels: Mapping[str, str], annotations: Mapping[str, str], native: str) -> Membership:
@@ -135,13 +149,28 @@ def readable(member: Membership) -> Membership:
     if not member.group:
         return member
     if len(member.group) > _LONGEST_GROUP or not _SUBDOMAIN.fullmatch(member.group):
-        return Membership(
-            problem=f'no PodGroup can have the name "{_quoted(member.group)}"; name one that exists'
-        )
+        return Membership(problem=_unreadable(member.group))
     if len(member.role) > _LONGEST_ROLE:
-        problem = f'no role can have the name "{_quoted(member.role)}"; name one of the PodGroup'
+        problem = (
+            f'{ROLE_KEY} is "{_quoted(member.role)}", which no role can be called; name one that '
+            "the PodGroup lists"
+        )
         return member._replace(role="", problem="; ".join(filter(None, (member.problem, problem))))
     return member
+
+
+def _unreadable(group: str) -> str:
+    """What is wrong with the name of a group that none can have."""
+    namespace, slash, name = group.rpartition("/")
+    if slash and name and _SUBDOMAIN.fullmatch(name) and "/" not in namespace:
+        return (
+            f'{POD_GROUP_KEY} is "{_quoted(group)}"; write "{_quoted(name)}" alone: a pod joins a '
+            "PodGroup of its own namespace"
+        )
+    return (
+        f'{POD_GROUP_KEY} is "{_quoted(group)}", which no PodGroup can be called; write the name '
+        "of one that exists"
+    )
 
 
 def _quoted(name: str) -> str:

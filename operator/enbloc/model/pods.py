@@ -136,11 +136,13 @@ class Pod:
         scheduled_at: transition time of condition PodScheduled=True, same unit; None = no such.
         running: phase is Running (kept apart from phase for reading ease).
         binding record: annotation `enbloc.dev/plan` as found; "" = none.
-        unschedulable: PodScheduled=False with reason Unschedulable stands on the pod.
+        unschedulable: PodScheduled=False with reason Unschedulable or PodGroupNotFound stands on
+            the pod: outdated once it waits for anything else.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
         restart: JobSet's uid and restart attempt, when the pod carries them.
         group_conflict: the group that its label names while its annotation names another, which
             wins; "" = they agree.
+        hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
         problem: why the pod cannot be scheduled as written; "" = none.
         labels: `(key, value)` in key order.
         annotations: those that some plugin declared, `(key, value)` in key order.
@@ -172,6 +174,7 @@ class Pod:
     restart: str = ""
     problem: str = ""
     group_conflict: str = ""
+    hint: str = ""
     annotations_size: int = field(default=0, compare=False)
     labels: Labels = ()
     annotations: Labels = ()

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keys that look like ours and are not: a slip of the pen must not place a member alone."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from enbloc.model.names import (
+    API_GROUP,
+    PLAN_KEY,
+    POD_GROUP_KEY,
+    RANK_KEY,
+    ROLE_KEY,
+    SIZE_KEY,
+)
+
+_OURS: Final = frozenset({POD_GROUP_KEY, ROLE_KEY, PLAN_KEY, RANK_KEY, SIZE_KEY})
+_PROJECT: Final = API_GROUP.partition(".")[0]
+_SEPARATORS: Final = str.maketrans("", "", "-_./ ")
+_GROUPS: Final = ("podgroup", "podgroups", "podgroupname", "groupname", "group", "gang", "gangname")
+_ROLES: Final = ("role", "roles", "rolename")
+
+
+class NearMiss(NamedTuple):
+    """A key that is not ours, and looks as if it was meant to be.
+
+    Attributes:
+        said: what is wrong with it, and the key to write; follows its name in a sentence.
+        certain: it cannot mean anything else, so the pod means to be a member.
+    """
+
+    said: str
+    certain: bool
+
+
+@lru_cache(maxsize=4096)
+def near_miss(key: str) -> NearMiss | None:
+    """What is wrong with a key of a pod; None = nothing, it is ours or has nothing to do with us.
+
+    Certain are keys under our domain that we do not define, and those under names like it
+    (another ending, no domain at all) that end as ours do, whatever their case and dashes.
+    A key without a domain may be anybody's.
+    """
+    if key in _OURS:
+        return None
+    flat = key.lower().translate(_SEPARATORS)
+    domain = key.lower().rpartition("/")[0].translate(_SEPARATORS)
+    about_us = _PROJECT in domain if domain else flat.startswith(_PROJECT)
+    if about_us and flat.endswith(_GROUPS):
+        return NearMiss(f"is not read; write {POD_GROUP_KEY}", certain=True)
+    if about_us and flat.endswith(_ROLES):
+        return NearMiss(f"is not read; write {ROLE_KEY}", certain=True)
+    if key.lower().startswith(f"{API_GROUP}/"):
+        keys = f"a pod names its PodGroup with {POD_GROUP_KEY} and its role with {ROLE_KEY}"
+        return NearMiss(f"is no key of enbloc; {keys}", certain=True)
+    if flat in ("podgroup", "podgroupname") and key != "pod-group-name":
+        said = f"is not read; if it is to name a PodGroup of enbloc, write {POD_GROUP_KEY}"
+        return NearMiss(said, certain=False)
+    return None
+
+
+def near_misses(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[str, bool]:
+    """The first certain one among a pod's keys, else the first; "" = none. And if it is certain."""
+    uncertain = ""
+    for kind, pairs in (("annotation", annotations), ("label", labels)):
+        for key in pairs:
+            found = near_miss(key)
+            if found is None:
+                continue
+            text = f"{kind} {key} {found.said}"
+            if found.certain:
+                return text, True
+            uncertain = uncertain or text
+    return uncertain, False
