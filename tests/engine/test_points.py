@@ -378,8 +378,8 @@ def test_a_gang_of_several_kinds_tells_why_each_kind_found_no_node() -> None:
     cluster.pod("g-1", "g", spec=spec(cpu=1, gpu=1))
     cluster.settle()
     assert cluster.condition("g")[2].endswith(
-        "The 1 required member does not fit: 0/2 nodes are available: 2 Insufficient cpu. "
-        "Another kind of member: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+        "2 members fit no node: g-0: 0/2 nodes are available: 2 Insufficient cpu. "
+        "g-1: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
     )
 
 

@@ -4,12 +4,12 @@
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from enbloc.framework.hints import Happening
 from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodSpec
 
 
 class PlanResult(enum.Enum):
@@ -32,6 +32,23 @@ class Assignment:
     pod: Pod
     node: str
     needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Members of one kind that fit no node of the cluster as it is, even alone.
+
+    Attributes:
+        spec: of all of them.
+        members: how many there are.
+        names: of the first of them.
+        text: why not, as kube-scheduler says it.
+    """
+
+    spec: PodSpec
+    members: int
+    names: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +75,7 @@ class Plan:
         pending: those of them that wait for somebody outside; their events bypass the backoff.
         search: what came of the search beyond the ordered pass; "" = there was none.
         steps: what that search cost.
+        misfits: members that fit no node, by kind; only where the group has several kinds.
     """
 
     id: str
@@ -70,6 +88,7 @@ class Plan:
     pending: frozenset[str] = frozenset()
     search: str = ""
     steps: int = 0
+    misfits: tuple[Misfit, ...] = field(default=(), compare=False)
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

@@ -64,4 +64,4 @@ def _place_surplus(
     kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
     outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
     for pod in {trial.key(pod): pod for pod in reversed(outcome.unplaced)}.values():
-        outcome.note(trial.diagnosis(pod))
+        outcome.note(trial.diagnosis(pod), pod)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from enbloc.engine.cycle.assign import place_group
-from enbloc.engine.cycle.explain import unplaced
+from enbloc.engine.cycle.explain import misfits, unplaced
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
@@ -78,7 +78,7 @@ def _planned(
     if short is not None:
         return short, trial
     outcome, tried = place_group(facts, trial, steps)
-    plan = _plan(plan_id, facts, outcome, trial.snapshot)
+    plan = _plan(plan_id, facts, outcome, trial)
     if plan.verdict is PlanResult.UNSCHEDULABLE:
         why = never(trial, steps)
         if why:
@@ -145,22 +145,26 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
     return replace(plan, message=" ".join((plan.message, *said))) if said else plan
 
 
-def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot) -> Plan:
-    diagnoses = outcome.diagnoses or [Diagnosis(nodes=len(snapshot.nodes))]
+def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial) -> Plan:
+    nodes = trial.snapshot.nodes
+    first = next(iter(outcome.diagnoses), Diagnosis(nodes=len(nodes)))
+    diagnoses = outcome.diagnoses or dict.fromkeys([first], facts.pending[0])
     placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
     if not placed:
+        never = misfits(facts, outcome, trial)
         return Plan(
             plan_id,
             facts.key,
             PlanResult.UNSCHEDULABLE,
-            diagnosis=diagnoses[0],
-            message=unplaced(facts, facts.lacking, len(outcome.needed), diagnoses),
+            diagnosis=first,
+            message=unplaced(facts, facts.lacking, len(outcome.needed), diagnoses, never),
             rejectors=frozenset[str]().union(*(each.plugins for each in diagnoses)),
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
             search=outcome.search,
             steps=outcome.steps,
+            misfits=never,
         )
-    names = snapshot.nodes.names
+    names = nodes.names
     assignments = tuple(
         Assignment(pod, names[row], needed=needed)
         for needed, members in ((True, outcome.needed), (False, outcome.surplus))
@@ -171,7 +175,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, snapshot: Snapshot)
         facts.key,
         PlanResult.PLACED,
         assignments,
-        diagnosis=diagnoses[0],
+        diagnosis=first,
         message=unplaced(facts, 0, 0, diagnoses) if outcome.unplaced else "",
         search=outcome.search,
         steps=outcome.steps,

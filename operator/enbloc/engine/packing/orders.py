@@ -44,7 +44,7 @@ def _meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcom
         key = trial.key(pod)
         if key not in explained:
             explained.add(key)
-            outcome.note(trial.diagnosis(pod))
+            outcome.note(trial.diagnosis(pod), pod)
         if len(outcome.needed) + len(candidates) - index - 1 < wanted:
             break
     outcome.failed = len(outcome.needed) < wanted

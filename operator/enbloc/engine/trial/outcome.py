@@ -32,8 +32,9 @@ class Outcome:
         needed: members of the deficit with their rows, in the order they were placed.
         surplus: members beyond it that fitted as well.
         unplaced: members that did not fit and were not needed.
-        diagnoses: why members found no node, each different answer once; empty = all fitted. Where
-            no placement was found they are those of the ordered pass.
+        diagnoses: why members found no node, each different answer once with the first member
+            that it is about; empty = all fitted. Where no placement was found they are those of
+            the ordered pass.
         failed: the floor could not be met.
         search: what found the placement beyond the ordered pass, or why nothing did.
         steps: what that cost.
@@ -43,12 +44,11 @@ class Outcome:
         self.needed: list[tuple[Pod, int]] = []
         self.surplus: list[tuple[Pod, int]] = []
         self.unplaced: list[Pod] = []
-        self.diagnoses: list[Diagnosis] = []
+        self.diagnoses: dict[Diagnosis, Pod] = {}
         self.failed = False
         self.search = Search.NONE
         self.steps = 0
 
-    def note(self, diagnosis: Diagnosis) -> None:
+    def note(self, diagnosis: Diagnosis, pod: Pod) -> None:
         """A member found no node."""
-        if diagnosis not in self.diagnoses:
-            self.diagnoses.append(diagnosis)
+        self.diagnoses.setdefault(diagnosis, pod)
