@@ -15,7 +15,7 @@ def test_every_condition_reason_and_event_has_its_meaning() -> None:
 def test_every_reason_stands_in_some_condition() -> None:
     used = {reason for each in CONDITIONS.values() for reason in (*each.true, *each.false)}
 
-    assert used | {Reason.PENDING} == set(Reason)
+    assert used | {Reason.PENDING, Reason.POD_GROUP_NOT_FOUND} == set(Reason), "that is on pods"
 
 
 def test_the_summary_can_say_whatever_the_others_wait_for() -> None:

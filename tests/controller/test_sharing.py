@@ -26,7 +26,7 @@ def note(*creators: Creator, group: Group = GROUP, member: Member = pending, idl
 
 
 def test_two_jobs_on_one_podgroup_are_named_with_what_to_do() -> None:
-    """Semantics §2.4."""
+    """Semantics §7.4."""
     assert note(A, B) == (
         "Job a and Job b create members of this PodGroup: until its minimum is bound they count "
         "as one gang; give each a PodGroup of its own or, if they are one gang, list a role for "
@@ -35,7 +35,7 @@ def test_two_jobs_on_one_podgroup_are_named_with_what_to_do() -> None:
 
 
 def test_of_many_a_few_are_named() -> None:
-    """Semantics §2.4."""
+    """Semantics §7.4."""
     many = [replace(A, name=f"j{i}", uid=f"j{i}") for i in range(9)]
     assert note(*many).startswith("Job j0, Job j1, Job j2 and 6 more create members")
 
@@ -66,10 +66,10 @@ ROLLOUT = Creator(REPLICA_SET, "web-1", "r1", group=KEY, above_kind="Deployment"
     ],
 )
 def test_what_belongs_together_is_no_sharing(said: str) -> None:
-    """Semantics §2.4."""
+    """Semantics §7.4."""
     assert said == ""
 
 
 def test_roles_that_two_jobs_share_set_nothing_apart() -> None:
-    """Semantics §2.4."""
+    """Semantics §7.4."""
     assert note(replace(A, role="worker"), replace(B, role="worker"), group=ROLES)

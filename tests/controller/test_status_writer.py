@@ -332,7 +332,7 @@ async def test_a_job_that_a_repair_could_make_fail_is_warned_of_once_per_generat
 
 
 async def test_who_shares_a_podgroup_is_told_once() -> None:
-    """Semantics §2.4."""
+    """Semantics §7.4."""
     world = World()
     for name in ("j", "k"):
         world.members.put_creator(replace(JOB_OF_8, name=name, uid=name, backoff_limit=None))

@@ -246,7 +246,8 @@ def test_an_answer_for_a_gang_that_lost_a_member_is_an_old_story() -> None:
     answer(cluster, asks(cluster)[0])
     assert cluster.condition("g")[1] == "WaitingForMembers"
     assert cluster.decisions() == []
-    assert cluster.engine.wakeup() is None
+    told = cluster.now + cluster.settings.waiting_grace
+    assert cluster.engine.wakeup() == told, "its members are told; nothing is to be decided"
 
 
 def test_an_answer_for_pods_that_are_gone_or_bound_by_others_is_an_old_story() -> None:

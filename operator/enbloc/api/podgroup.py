@@ -17,6 +17,7 @@ _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 
 Int32 = Annotated[int, Field(le=2**31 - 1)]
 Count = Annotated[Int32, Field(ge=0)]
+Priority = Annotated[Int32, Field(ge=-(2**31))]
 Generation = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Time = Annotated[AwareDatetime, Field(strict=False)]  # JSON has it as an RFC 3339 string
 RoleName = Annotated[str, Field(min_length=1, max_length=63)]
@@ -165,6 +166,7 @@ class PodGroupStatus(Strict):
     succeeded: Count | None = None
     failed: Count | None = None
     roles: Annotated[list[RoleStatus], Field(max_length=16)] | None = None
+    priority: Priority | None = None
     attempts: Count | None = None
     last_attempt_time: Time | None = None
     next_attempt_time: Time | None = None

@@ -124,6 +124,9 @@ REASONS: Final[Mapping[Reason, str]] = {
     Reason.INVALID_SPEC: (
         "The spec of the PodGroup or of a member is invalid; the message names the field."
     ),
+    Reason.POD_GROUP_NOT_FOUND: (
+        "On pods: the PodGroup that it names does not exist in its namespace, or does no more."
+    ),
     Reason.BINDING: "A plan exists, and its members are being bound.",
     Reason.SCHEDULED: "The minimum is bound.",
     Reason.STARTING: "The minimum is bound, and has not run together yet.",
@@ -155,7 +158,11 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.FAILED_SCHEDULING: EventMeaning(
         "pod",
         True,
-        "A pod without a group fits no node. Gang members have the condition only.",
+        "It fits no node, or its gang does not: the note says what the gang waits for, and whether "
+        "this member is the one that does not fit.",
+    ),
+    EventReason.WAITING_FOR_GANG: EventMeaning(
+        "pod", True, "Its gang may not be tried yet: the note says which members are missing."
     ),
     EventReason.GANG_SCHEDULED: EventMeaning("PodGroup", False, "The minimum is bound."),
     EventReason.GANG_UNSCHEDULABLE: EventMeaning(
@@ -209,13 +216,27 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.POD_GROUP_DELETED: EventMeaning(
         "PodGroup",
         True,
-        "It was deleted while members were being bound; they are bound nevertheless.",
+        "It was deleted while members had a node, or were being bound; these run nevertheless.",
     ),
     EventReason.POD_GROUP_NOT_FOUND: EventMeaning(
         "pod", True, "It names a PodGroup that does not exist in its namespace."
     ),
     EventReason.POD_GROUP_AMBIGUOUS: EventMeaning(
         "pod", True, "Its annotation and its label name two groups; the annotation wins."
+    ),
+    EventReason.POD_GROUP_SHARED: EventMeaning(
+        "PodGroup",
+        True,
+        "Controllers that have nothing to do with each other create members of it, which count as "
+        "one gang until the minimum is bound.",
+    ),
+    EventReason.UNKNOWN_KEY: EventMeaning(
+        "pod",
+        True,
+        "An annotation or a label looks like one of ours; the note names the right key.",
+    ),
+    EventReason.UNKNOWN_ROLE: EventMeaning(
+        "pod", True, "It names a role that its PodGroup does not list."
     ),
     EventReason.POD_GROUP_FINISHED: EventMeaning(
         "PodGroup", False, "The group succeeded; a Warning if it failed."
@@ -224,6 +245,8 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "any", True, "A field is malformed; the note names it and the fix."
     ),
     EventReason.INVALID_SPEC: EventMeaning(
-        "PodGroup", True, "Its spec, or that of a member, is invalid; the note names the field."
+        "PodGroup, pod",
+        True,
+        "Its spec, or that of a member, is invalid; the note names the field.",
     ),
 }

@@ -158,7 +158,11 @@ def _ready(view: View, end: ConditionState | None) -> ConditionState:
         lacking = scheduled if scheduled.reason == Reason.BELOW_MINIMUM else satisfied
         return replace(satisfied, reason=Reason.BELOW_MINIMUM, message=lacking.message)
     if scheduled.status == "True":
-        return _starting_or_running(view)
+        ready = _starting_or_running(view)
+        if view.started and satisfied is not None and satisfied.status == "True":
+            # It counts by the minimum that the gang started with, and says what was raised since.
+            return replace(ready, message=satisfied.message)
+        return ready
     if scheduled.reason == Reason.WAITING_FOR_MEMBERS:
         return _waiting(view) or scheduled
     return scheduled

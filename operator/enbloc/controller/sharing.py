@@ -30,7 +30,7 @@ def sharing(
     """Who shares a PodGroup that still gathers its members; None = nobody, or it is meant so.
 
     It is meant so where a controller owns the PodGroup (a CronJob's is shared by its own runs
-    alone), and where each of them makes another role of it. Source: semantics §2.4.
+    alone), and where each of them makes another role of it. Source: semantics §7.4.
     """
     memory, owner = group.memory, group.owner.partition("/")[0]
     if memory.started is not None or memory.initially_scheduled or owner not in ("", "CronJob"):

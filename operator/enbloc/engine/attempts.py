@@ -125,7 +125,8 @@ class Attempts:
             )
         )
         if plan.verdict is not PlanResult.PLACED:
-            why = Explanation(_REASONS[plan.verdict], plan.message)
+            misfits = tuple((misfit.spec, misfit.text) for misfit in plan.misfits)
+            why = Explanation(_REASONS[plan.verdict], plan.message, misfits)
             self._admission.refused(turn, members, facts, why, plan)
             return True
         core.queue.placed(item)

@@ -62,6 +62,7 @@ class SetGroupStatus:
         generation: which generation of the spec this answers.
         lives: what to remember of each life of which members are live, and of the newest, which is
             the last; the other fields tell of that one.
+        priority: of the group; None = it has no members.
     """
 
     group: GroupKey
@@ -76,6 +77,7 @@ class SetGroupStatus:
     next_attempt: float | None
     conditions: tuple[ConditionValue, ...]
     lives: tuple[LifeMemory, ...] = ()
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

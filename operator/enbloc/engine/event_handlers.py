@@ -11,7 +11,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
 from enbloc.engine.events import Event, Stream
 from enbloc.engine.queue import Place
-from enbloc.engine.state import HELD, Seat, solo_key
+from enbloc.engine.state import HELD, Members, Seat, solo_key
 from enbloc.engine.turn import Loss, Turn
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.observations import NodeChanged, PodChanged
@@ -186,17 +186,21 @@ class EventHandlers:
         if group is None or group.uid != uid:
             return
         for members in lives:
-            open_plan = self._plans.of(members.key)
-            if open_plan is not None and open_plan.started:
-                note = (
-                    "the PodGroup was deleted while its members were being bound; they are "
-                    "completed"
-                )
-                kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
-                self._reporter.group_event(turn, open_plan.facts, kind, reason, note)
+            self._deleted(members, turn)
         for members in self._groups.take_group(key, None):
             self._plans.withdraw(members.key, turn)
             turn.change(members.key)
+
+    def _deleted(self, members: Members, turn: Turn) -> None:
+        """Say what becomes of the members of a PodGroup that is deleted."""
+        open_plan, bound = self._plans.of(members.key), len(members.bound)
+        note = f"the PodGroup was deleted while {bound} of its members have a node: they keep "
+        note += "running, and those that have none wait until it is created again"
+        if open_plan is not None and open_plan.started:
+            note = "the PodGroup was deleted while its members were being bound; they are completed"
+        if bound or (open_plan is not None and open_plan.started):
+            kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
+            self._reporter.group_event(turn, self._groups.facts(members), kind, reason, note)
 
     def _class_changed(self, name: str, value: int | None, turn: Turn) -> None:
         if value is None:

@@ -22,6 +22,8 @@ class Settings:
             together at most; what is not named has no limit.
         longest_wait: seconds after which a waiting group is tried even without an event.
         missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
+        waiting_grace: seconds that members may be ahead of the last of their gang before they are
+            told what it waits for.
         search_steps: how much a search beyond the ordered pass may cost, in its own steps (the
             default is about 100 ms' worth); 0 switches it off.
         priority_class_raises: a PodGroup's priorityClassName may also raise its priority.
@@ -38,6 +40,7 @@ class Settings:
     reservation_limits: tuple[tuple[str, int], ...] = ()
     longest_wait: float = 300.0
     missing_grace: float = 5.0
+    waiting_grace: float = 30.0
     search_steps: int = 20_000
     priority_class_raises: bool = False
     other_schedulers: tuple[str, ...] = ("default-scheduler",)

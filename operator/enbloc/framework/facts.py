@@ -4,9 +4,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
+
+#: So many names are listed in a message.
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,13 @@ class GroupFacts:
         """Some members are held, and the floor is not."""
         return self.total.held > 0 and self.deficit
 
+    def _unknown_roles(self) -> list[str]:
+        """A few of the roles that pending members name and their PodGroup, which has some, not."""
+        listed = {role.name for role in self.group.roles} if self.group is not None else set()
+        if not listed:
+            return []
+        return sorted({pod.role for pod in self.pending} - listed - {""})[:_MOST_NAMED]
+
     def missing(self) -> str:
         """What a group without a quorum waits for, with counts: "6 of 8 members exist"."""
         if self.group is None:
@@ -163,4 +174,6 @@ class GroupFacts:
         if self.foreign:
             named = ", ".join(self.foreign_schedulers)
             asides.append(f"{self.foreign} more named another schedulerName: {named}")
+        if unknown := self._unknown_roles():
+            asides.append(f"roles that the PodGroup does not list: {', '.join(unknown)}")
         return f"{text} ({', '.join(asides)})" if asides else text

@@ -28,6 +28,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
     Times are RFC 3339 in UTC, to the second.
     """
 
+    priority: int | None = None
     last_attempt_time: str | None = None
     next_attempt_time: str | None = None
 
@@ -74,6 +75,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
         started_time=_text(effect.started, created),
         succeeded=effect.succeeded,
         roles=tuple(RoleStatusObject(role.name, role.succeeded) for role in effect.roles) or None,
+        priority=effect.priority,
         attempts=effect.attempts,
         last_attempt_time=_text(effect.last_attempt, created),
         next_attempt_time=_text(effect.next_attempt, created),

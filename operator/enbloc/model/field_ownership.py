@@ -46,6 +46,7 @@ SCHEDULER_FIELDS: Final = OwnedFields(
         "incarnation",
         "startedTime",
         "succeeded",
+        "priority",
         "attempts",
         "lastAttemptTime",
         "nextAttemptTime",

@@ -14,7 +14,7 @@ from enbloc.engine.packing import takers
 from enbloc.engine.plan import Plan
 from enbloc.engine.policies import Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
-from enbloc.engine.report import PENDING, Explanation, Missing
+from enbloc.engine.report import PENDING, Explanation, Overdue
 from enbloc.engine.state import Members
 from enbloc.engine.turn import End, Ending, Turn
 from enbloc.errors import PluginError
@@ -46,7 +46,8 @@ class Admission:
         self._policies = policies
         self._precheck = precheck
         self._takers = {name: takers(profile) for name, profile in core.profiles.items()}
-        self._missing = Missing(core.settings.missing_grace)
+        settings = core.settings
+        self._overdue = Overdue(settings.missing_grace, settings.waiting_grace)
         self._why: dict[GroupKey, Explanation] = {}
 
     def why(self, key: GroupKey) -> Explanation:
@@ -68,7 +69,7 @@ class Admission:
         self._queue.drop(key)
         self._extender_queries.drop(key)
         self._why.pop(key, None)
-        self._missing.forget(key)
+        self._overdue.forget(key)
 
     # ── time, and what happened ──────────────────────────────────────────────────────────────
 
@@ -76,11 +77,11 @@ class Admission:
         """When something is to be done here; who can be tried waits for slots, if many do."""
         queue = self._queue
         tried = queue.next_timer() if self._plans.far_ahead else queue.wakeup()
-        times = (tried, self._missing.deadline())
+        times = (tried, self._overdue.deadline())
         return min((time for time in times if time is not None), default=None)
 
     def expire(self, turn: Turn) -> None:
-        """Try those whose pause is over; report PodGroups that do not come to exist."""
+        """Try those whose pause is over; tell members whose PodGroup or siblings do not come."""
         due = self._queue.due(turn.now)
         turn.behind = len(due) >= MOST_DUE
         for item in due:
@@ -90,11 +91,12 @@ class Admission:
                 turn.change(item.key)
             else:
                 self._queue.activate(item)
-        for key in self._missing.overdue(turn.now):
+        for key in self._overdue.due(turn.now):
             members = self._groups.get(key)
-            if members is not None and members.group is None:  # it may have come in this turn
+            if members is not None:
                 facts = self._groups.facts(members)
-                self._reporter.missing_group(turn, facts, self._groups.profile(facts).name)
+                if not facts.quorum:  # they may have come in this turn
+                    self._tell(turn, facts, self.why(key))
 
     def wake(self, turn: Turn, happened: Sequence[Happening]) -> None:
         """Queue the waiting groups that events could help."""
@@ -172,7 +174,8 @@ class Admission:
             misplaced: what `place` said.
         """
         item = self.item(members)
-        self._missing.look(facts, turn.now)
+        self._overdue.look(facts, turn.now)
+        self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
         if self.kept_out(turn, item, members, facts):
             self._precheck.forget(item.key)
         elif item.fingerprint != fingerprint(facts):
@@ -210,8 +213,23 @@ class Admission:
             if facts.solo and facts.problem:
                 self._reporter.unplaced(turn, facts, profile.name, why)
             else:
-                self._reporter.gated(turn, facts, why)
+                self._wait(turn, facts, why)
         return True
+
+    def _wait(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+        """Say what a group waits for that may not be tried; of members to come, after a while."""
+        told = self._overdue.told(facts.key)
+        if facts.group is not None or not told:
+            self._reporter.gated(turn, facts, why)
+        if told or why.reason is not Reason.WAITING_FOR_MEMBERS:
+            self._tell(turn, facts, why)
+
+    def _tell(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+        name = self._groups.profile(facts).name
+        if facts.group is None:
+            self._reporter.missing_group(turn, facts, name)
+        else:
+            self._reporter.tell_members(turn, facts, why, name)
 
     def refused(
         self,
@@ -242,6 +260,7 @@ class Admission:
         self._why[members.key] = why
         if why.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(turn, facts, why)
+            self._tell(turn, facts, why)
         else:
             self._reporter.unplaced(turn, facts, item.profile.name, why)
 

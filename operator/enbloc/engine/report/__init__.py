@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report: what users are told, each thing once.
 
-`reporter` remembers what stands where, `conditions` has the words of a group's conditions,
-`missing_groups` those whose PodGroup does not exist.
+`reporter` remembers what stands where, `conditions` has the words of a group's conditions, `advice`
+what else its user should know, `overdue` whose PodGroup or members do not come.
 """
 
+from enbloc.engine.report.advice import advice
 from enbloc.engine.report.conditions import PENDING, Explanation
-from enbloc.engine.report.missing_groups import Missing
+from enbloc.engine.report.overdue import Overdue
 from enbloc.engine.report.reporter import Reporter
 
-__all__ = ["PENDING", "Explanation", "Missing", "Reporter"]
+__all__ = ["PENDING", "Explanation", "Overdue", "Reporter", "advice"]

@@ -2,20 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions: what the scheduler says of a group, in the words of the API."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from enbloc.engine.effects import ConditionValue
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.names import Condition, Reason
+from enbloc.model.pods import Pod, PodSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a group is not scheduled at present: a reason of the API, and a sentence."""
+    """Why a group is not scheduled at present: a reason of the API, and a sentence.
+
+    Attributes:
+        misfits: kinds of members that fit no node, each with why.
+    """
 
     reason: Reason
     message: str
+    misfits: tuple[tuple[PodSpec, str], ...] = ()
+
+    def of(self, pod: Pod) -> str:
+        """Why this member in particular fits no node; "" = it is not the one."""
+        return next((text for spec, text in self.misfits if spec == pod.spec), "")
 
 
 _LEAVING: Final = Reason.TIMED_OUT
@@ -32,6 +43,7 @@ def conditions(
     ever: bool,
     satisfied: bool | None = None,
     expired: str = "",
+    notes: Sequence[str] = (),
 ) -> tuple[ConditionValue, ...]:
     """The scheduler's conditions of a group.
 
@@ -42,11 +54,19 @@ def conditions(
         ever: it was scheduled before in this incarnation.
         satisfied: whether the floor runs together now; None = it never did.
         expired: that its reservation was given up; "" = it was not.
+        notes: what else its user should know.
     """
-    scheduled = _scheduled(facts, why, binding=binding, ever=ever, expired=expired)
-    if satisfied is None:
-        return scheduled
-    return (*scheduled, _satisfied(facts, satisfied=satisfied))
+    scheduled, *others = _scheduled(facts, why, binding=binding, ever=ever, expired=expired)
+    said = [_noted(scheduled, notes), *others]
+    if satisfied is not None:
+        said.append(_noted(_satisfied(facts, satisfied=satisfied), notes))
+    return tuple(said)
+
+
+def _noted(condition: ConditionValue, notes: Sequence[str]) -> ConditionValue:
+    if not notes:
+        return condition
+    return replace(condition, message="; ".join((condition.message.removesuffix("."), *notes)))
 
 
 def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:

@@ -3,6 +3,7 @@
 """Reporter: what users are told, each thing once, when it changes."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from enbloc.engine.effects import (
     Emit,
@@ -19,7 +20,9 @@ from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import (
+    OUTDATED_REASONS,
     POD_GROUP_KEY,
+    ROLE_KEY,
     SCHEDULER_REPORTER,
     Condition,
     EventReason,
@@ -27,9 +30,23 @@ from enbloc.model.names import (
 )
 from enbloc.model.pods import Pod, PodUID
 
-_NOTE_LIMIT = 1024
+_NOTE_LIMIT: Final = 1024
 
-_GANG_EVENTS = {
+#: So many members of a group are told by an event what it waits for; all have the condition.
+MOST_TOLD: Final = 64
+
+#: By which event a member is told why its gang waits.
+_MEMBER_EVENTS: Final = {
+    Reason.UNSCHEDULABLE: EventReason.FAILED_SCHEDULING,
+    Reason.INFEASIBLE: EventReason.FAILED_SCHEDULING,
+    Reason.SCHEDULER_ERROR: EventReason.FAILED_SCHEDULING,
+    Reason.WAITING_FOR_MEMBERS: EventReason.WAITING_FOR_GANG,
+    Reason.WAITING_ON_PERMIT: EventReason.WAITING_FOR_GANG,
+    Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
+    Reason.POD_GROUP_NOT_FOUND: EventReason.POD_GROUP_NOT_FOUND,
+}
+
+_GANG_EVENTS: Final = {
     Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
     Reason.WAITING_ON_PERMIT: EventReason.GANG_UNSCHEDULABLE,
     Reason.INFEASIBLE: EventReason.GANG_INFEASIBLE,
@@ -46,6 +63,13 @@ def _cut(text: str) -> str:
     return text if len(text) <= _NOTE_LIMIT else text[: _NOTE_LIMIT - 4] + " ..."
 
 
+def _of_group(facts: GroupFacts, why: Explanation) -> str:
+    """What a group waits for, as its members say it."""
+    if facts.group is None:
+        return why.message  # it names the PodGroup itself
+    return f"PodGroup {facts.key}: {why.message}"
+
+
 class Reporter:
     """Remembers what stands where, so that an unchanged verdict writes nothing."""
 
@@ -53,7 +77,8 @@ class Reporter:
         self._statuses: dict[GroupKey, SetGroupStatus] = {}
         self._pods: dict[PodUID, tuple[Reason, str]] = {}
         self._said: dict[GroupKey, Reason] = {}
-        self._ambiguous: set[PodUID] = set()
+        self._told: dict[PodUID, EventReason] = {}
+        self._warned: dict[PodUID, set[EventReason]] = {}
         self._below: set[GroupKey] = set()
         self._gang_running: dict[PodUID, bool] = {}
 
@@ -65,7 +90,8 @@ class Reporter:
     def forget_pod(self, uid: PodUID) -> None:
         """A pod is gone."""
         self._pods.pop(uid, None)
-        self._ambiguous.discard(uid)
+        self._told.pop(uid, None)
+        self._warned.pop(uid, None)
         self._gang_running.pop(uid, None)
 
     def forget_group(self, key: GroupKey) -> None:
@@ -84,6 +110,7 @@ class Reporter:
         *,
         binding: int,
         expired: str = "",
+        notes: Sequence[str] = (),
     ) -> None:
         """Write the scheduler's part of a PodGroup's status, if it changed.
 
@@ -96,6 +123,7 @@ class Reporter:
             why: why its deficit is not placed, where it has one.
             binding: members that a plan of ours is binding now.
             expired: that its reservation was given up; "" = it was not.
+            notes: what else its user should know.
         """
         group = members.group
         if group is None:
@@ -124,8 +152,15 @@ class Reporter:
             next_attempt=item.ready_at if waits else None,
             lives=tuple(each.memory() for each in lives if each.live or each is members),
             conditions=conditions(
-                facts, why, binding=binding, ever=ever, satisfied=satisfied, expired=expired
+                facts,
+                why,
+                binding=binding,
+                ever=ever,
+                satisfied=satisfied,
+                expired=expired,
+                notes=notes,
             ),
+            priority=facts.priority if facts.members or facts.total.succeeded else None,
         )
         if len(status.lives) > 1 and (last is None or last.incarnation != status.incarnation):
             note = (
@@ -162,13 +197,18 @@ class Reporter:
     def unplaced(self, turn: Turn, facts: GroupFacts, reporter: str, why: Explanation) -> None:
         """A decision failed: say so on every pending member, and once on the group.
 
-        A pod without a group gets an event whenever there is something new to say.
+        A pod without a group gets an event whenever there is something new to say, a member when
+        the reason is another.
         """
         # On today's nodes it is infeasible; an autoscaler can bring others (semantics §6.2).
         infeasible = why.reason is Reason.INFEASIBLE
-        shown = Explanation(Reason.UNSCHEDULABLE, why.message) if infeasible else why
+        reason = Reason.UNSCHEDULABLE if infeasible else why.reason
         for pod in facts.pending:
-            if self._pod_condition(turn, pod, shown) and facts.solo:
+            own = why.of(pod)
+            text = (
+                f"This member does not fit: {own} {_of_group(facts, why)}" if own else why.message
+            )
+            if self._pod_condition(turn, pod, reason, text) and facts.solo:
                 self._emit_pod(
                     turn,
                     pod,
@@ -178,14 +218,36 @@ class Reporter:
                     why.message,
                     reporter,
                 )
+        self.tell_members(turn, facts, why, reporter)
         self.transition(turn, facts, why)
 
     def gated(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
-        """A group may not be tried: only a stale Unschedulable on its members is overwritten."""
+        """A group may not be tried: only an outdated condition of its members is overwritten."""
         for pod in facts.pending:
-            if pod.unschedulable or self._pods.get(pod.uid, (None,))[0] is Reason.UNSCHEDULABLE:
-                self._pod_condition(turn, pod, why)
+            stands = self._pods.get(pod.uid, (None,))[0]
+            if pod.unschedulable or stands in OUTDATED_REASONS:
+                self._pod_condition(turn, pod, why.reason, why.message)
         self.transition(turn, facts, why)
+
+    def tell_members(self, turn: Turn, facts: GroupFacts, why: Explanation, reporter: str) -> None:
+        """Tell pending members by an event what their gang waits for, once for each reason.
+
+        Of a large gang the oldest are told, those first that do not fit: events for all would keep
+        others from being written. A pod without a group has its own.
+        """
+        reason = _MEMBER_EVENTS.get(why.reason)
+        if facts.solo or reason is None:
+            return
+        pods: Sequence[Pod] = facts.pending
+        if why.misfits and len(pods) > MOST_TOLD:
+            pods = sorted(pods, key=lambda pod: not why.of(pod))
+        for pod in pods[:MOST_TOLD]:
+            if self._told.get(pod.uid) is not reason:
+                self._told[pod.uid] = reason
+                own, group = why.of(pod), _of_group(facts, why)
+                note = f"This member does not fit: {own} {group}" if own else group
+                kind = EventType.WARNING
+                self._emit_pod(turn, pod, kind, reason, "Scheduling", note, reporter)
 
     def transition(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
         """One event on the group when the reason changes to one that has an event."""
@@ -206,40 +268,36 @@ class Reporter:
 
     def ambiguous(self, turn: Turn, pod: Pod, reporter: str) -> None:
         """A pod's label and annotation name different groups: say once which one counts."""
-        if pod.uid in self._ambiguous:
-            return
-        self._ambiguous.add(pod.uid)
         assert pod.group is not None, "a label that differs differs from an annotation"
         note = (
             f"the annotation {POD_GROUP_KEY} names {pod.group.name}, the label "
             f"{pod.group_conflict}; the annotation counts, so make them the same"
         )
-        self._emit_pod(
-            turn,
-            pod,
-            EventType.WARNING,
-            EventReason.POD_GROUP_AMBIGUOUS,
-            "Scheduling",
-            note,
-            reporter,
-        )
+        self._warn_pod(turn, pod, EventReason.POD_GROUP_AMBIGUOUS, note, reporter)
+
+    def suspect(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
+        """Say once on each of the oldest pending members what looks like a mistake in its keys."""
+        roles = [role.name for role in facts.group.roles] if facts.group is not None else []
+        for pod in facts.pending[:MOST_TOLD]:
+            if pod.hint:
+                self._warn_pod(turn, pod, EventReason.UNKNOWN_KEY, pod.hint, reporter)
+            if roles and pod.role and pod.role not in roles:
+                note = (
+                    f"{ROLE_KEY} is {pod.role}, which PodGroup {facts.key} does not list; its "
+                    f"roles are {', '.join(roles)}"
+                )
+                self._warn_pod(turn, pod, EventReason.UNKNOWN_ROLE, note, reporter)
 
     def missing_group(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
         """Members wait for a PodGroup that does not exist: perhaps a typo."""
-        note = (
+        why = Explanation(
+            Reason.POD_GROUP_NOT_FOUND,
             f"PodGroup {facts.key} not found; create it, or fix the pod's annotation or label "
-            f"{POD_GROUP_KEY}"
+            f"{POD_GROUP_KEY}",
         )
         for pod in facts.pending:
-            self._emit_pod(
-                turn,
-                pod,
-                EventType.WARNING,
-                EventReason.POD_GROUP_NOT_FOUND,
-                "Scheduling",
-                note,
-                reporter,
-            )
+            self._pod_condition(turn, pod, why.reason, why.message)
+        self.tell_members(turn, facts, why, reporter)
 
     def group_event(
         self, turn: Turn, facts: GroupFacts, kind: EventType, reason: EventReason, note: str
@@ -259,14 +317,23 @@ class Reporter:
             )
         )
 
-    def _pod_condition(self, turn: Turn, pod: Pod, why: Explanation) -> bool:
+    def _pod_condition(self, turn: Turn, pod: Pod, reason: Reason, message: str) -> bool:
         """Write a pod's condition, in full; False where it stands already."""
-        wanted = (why.reason, why.message)
+        wanted = (reason, message)
         if self._pods.get(pod.uid) == wanted:
             return False
         self._pods[pod.uid] = wanted
         turn.effects.append(SetPodCondition(pod.key, pod.uid, *wanted))
         return True
+
+    def _warn_pod(
+        self, turn: Turn, pod: Pod, reason: EventReason, note: str, reporter: str
+    ) -> None:
+        """Warn of what a pod says, once."""
+        warned = self._warned.setdefault(pod.uid, set())
+        if reason not in warned:
+            warned.add(reason)
+            self._emit_pod(turn, pod, EventType.WARNING, reason, "Scheduling", note, reporter)
 
     def _emit_pod(
         self,

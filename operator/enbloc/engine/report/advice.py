@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Advice: what a PodGroup asks for that does not count, or not yet."""
+
+from collections.abc import Mapping
+
+from enbloc.framework.facts import GroupFacts
+
+
+def advice(facts: GroupFacts, classes: Mapping[str, int]) -> list[str]:
+    """What the user of a group should know beside why it waits, each in half a sentence.
+
+    Args:
+        facts: the group as it is.
+        classes: PriorityClass values by name.
+    """
+    return [note for note in (_raised(facts), _ignored(facts, classes)) if note]
+
+
+def _raised(facts: GroupFacts) -> str:
+    """A minimum that was raised since the group started (semantics §2.5)."""
+    if facts.group is None or not facts.started:
+        return ""
+    asked = {"": facts.group.min_member, **dict(facts.group.minimums())}
+    later = [
+        f"minMember {asked[floor.role]}" + (f" of role {floor.role}" if floor.role else "")
+        for floor in facts.floors
+        if asked.get(floor.role, 0) > floor.minimum
+    ]
+    if not later:
+        return ""
+    verb = "apply" if len(later) > 1 else "applies"
+    return f"{' and '.join(later)} {verb} from the next run of the gang on"
+
+
+def _ignored(facts: GroupFacts, classes: Mapping[str, int]) -> str:
+    """A priorityClassName that would raise the priority, and may not (semantics §2.6)."""
+    name = facts.group.priority_class if facts.group is not None else ""
+    if not name or not facts.members or classes.get(name, facts.priority) <= facts.priority:
+        return ""
+    return (
+        f"priorityClassName {name} ({classes[name]}) is ignored: the members' own priority is "
+        f"{facts.priority}, and it may only lower that; set it on the pods, or "
+        "priorityClassRaises: true in the configuration"
+    )

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Overdue: groups whose PodGroup, or whose members, do not come; told of after a while."""
+
+from typing import Final
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.groups import GroupKey
+
+#: So many groups are told of in one turn.
+_MOST_TOLD: Final = 64
+
+
+class Overdue:
+    """Since when members wait for their PodGroup, or for each other.
+
+    Args:
+        group_grace: seconds that they may be ahead of their PodGroup.
+        member_grace: seconds that they may be ahead of the last of them.
+    """
+
+    def __init__(self, group_grace: float, member_grace: float) -> None:
+        self._missing = _Waits(group_grace)
+        self._lacking = _Waits(member_grace)
+
+    def look(self, facts: GroupFacts, now: float) -> None:
+        """Note what this group waits for."""
+        waits = bool(facts.pending) and not facts.quorum and not facts.solo
+        missing = facts.group is None
+        self._missing.note(facts.key, now, waits=waits and missing)
+        self._lacking.note(facts.key, now, waits=waits and not missing)
+
+    def forget(self, key: GroupKey) -> None:
+        """Nobody names this group any more."""
+        self._missing.forget(key)
+        self._lacking.forget(key)
+
+    def told(self, key: GroupKey) -> bool:
+        """Whether its members were told, for what it waits for now."""
+        return key in self._missing.told or key in self._lacking.told
+
+    def deadline(self) -> float | None:
+        """When the next ones should be told."""
+        times = (self._missing.deadline(), self._lacking.deadline())
+        return min((time for time in times if time is not None), default=None)
+
+    def due(self, now: float) -> list[GroupKey]:
+        """The groups whose members should be told now; each is given once."""
+        return [*self._missing.due(now), *self._lacking.due(now)]
+
+
+class _Waits:
+    """Groups that wait for one thing, in the order in which they will be told."""
+
+    def __init__(self, grace: float) -> None:
+        self._grace = grace
+        self._deadlines: dict[GroupKey, float] = {}
+        self.told: set[GroupKey] = set()
+
+    def note(self, key: GroupKey, now: float, *, waits: bool) -> None:
+        if not waits:
+            self.forget(key)
+        elif key not in self.told:
+            self._deadlines.setdefault(key, now + self._grace)
+
+    def forget(self, key: GroupKey) -> None:
+        self._deadlines.pop(key, None)
+        self.told.discard(key)
+
+    def deadline(self) -> float | None:
+        """The first: each is as long after its begin as the others."""
+        return next(iter(self._deadlines.values()), None)
+
+    def due(self, now: float) -> list[GroupKey]:
+        found: list[GroupKey] = []
+        for key, deadline in self._deadlines.items():
+            if deadline > now or len(found) == _MOST_TOLD:
+                break
+            found.append(key)
+        for key in found:
+            del self._deadlines[key]
+        self.told.update(found)
+        return found
