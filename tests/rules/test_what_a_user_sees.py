@@ -344,3 +344,19 @@ def test_a_new_life_of_a_gang_is_told_anew() -> None:
         world.member(f"h-{index}", "g", owner=NEXT_JOB)
     world.settle()
     assert [reason for reason, _ in notes(world, "h-0")] == ["FailedScheduling"]
+
+
+def test_members_that_wait_for_an_eviction_and_their_podgroup_say_one_thing() -> None:
+    """Semantics §6.2."""
+    world = two_nodes()
+    world.evict_answer = lambda _: "hold"
+    world.job_in_part("g", "n1", of=3)
+    world.settle(seconds=70)
+    assert len(world.evicted) == 1, "the deadline is over"
+    before = len(world.pod_conditions("g-2"))
+    world.drop_group("g")
+    world.settle()
+    for _ in range(3):  # the watch shows what was written
+        world.change("g-2", unschedulable=True)
+        world.settle()
+    assert {reason for reason, _ in world.pod_conditions("g-2")[before:]} <= {"TimedOut"}

@@ -217,11 +217,12 @@ class Admission:
         return True
 
     def _wait(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
-        """Say what a group waits for that may not be tried; of members to come, after a while."""
-        told = self._overdue.told(facts.key)
-        if facts.group is not None or not told:
+        """Say what a group waits for that may not be tried; of what is to come, after a while."""
+        overdue = self._overdue.told(facts.key)
+        if facts.group is not None or not overdue:
             self._reporter.gated(turn, facts, why)
-        if told or why.reason is not Reason.WAITING_FOR_MEMBERS:
+        to_come = facts.group is None or why.reason is Reason.WAITING_FOR_MEMBERS
+        if overdue or not to_come:
             self._tell(turn, facts, why)
 
     def _tell(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
