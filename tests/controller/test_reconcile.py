@@ -54,7 +54,7 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             replace(PAIR, roles=(Role("worker", 2),)),
             pods(pending, pending, role="launcher"),
             {},
-            ("False", Reason.WAITING_FOR_MEMBERS, "role worker: 0 of 2 members exist"),
+            ("False", Reason.WAITING_FOR_MEMBERS, "0 of 2 members of role worker exist"),
             id="a role with a member missing waits for members",
         ),
         pytest.param(
@@ -70,6 +70,13 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             scheduled("Unknown", "Pending"),
             ("Unknown", Reason.PENDING, "waiting for the scheduler"),
             id="a whole group of which the scheduler knows nothing is pending",
+        ),
+        pytest.param(
+            PAIR,
+            pods(pending),
+            scheduled("False", "WaitingForMembers", "1 of 2 members exist (1 more held)"),
+            ("False", Reason.WAITING_FOR_MEMBERS, "1 of 2 members exist (1 more held)"),
+            id="the scheduler knows who else is there",
         ),
         pytest.param(
             PAIR,
@@ -383,3 +390,16 @@ def test_no_time_lies_before_the_object() -> None:
     patch = reconcile(late, {}, pods(succeeded, succeeded, created=NOW), {}, NOW).patch
     for kind in ("Ready", "Finished"):
         assert condition(patch, kind)["lastTransitionTime"] == time_text(NOW + 3)
+
+
+def test_a_running_gang_counts_by_the_minimum_that_it_started_with() -> None:
+    """Semantics §2.5."""
+    raised = replace(STARTED, min_member=10)
+    said = "2 of 2 members run; minMember 10 applies from the next run of the gang on"
+    status = says(
+        ("Scheduled", "True", "Scheduled", "by the scheduler"),
+        ("Satisfied", "True", "Satisfied", said),
+        incarnation="pod-0",
+    )
+    patch = reconcile(raised, status, pods(running, running), {}, NOW).patch
+    assert condition(patch, "Ready")["message"] == said

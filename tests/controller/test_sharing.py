@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controllers that make members of one PodGroup and have nothing to do with each other."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from enbloc.controller.creators import JOB, REPLICA_SET, Creator
 from enbloc.controller.members import Member
 from enbloc.controller.sharing import sharing
-from enbloc.model.groups import Group, Memory, Role
+from enbloc.model.groups import Group, Role
 from enbloc.model.pods import PodUID
 from tests.controller.statuses import KEY, NOW, pending, succeeded
 
@@ -18,10 +19,16 @@ A = Creator(JOB, "a", "a", group=KEY, pods=8)
 B = Creator(JOB, "b", "b", group=KEY, pods=8)
 
 
-def note(*creators: Creator, group: Group = GROUP, member: Member = pending, idle: str = "") -> str:
+def note(
+    *creators: Creator,
+    group: Group = GROUP,
+    member: Member = pending,
+    idle: str = "",
+    gathered: float = math.inf,
+) -> str:
     """What is said of a group with one member of each of these."""
     made = [replace(member, uid=PodUID(c.uid), owner=c.uid) for c in creators if c.uid != idle]
-    found = sharing(group, made, {creator.uid: creator for creator in creators})
+    found = sharing(group, made, {creator.uid: creator for creator in creators}, gathered)
     return found.note if found else ""
 
 
@@ -32,6 +39,11 @@ def test_two_jobs_on_one_podgroup_are_named_with_what_to_do() -> None:
         "as one gang; give each a PodGroup of its own or, if they are one gang, list a role for "
         "each in spec.roles"
     )
+
+
+def test_who_gathered_into_one_gang_is_named_afterwards_too() -> None:
+    """Semantics §7.4."""
+    assert note(A, B, gathered=NOW + 1)
 
 
 def test_of_many_a_few_are_named() -> None:
@@ -59,10 +71,7 @@ ROLLOUT = Creator(REPLICA_SET, "web-1", "r1", group=KEY, above_kind="Deployment"
         pytest.param(note(A, B, member=succeeded), id="no pod is live"),
         pytest.param(note(A, replace(B, ended=True)), id="one has ended"),
         pytest.param(note(A, B, group=replace(GROUP, owner="MPIJob/x")), id="an owner meant it"),
-        pytest.param(
-            note(A, B, group=replace(GROUP, memory=Memory("a", started=NOW))),
-            id="the gang has started: the next life begins",
-        ),
+        pytest.param(note(A, B, gathered=NOW - 1), id="they came when the gang was there"),
     ],
 )
 def test_what_belongs_together_is_no_sharing(said: str) -> None:

@@ -95,7 +95,7 @@ async def test_roles_are_counted(world: World) -> None:
             "succeeded": 4,
         }
         assert of("launcher") == {"name": "launcher", "members": 0, "scheduled": 0, "ready": 0}
-        assert condition(status, "Ready")["message"] == "role launcher: 0 of 1 members exist"
+        assert condition(status, "Ready")["message"] == "0 of 1 members of role launcher exist"
 
 
 async def test_the_two_writers_leave_each_other_alone(world: World) -> None:

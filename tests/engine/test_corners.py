@@ -180,11 +180,11 @@ def test_a_pod_that_cannot_be_scheduled_as_written_says_so(solo: bool) -> None:
         cluster.group("g", 1)
     cluster.pod("p", None if solo else "g", problem="spec.x: cannot be read")
     cluster.settle()
-    message = "pod ns/p: spec.x: cannot be read"
+    message = "spec.x: cannot be read"
     if solo:
         assert cluster.pod_conditions("p") == [("InvalidSpec", message)]
     else:
-        assert cluster.condition("g")[1:] == ("InvalidSpec", message)
+        assert cluster.condition("g")[1:] == ("InvalidSpec", f"pod ns/p: {message}")
 
 
 def test_a_podgroup_that_cannot_be_read_says_so() -> None:

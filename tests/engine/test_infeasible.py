@@ -105,7 +105,7 @@ def test_bound_members_stay_where_they_are() -> None:
     assert why(facts, machines, held) == ""
     assert why(facts, [machines[0]], held) != ""
     full = group(members(Kind(cpu=3)), held=1)
-    assert why(full, [machines[0]], held) == "needs 1 node with 3 cpu each; the cluster has 0"
+    assert why(full, [machines[0]], held) == "needs 1 node with 3 cpu; the cluster has 0"
 
 
 def test_load_and_what_depends_on_other_pods_is_no_proof() -> None:

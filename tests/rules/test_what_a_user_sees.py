@@ -66,6 +66,13 @@ def test_of_many_misfits_a_few_are_named() -> None:
     assert message.endswith("And 4 more.")
 
 
+def test_beyond_sixteen_kinds_the_number_is_a_lower_bound() -> None:
+    """Semantics §7.4."""
+    world = two_nodes()
+    gang(world, *(spec(cpu=200 + i) for i in range(20)))
+    assert "at least 16 of 20 members fit no node: g-0: " in world.condition("g")[2]
+
+
 def test_who_does_not_fit_beside_the_others_is_named_where_they_differ() -> None:
     """Semantics §7.4."""
     world = two_nodes()
@@ -300,7 +307,7 @@ def test_a_role_that_the_podgroup_does_not_list_is_told_once() -> None:
     [event] = told(world, "b")
     assert (str(event.reason), event.note) == (
         "UnknownRole",
-        "enbloc.dev/role is wroker, which PodGroup ns/g does not list; its roles are worker",
+        "enbloc.dev/role is wroker, which PodGroup ns/g does not list; it lists worker",
     )
 
 
@@ -329,8 +336,8 @@ def test_a_pod_that_misspells_its_group_waits_and_says_why() -> None:
     world.pod("p", problem=problem)
     world.settle()
     assert world.where() == {}
-    assert world.pod_conditions("p") == [("InvalidSpec", f"pod ns/p: {problem}")]
-    assert notes(world, "p") == [("FailedScheduling", f"pod ns/p: {problem}")]
+    assert world.pod_conditions("p") == [("InvalidSpec", problem)]
+    assert notes(world, "p") == [("FailedScheduling", problem)]
 
 
 def test_a_new_life_of_a_gang_is_told_anew() -> None:

@@ -171,25 +171,26 @@ def _ready(view: View, end: ConditionState | None) -> ConditionState:
 def _waiting(view: View) -> ConditionState | None:
     """Which members do not exist, and whether they ever can; None = all do."""
     missing = _missing(view)
+    said = view.conditions.get(Condition.SCHEDULED)
     if not missing:
         return None
     never = cannot_exist(view.group, view.life, view.succeeded, view.creators)
     if never:
         return ConditionState("False", Reason.MEMBERS_CANNOT_EXIST, never)
-    words = "; ".join(filter(None, (missing, suspended(view.creators))))
+    if said is not None and said.message.startswith(missing[0]):
+        missing[0] = said.message  # the scheduler knows as well who else is there and why not ours
+    words = "; ".join(filter(None, (*missing, suspended(view.creators))))
     return ConditionState("False", Reason.WAITING_FOR_MEMBERS, words)
 
 
-def _missing(view: View) -> str:
-    """Which members do not exist yet, as "6 of 8 members exist"; "" = all do."""
+def _missing(view: View) -> list[str]:
+    """Which members do not exist yet, in the scheduler's words: "6 of 8 members exist"."""
     exist = Counter(member.role for member in view.life if member.live) + view.succeeded
-    return "; ".join(
-        f"role {role}: {count} of {minimum} members exist"
-        if role
-        else f"{count} of {minimum} members exist"
+    return [
+        f"{count} of {minimum} members{f' of role {role}' if role else ''} exist"
         for role, minimum in floors(view.group)
         if (count := of_role(exist, role)) < minimum
-    )
+    ]
 
 
 def _starting_or_running(view: View) -> ConditionState:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether controllers that have nothing to do with each other make members of one PodGroup."""
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
@@ -25,17 +26,26 @@ class Sharing(NamedTuple):
 
 
 def sharing(
-    group: Group, members: Collection[Member], creators: Mapping[str, Creator]
+    group: Group,
+    members: Collection[Member],
+    creators: Mapping[str, Creator],
+    gathered: float = math.inf,
 ) -> Sharing | None:
-    """Who shares a PodGroup that still gathers its members; None = nobody, or it is meant so.
+    """Who shares a PodGroup, or did as it gathered its members; None = nobody, or it is meant so.
 
     It is meant so where a controller owns the PodGroup (a CronJob's is shared by its own runs
     alone), and where each of them makes another role of it. Source: semantics §7.4.
+
+    Args:
+        group: the PodGroup.
+        members: the pods that name it.
+        creators: what makes them, by UID.
+        gathered: when its minimum was first bound, seconds since the epoch; who came later is not
+            of that gang.
     """
-    memory, owner = group.memory, group.owner.partition("/")[0]
-    if memory.started is not None or memory.initially_scheduled or owner not in ("", "CronJob"):
+    if group.owner.partition("/")[0] not in ("", "CronJob"):
         return None
-    live = {member.owner for member in members if member.live}
+    live = {member.owner for member in members if member.live and member.created <= gathered}
     sources: dict[str, Creator] = {}
     for uid in sorted(live & creators.keys()):
         creator = creators[uid]

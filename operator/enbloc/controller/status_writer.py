@@ -3,6 +3,7 @@
 """The PodGroups as last seen, and the writing of the controller's part of their status."""
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,7 @@ from enbloc.model import codec, names
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.objects import PodGroupObject
+from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
 
 log = logging.getLogger(__name__)
@@ -121,7 +123,7 @@ class StatusWriter:
             return  # it is gone, or its newer state is waiting
         group = known.group
         creators = self._members.creators(key)
-        self._warn(group, creators)
+        self._warn(known, creators)
         found = reconcile(
             group, known.status, self._members.of(key), creators, self._now(), known.history
         )
@@ -144,15 +146,16 @@ class StatusWriter:
         # It holds what others wrote in between, whose own event will be old: look at it again.
         self.seen(written)
 
-    def _warn(self, group: Group, creators: Creators) -> None:
+    def _warn(self, known: _Known, creators: Creators) -> None:
         """Say which Jobs a repair could make fail, and who shares this group; each once."""
+        group = known.group
         for creator, note in fragile(group, creators):
             if self._warned.get(creator.uid) != creator.generation:
                 self._warned[creator.uid] = creator.generation
                 job = ObjectReference(JOBS, group.key.namespace, creator.name, creator.uid)
                 reason = names.EventReason.BACKOFF_LIMIT_TOO_SMALL
                 self._recorder.emit(_notice(group, "Warning", reason, note, job))
-        found = sharing(group, self._members.of(group.key), creators)
+        found = sharing(group, self._members.of(group.key), creators, _gathered(known.status))
         if found is not None and not found.sources <= self._shared.get(group.uid, frozenset()):
             self._shared[group.uid] = found.sources
             reason = names.EventReason.POD_GROUP_SHARED
@@ -166,6 +169,14 @@ def _read(found: Mapping[str, Any]) -> Group | None:
     except msgspec.ValidationError as error:
         log.warning("Ignored a malformed PodGroup: %s", error)
         return None
+
+
+def _gathered(status: Mapping[str, Any]) -> float:
+    """When the minimum of a group was first bound, seconds since the epoch; inf = not yet."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == names.Condition.INITIALLY_SCHEDULED:
+            return seconds_of(str(condition.get("lastTransitionTime"))) or math.inf
+    return math.inf
 
 
 def _ended(group: Group, patch: Mapping[str, Any]) -> Notice:

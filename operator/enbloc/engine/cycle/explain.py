@@ -71,7 +71,8 @@ def unplaced(
         diagnoses: why others did not, each with the first of them.
         misfits: who fits no node even if alone.
     """
-    if facts.solo or len(_kinds(facts.pending)) < 2:
+    kinds = len(_kinds(facts.pending))
+    if facts.solo or kinds < 2:
         return _of_one_kind(facts, wanted, fitted, diagnoses)
     alone = sum(misfit.members for misfit in misfits)
     said: list[str] = []
@@ -81,7 +82,8 @@ def unplaced(
         if others:
             said.append(_together(wanted, fitted, others))
     if misfits:
-        said.append(_misfits(misfits, alone, len(facts.pending)))
+        least = "at least " if kinds > _MOST_KINDS else ""
+        said.append(least + _misfits(misfits, alone, len(facts.pending)))
     return " ".join(said)
 
 

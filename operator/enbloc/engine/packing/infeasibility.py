@@ -123,7 +123,8 @@ def _each(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) 
         if name != PODS and name in (matter or names)
     ]
     allowed = _ALLOWED if have > short.have else ""
-    return f" with {' and '.join(said)} each{allowed}" if said else allowed
+    each = " each" if short.need > 1 else ""
+    return f" with {' and '.join(said)}{each}{allowed}" if said else allowed
 
 
 def _fit(places: Amounts, most: int) -> int:

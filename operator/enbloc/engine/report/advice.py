@@ -40,6 +40,6 @@ def _ignored(facts: GroupFacts, classes: Mapping[str, int]) -> str:
         return ""
     return (
         f"priorityClassName {name} ({classes[name]}) is ignored: the members' own priority is "
-        f"{facts.priority}, and it may only lower that; set it on the pods, or "
+        f"{facts.priority}, and it may only lower that; name the class in the pods, or set "
         "priorityClassRaises: true in the configuration"
     )

@@ -63,11 +63,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= _NOTE_LIMIT else text[: _NOTE_LIMIT - 4] + " ..."
 
 
-def _of_group(facts: GroupFacts, why: Explanation) -> str:
-    """What a group waits for, as its members say it."""
-    if facts.group is None:
-        return why.message  # it names the PodGroup itself
-    return f"PodGroup {facts.key}: {why.message}"
+def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
+    """What a group waits for, as a member says it; `own` is why it fits no node itself."""
+    # A PodGroup that does not exist is what the message is about.
+    group = f"PodGroup {facts.key}: {why.message}" if facts.group is not None else why.message
+    return f"This member does not fit: {own} {group}" if own else group
 
 
 class Reporter:
@@ -205,9 +205,9 @@ class Reporter:
         reason = Reason.UNSCHEDULABLE if infeasible else why.reason
         for pod in facts.pending:
             own = why.of(pod)
-            text = (
-                f"This member does not fit: {own} {_of_group(facts, why)}" if own else why.message
-            )
+            text = _of_member(own, facts, why) if own else why.message
+            if facts.solo:
+                text = text.removeprefix(f"pod {pod.key}: ")  # that is where it is said
             if self._pod_condition(turn, pod, reason, text) and facts.solo:
                 self._emit_pod(
                     turn,
@@ -215,7 +215,7 @@ class Reporter:
                     EventType.WARNING,
                     EventReason.FAILED_SCHEDULING,
                     "Scheduling",
-                    why.message,
+                    text,
                     reporter,
                 )
         self.tell_members(turn, facts, why, reporter)
@@ -244,8 +244,7 @@ class Reporter:
         for pod in pods[:MOST_TOLD]:
             if self._told.get(pod.uid) is not reason:
                 self._told[pod.uid] = reason
-                own, group = why.of(pod), _of_group(facts, why)
-                note = f"This member does not fit: {own} {group}" if own else group
+                note = _of_member(why.of(pod), facts, why)
                 kind = EventType.WARNING
                 self._emit_pod(turn, pod, kind, reason, "Scheduling", note, reporter)
 
@@ -283,8 +282,8 @@ class Reporter:
                 self._warn_pod(turn, pod, EventReason.UNKNOWN_KEY, pod.hint, reporter)
             if roles and pod.role and pod.role not in roles:
                 note = (
-                    f"{ROLE_KEY} is {pod.role}, which PodGroup {facts.key} does not list; its "
-                    f"roles are {', '.join(roles)}"
+                    f"{ROLE_KEY} is {pod.role}, which PodGroup {facts.key} does not list; it "
+                    f"lists {', '.join(roles)}"
                 )
                 self._warn_pod(turn, pod, EventReason.UNKNOWN_ROLE, note, reporter)
 
