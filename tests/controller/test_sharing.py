@@ -52,7 +52,10 @@ def test_of_many_a_few_are_named() -> None:
     assert note(*many).startswith("Job j0, Job j1, Job j2 and 6 more create members")
 
 
-JOBSET = {"above_kind": "JobSet", "above_name": "js"}
+def of_jobset(creator: Creator) -> Creator:
+    return replace(creator, above_kind="JobSet", above_name="js")
+
+
 ROLES = replace(GROUP, roles=(Role("launcher", 1), Role("worker", 2)))
 ROLLOUT = Creator(REPLICA_SET, "web-1", "r1", group=KEY, above_kind="Deployment", above_name="web")
 
@@ -61,7 +64,7 @@ ROLLOUT = Creator(REPLICA_SET, "web-1", "r1", group=KEY, above_kind="Deployment"
     ("said"),
     [
         pytest.param(note(A), id="one Job"),
-        pytest.param(note(replace(A, **JOBSET), replace(B, **JOBSET)), id="two of one JobSet"),
+        pytest.param(note(of_jobset(A), of_jobset(B)), id="two of one JobSet"),
         pytest.param(note(ROLLOUT, replace(ROLLOUT, name="web-2", uid="r2")), id="a rollout"),
         pytest.param(
             note(replace(A, role="launcher"), replace(B, role="worker"), group=ROLES),

