@@ -209,7 +209,7 @@ class Admission:
         if why is not None:
             self._why[members.key] = why
             if not staying:  # it lacks members, or makes no sense, and still holds capacity
-                self._failed(members.key)
+                self._failed(members.key, why)
             if facts.solo and facts.problem:
                 self._reporter.unplaced(turn, facts, profile.name, why)
             else:
@@ -253,7 +253,7 @@ class Admission:
         if why.reason in _LACK_OF_ROOM and not rejectors:
             # A refusal without a plugin's name (no nodes at all) is the cluster's.
             rejectors = frozenset({GANG_PLUGIN})
-        self._failed(members.key)
+        self._failed(members.key, why)
         item = self.item(members)
         item.profile = self._groups.profile(facts)
         never = why.reason is Reason.INFEASIBLE
@@ -265,9 +265,9 @@ class Admission:
         else:
             self._reporter.unplaced(turn, facts, item.profile.name, why)
 
-    def _failed(self, key: GroupKey) -> None:
+    def _failed(self, key: GroupKey, why: Explanation) -> None:
         for policy in self._policies:
-            policy.failed(key)
+            policy.failed(key, why)
 
     # ── the end of a plan ────────────────────────────────────────────────────────────────────
 
@@ -305,7 +305,7 @@ class Admission:
             # The watch has yet to show what became of the member. That will be a change of the
             # group's own, and ends the pause; until then the same Binding would be refused again.
             item.fingerprint = fingerprint(facts)
-            self._failed(members.key)
+            self._failed(members.key, self.why(members.key))
             self._queue.failed(item, turn.now, (), (), self._hints)
         else:
             self._queue.succeeded(item)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policy: what the stages of a turn ask of everyone who reserves capacity or evicts."""
 
+from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -24,8 +25,8 @@ class Policy:
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A group changed; the Bindings of its minimum are not under way."""
 
-    def failed(self, group: GroupKey) -> None:
-        """What this group lacks could not be placed, or its members do not exist."""
+    def failed(self, group: GroupKey, why: Explanation) -> None:
+        """What this group lacks could not be placed, or its members do not exist; and why."""
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A plan of what this group lacks is open."""

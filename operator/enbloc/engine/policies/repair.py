@@ -27,7 +27,7 @@ from enbloc.engine.effects import EventType
 from enbloc.engine.eviction import Unit, Victims
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.queue import Place, SchedulingQueue
-from enbloc.engine.report import Reporter
+from enbloc.engine.report import Explanation, Reporter
 from enbloc.engine.state import Groups, Members, Order
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
@@ -38,6 +38,9 @@ from enbloc.model.pods import Pod, PodUID
 #: How many pairs of gangs are compared at most when one of them failed anew, one in a turn.
 _MOST_PAIRS: Final = 64
 _MOST_STUCK: Final = 8
+
+#: Why a gang could not be placed, where the capacity of another one could help.
+_LACK_OF_CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +100,9 @@ class _Open:
         deadline: when its capacity is released, engine clock, if it may be evicted.
         able: it may be evicted.
         failed: this process tried to plan the deficit since then, and could not.
-        fresh: it failed, and was not compared with the others since.
-        not_before: when a disruption budget may be asked again.
+        lacks_capacity: for want of capacity, so that others could complete it with theirs.
+        fresh: it is to be compared with the others, again or for the first time.
+        not_before: when a disruption budget may be asked again; -inf = now.
         stuck_with: the gang whose capacity would complete this one, while neither may be evicted.
         evicted: it was evicted before.
         leaving: members of others that terminate, as of when it was last compared with them.
@@ -110,6 +114,7 @@ class _Open:
     deadline: float = math.inf
     able: bool = False
     failed: bool = False
+    lacks_capacity: bool = False
     fresh: bool = False
     not_before: float = -math.inf
     stuck_with: GroupKey | None = None
@@ -180,7 +185,7 @@ class Repair(Policy):
         before = self._open.get(key)
         held, minimum = facts.total.held, facts.total.minimum
         if not facts.held_in_part or facts.superseded:
-            self._open.pop(key, None)
+            self._close(turn, key)
             if before is not None and held and not facts.deficit:
                 note = f"all {minimum} required members are placed again"
                 kind, reason = EventType.NORMAL, EventReason.GANG_REPAIRED
@@ -190,7 +195,9 @@ class Repair(Policy):
         self._open[key] = repair
         repair.bound = facts.total.bound > 0
         repair.deadline = self._deadline(members, facts, repair.since)
-        repair.able = self._of(members, facts).may_be_evicted
+        able = self._of(members, facts).may_be_evicted
+        if able != repair.able:
+            repair.able, repair.fresh, repair.stuck_with = able, True, None
         if before is None and facts.started:
             note = f"{held} of {minimum} members are left"
             kind, reason = EventType.WARNING, EventReason.GANG_BELOW_MINIMUM
@@ -218,11 +225,20 @@ class Repair(Policy):
         """How many members of a group are to be evicted, and do not terminate yet."""
         return self._victims.staying(key)
 
-    def failed(self, group: GroupKey) -> None:
-        """The deficit of this group could not be placed, or its members do not exist."""
+    def failed(self, group: GroupKey, why: Explanation) -> None:
+        """The deficit of this group could not be placed, or its members do not exist.
+
+        Each time that it lacked capacity it is compared with the others: what it lacks may be
+        another's now, or its members did not exist before.
+        """
         repair = self._open.get(group)
-        if repair is not None and not repair.failed:
-            repair.failed = repair.fresh = True
+        if repair is None:
+            return
+        repair.lacks_capacity = why.reason in _LACK_OF_CAPACITY
+        repair.fresh |= repair.lacks_capacity or not repair.failed
+        repair.failed = True
+        if not repair.lacks_capacity:
+            repair.stuck_with = None
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A plan of this group's deficit is open."""
@@ -230,6 +246,7 @@ class Repair(Policy):
         repair = self._open.get(members.key)
         if repair is not None:
             repair.failed = repair.fresh = False
+            repair.stuck_with = None
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
         """What people should know of such a gang beyond why it waits; "" = nothing."""
@@ -251,8 +268,14 @@ class Repair(Policy):
 
     def forget(self, turn: Turn, members: Members) -> None:
         """The group is gone."""
-        del turn
-        self._open.pop(members.key, None)
+        self._close(turn, members.key)
+
+    def _close(self, turn: Turn, key: GroupKey) -> None:
+        """A gang is whole, or holds nothing any more: nobody waits for its capacity."""
+        if self._open.pop(key, None) is not None:
+            for other, repair in self._open.items():
+                if repair.stuck_with == key:
+                    self._note_stuck(turn, other, None)
 
     # ── who gives way ────────────────────────────────────────────────────────────────────────
 
@@ -301,7 +324,7 @@ class Repair(Policy):
         leaving = self._victims.leaving()
         if leaving is None or not (self._pairs or self._any_fresh or self._any_due(turn.now)):
             return None
-        if any(self._undecided(key) for key in self._open):
+        if self._any_undecided:
             return None  # it may need no capacity of anyone now, or be the one that yields
         if self._any_fresh and not self._pairs:
             self._pairs += self._to_compare(turn)
@@ -329,7 +352,9 @@ class Repair(Policy):
         repair, uids = self._open[gang.key], frozenset(pod.uid for pod in leaving)
         if repair.leaving != uids:
             repair.leaving = uids
-            repair.waits = bool(uids) and self._completes(now, gang.facts, leaving)
+            repair.waits = (
+                repair.lacks_capacity and bool(uids) and self._completes(now, gang.facts, leaving)
+            )
         return repair.waits
 
     def _completes(self, now: float, facts: GroupFacts, without: Sequence[Pod]) -> bool:
@@ -348,9 +373,10 @@ class Repair(Policy):
             and not self._planner.planning(key)
         )
 
-    def _undecided(self, key: GroupKey) -> bool:
-        item = self._queue.get(key)
-        return item is not None and item.place is Place.ACTIVE
+    @property
+    def _any_undecided(self) -> bool:
+        items = map(self._queue.get, self._open)
+        return any(item is not None and item.place is Place.ACTIVE for item in items)
 
     def _gang(self, key: GroupKey) -> Gang | None:
         """A partially bound gang, unless a plan of its own is under way."""
@@ -364,23 +390,34 @@ class Repair(Policy):
         return Gang(members, facts, ours)
 
     def _to_compare(self, turn: Turn) -> list[_Pair]:
-        """Who could be helped by whom, and then who only waits for whom."""
-        failed, able = self._failed(turn.now), self._failed(turn.now, able=True)
-        for key in failed:
-            self._open[key].fresh = False
+        """Who could be helped by whom, and then who only waits for whom.
+
+        Pairs of which neither is fresh were compared before.
+        """
+        failed = self._failed(turn.now)
+        fresh = {key for key in failed if self._open[key].fresh}
+        for repair in self._open.values():
+            repair.fresh = False
+        helping = (pair for pair in self._helping(turn.now, failed) if not fresh.isdisjoint(pair))
         fixed = [key for key in failed if not self._open[key].able][:_MOST_STUCK]
         if len(fixed) == 1:
             self._note_stuck(turn, fixed[0], None)
-        stuck = [_Pair(one, two, evicts=False) for one, two in permutations(fixed, 2)]
-        return [*islice(self._helping(failed, able), _MOST_PAIRS), *stuck]
+        stuck = (
+            _Pair(one, two, evicts=False)
+            for one, two in permutations(fixed, 2)
+            if self._open[one].lacks_capacity and not fresh.isdisjoint(fixed)
+        )
+        return [*islice(helping, _MOST_PAIRS), *stuck]
 
-    def _helping(self, failed: Sequence[GroupKey], able: Sequence[GroupKey]) -> Iterator[_Pair]:
-        """Of two that may be evicted, only the later gives way."""
-        free = set(able)
+    def _helping(self, now: float, failed: Sequence[GroupKey]) -> Iterator[_Pair]:
+        """Of two that may be evicted, only the later gives way; now, or when its budget allows."""
         for waiting in failed:
-            for yielding in reversed(able):
-                earlier = waiting in free and self._order.before(yielding, waiting)
-                if waiting != yielding and not earlier:
+            if not self._open[waiting].lacks_capacity:
+                continue
+            for yielding in reversed(failed):
+                able = self._open[yielding].may_yield(now)
+                earlier = self._open[waiting].able and self._order.before(yielding, waiting)
+                if able and waiting != yielding and not earlier:
                     yield _Pair(waiting, yielding, evicts=True)
 
     def _compare(self, turn: Turn, pair: _Pair, leaving: Sequence[Pod]) -> tuple[Gang, Gang] | None:
@@ -434,6 +471,9 @@ class Repair(Policy):
 
         Whoever can never be evicted is asked no sooner than a new deadline would be.
         """
+        for repair in self._open.values():
+            if -math.inf < repair.not_before <= turn.now:
+                repair.not_before, repair.fresh = -math.inf, True
         for group, retry_at in turn.refused:
             repair, members = self._open.get(group), self._groups.get(group)
             if repair is not None and members is not None:
@@ -460,10 +500,10 @@ class Repair(Policy):
         leaving = self._victims.leaving()
         if leaving is None:
             return None  # their own deadline comes first
-        if self._pairs and not any(map(self._undecided, self._open)):
+        if (self._pairs or self._any_fresh) and not self._any_undecided:
             return 0.0
         times = (
-            max(repair.deadline, repair.not_before)
+            repair.not_before if repair.not_before > -math.inf else repair.deadline
             for key, repair in self._open.items()
             if repair.failed and repair.able and not self._known_to_wait(key, leaving)
         )

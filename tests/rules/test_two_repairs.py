@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §4.4: two gangs that need each other's capacity, whatever is seen first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enbloc.engine.effects import Bind
+from enbloc.engine.events import BindRefused, SlotsFree
+from enbloc.model.binding import Cause
+from enbloc.model.groups import OnIncomplete
+from tests.rules.world import ONE_A_NODE, World
+
+KEEP, RESTART = OnIncomplete.KEEP, OnIncomplete.RESTART
+
+STUCK = "holds capacity it needs, and neither may be evicted"
+
+#: What happens, one after the other; the scheduler comes to rest in between.
+Sequence = tuple[str, ...]
+
+ORDERS: dict[str, Sequence] = {
+    "cut, loss, replacement": ("cut", "loss", "replacement"),
+    "loss, cut, replacement": ("loss", "cut", "replacement"),
+    "loss, replacement, cut": ("loss", "replacement", "cut"),
+}
+
+
+def two(
+    happens: Sequence, world: World | None = None, *, rest: float = 5.0, **policies: OnIncomplete
+) -> World:
+    """`old` runs on two nodes, and loses one; `part` was cut short on a third.
+
+    Either could be completed on the nodes that the other has left.
+    """
+    world = world or World()
+    world.nodes("n1 n2", cpu=4)
+    policy = policies.get("old", OnIncomplete.REPAIR)
+    world.running_job("old", 2, timeout=3600, on_incomplete=policy)
+
+    def cut() -> None:
+        world.nodes("n3", cpu=4)
+        policy = policies.get("part", OnIncomplete.REPAIR)
+        world.job_in_part("part", "n3", of=2, timeout=3600, on_incomplete=policy)
+
+    def loss() -> None:
+        world.lose_node(world.where()["old-1"])
+
+    def replacement() -> None:
+        world.member("old-9", "old")
+
+    acts: dict[str, Callable[[], None]] = {"cut": cut, "loss": loss, "replacement": replacement}
+    for name in happens:
+        acts[name]()
+        world.settle(seconds=rest)
+    return world
+
+
+@pytest.mark.parametrize("happens", ORDERS.values(), ids=ORDERS.keys())
+def test_one_that_may_be_evicted_yields_as_soon_as_the_other_lacks_nothing_but_its_room(
+    happens: Sequence,
+) -> None:
+    """Semantics §4.4."""
+    world = two(happens)
+    assert world.evictions == ["part-0"]
+    assert sorted(world.where("old")) == ["old-0", "old-9"]
+
+
+@pytest.mark.parametrize("rest", [0.0, 5.0, 500.0])
+def test_however_late_its_owner_makes_the_replacement(rest: float) -> None:
+    """Semantics §4.4."""
+    world = two(("cut", "loss", "replacement"), rest=rest)
+    world.settle(seconds=5)
+    assert world.evictions == ["part-0"]
+
+
+@pytest.mark.parametrize("happens", ORDERS.values(), ids=ORDERS.keys())
+def test_where_neither_may_be_evicted_each_names_the_other_whatever_was_seen_first(
+    happens: Sequence,
+) -> None:
+    """Semantics §4.4."""
+    world = two(happens, part=KEEP)
+    world.settle(seconds=86400)
+    assert world.evictions == []
+    assert f"PodGroup ns/part {STUCK}" in world.condition("old")[2]
+    assert f"PodGroup ns/old {STUCK}" in world.condition("part")[2]
+
+
+def both_wait(**settings: Any) -> World:
+    """Neither may be evicted, and each says so."""
+    world = two(("cut", "loss", "replacement"), World(**settings), part=KEEP)
+    assert all(STUCK in world.condition(name)[2] for name in ("old", "part"))
+    return world
+
+
+def test_it_is_taken_back_when_the_other_is_whole_again() -> None:
+    """Semantics §4.4."""
+    world = both_wait()
+    world.alter("part", minimum=1)
+    world.settle()
+    assert STUCK not in world.condition("old")[2]
+
+
+def test_it_is_taken_back_when_the_other_is_gone() -> None:
+    """Semantics §4.4."""
+    world = both_wait()
+    world.node("n4", cpu=1)
+    world.pod("x", node="n3", spec=ONE_A_NODE)  # nobody can have the room that it leaves
+    for name in ("part-0", "part-1"):
+        world.delete(name)
+    world.drop_group("part")
+    world.settle()
+    assert STUCK not in world.condition("old")[2]
+
+
+def test_it_is_taken_back_when_the_next_attempt_finds_that_the_other_s_room_helps_no_more() -> None:
+    """Semantics §4.4."""
+    world = both_wait(longest_wait=300.0)
+    world.put_node(replace(world.hosts["n3"], allocatable=()))
+    world.settle(seconds=301)
+    assert STUCK not in world.condition("old")[2]
+
+
+def test_it_is_taken_back_when_the_replacement_is_deleted() -> None:
+    """Semantics §4.4."""
+    world = both_wait()
+    world.delete("old-9")
+    world.settle()
+    assert STUCK not in world.condition("old")[2]
+
+
+def test_when_one_of_them_may_be_evicted_after_all_it_yields_at_once() -> None:
+    """Semantics §4.4."""
+    world = both_wait()
+    world.alter("part", on_incomplete=OnIncomplete.REPAIR)
+    world.settle()
+    assert world.evictions == ["part-0"]
+    assert len(world.where("old")) == 2
+
+
+def test_one_that_may_be_evicted_once_its_replacements_exist_yields_at_once_then() -> None:
+    """Semantics §4.3, §4.4: a started gang with Restart."""
+    world = two(("cut", "loss", "replacement"), old=RESTART, part=KEEP)
+    assert world.evictions == ["old-0"]
+    assert len(world.where("part")) == 2
+
+
+def test_a_loss_that_is_seen_while_the_other_is_being_bound_counts_when_that_has_ended() -> None:
+    """Semantics §4.4: the burst of the other is cut, and it then has what the first one needs."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("old", 2, timeout=3600)
+    world.nodes("n3 n4", cpu=4)
+    held: list[Bind] = []
+
+    def answer(bind: Bind) -> str:
+        held.append(bind)
+        return "hold"
+
+    world.answer = answer
+    world.job("part", 2, timeout=3600)
+    world.settle()
+    world.lose_node(world.where()["old-1"])
+    world.member("old-9", "old")
+    world.settle(seconds=5)
+    first, second = held
+    world.confirm(first)
+    world.drop_node(second.target.node)
+    world.settle(seconds=5)
+    world.answer = lambda _: "ok"
+    world.tell(BindRefused(second.target.plan, second.target.uid, Cause.MEMBER_CHANGED, "gone"))
+    world.tell(SlotsFree(1))
+    world.change(second.target.pod.name, labels=(("changed", "yes"),))
+    world.settle(seconds=5)
+    assert world.evictions == [first.target.pod.name]
+    assert len(world.where("old")) == 2
+
+
+def test_after_a_restart_of_the_scheduler_the_replacement_may_come_later_as_well() -> None:
+    """Semantics §4.4."""
+    world = two(("cut", "loss")).restarted()
+    world.settle(seconds=30)
+    assert world.evictions == []
+    world.member("old-9", "old")
+    world.settle(seconds=5)
+    assert world.evictions == ["part-0"]
+    assert len(world.where("old")) == 2
+
+
+def test_after_a_restart_of_the_scheduler_both_say_again_that_they_wait() -> None:
+    """Semantics §4.4."""
+    world = both_wait().restarted()
+    world.settle(seconds=5)
+    assert f"PodGroup ns/part {STUCK}" in world.condition("old")[2]
+    assert f"PodGroup ns/old {STUCK}" in world.condition("part")[2]
+
+
+def test_nobody_yields_to_one_that_was_refused_for_another_reason_than_room() -> None:
+    """Semantics §4.4: what a webhook denies, no capacity of others can complete."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.answer = lambda bind: "SCHEDULER_ERROR" if bind.target.pod.name == "early-1" else "ok"
+    world.job("early", 2, timeout=3600)
+    world.settle()
+    world.now += 1
+    world.job_in_part("late", "n3", of=3, timeout=3600)
+    world.settle(seconds=600)
+    assert world.evictions == []
+
+
+def test_a_budget_that_forbids_it_is_asked_again_although_no_deadline_has_come() -> None:
+    """Semantics §4.4, §4.5."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=2, timeout=3600)
+    world.now += 1
+    world.job_in_part("late", "n2", of=2, timeout=3600)
+    world.evict_answer = lambda _: "budget"
+    world.settle(seconds=5)
+    world.evict_answer = lambda _: "ok"
+    world.settle(seconds=10)
+    assert world.evictions == ["late-0", "late-0"]
+    assert len(world.where("early")) == 2
+
+
+def test_while_a_budget_forbids_it_nobody_else_yields_in_its_place_for_nothing() -> None:
+    """Semantics §4.5: an answer that forbids it once more is asked for at its time only."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=2, timeout=3600)
+    world.now += 1
+    world.job_in_part("late", "n2", of=2, timeout=3600)
+    world.evict_answer = lambda _: "budget"
+    world.settle(seconds=60)
+    assert set(world.evictions) == {"late-0"}
+    assert len(world.evictions) <= 7
