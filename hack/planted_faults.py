@@ -258,8 +258,8 @@ FAULTS: Final = (
     ),
     Fault(
         "evict-the-earlier-of-two",
-        "waiting in free and self._order.before(yielding, waiting)",
-        "waiting in free and self._order.before(waiting, yielding)",
+        "self._open[waiting].able and self._order.before(yielding, waiting)",
+        "self._open[waiting].able and self._order.before(waiting, yielding)",
     ),
     Fault(
         "evict-while-others-leave",
@@ -268,8 +268,53 @@ FAULTS: Final = (
     ),
     Fault(
         "evict-while-one-is-yet-to-be-planned",
-        "if any(self._undecided(key) for key in self._open):",
+        "        if self._any_undecided:\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "compare-only-who-failed-for-the-first-time",
+        "repair.fresh |= first or repair.lacks_capacity",
+        "repair.fresh |= first",
+    ),
+    Fault(
+        "yield-to-one-that-a-server-refused",
+        "            if not self._open[waiting].lacks_capacity:\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "say-for-ever-that-both-wait",
+        "                if repair.stuck_with == key:\n",
+        "                if False:\n",
+    ),
+    Fault(
+        "pause-after-the-first-release",
+        "    if times <= 1:\n",
+        "    if times <= 0:\n",
+    ),
+    Fault(
+        "pause-no-longer-than-the-last-time",
+        "timeout * 2.0 ** min(times - 1, 31)",
+        "timeout * 2.0",
+    ),
+    Fault(
+        "pause-though-the-group-has-run",
+        "if key in self._pauses and members.runs_whole(facts):",
         "if False:",
+    ),
+    Fault(
+        "pause-though-the-spec-changed",
+        "if releases.spec != _spec(facts) or not",
+        "if not",
+    ),
+    Fault(
+        "pause-inverts-the-order",
+        "pause = None if item.called else self._pause(facts, turn.now)",
+        "pause = self._pause(facts, turn.now)",
+    ),
+    Fault(
+        "pause-ends-when-idle",
+        "heap = self._held if item.held else self._early",
+        "heap = self._early",
     ),
     Fault(
         "evict-bare-members",

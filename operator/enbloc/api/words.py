@@ -119,7 +119,8 @@ REASONS: Final[Mapping[Reason, str]] = {
     ),
     Reason.SCHEDULER_ERROR: (
         "The API server, a webhook or a plugin failed or rejected the plan for a reason other than "
-        "capacity. No other node is tried; the plan is retried after a backoff."
+        "capacity. No other node is tried; the plan is retried after a backoff, or a longer pause "
+        "if members were evicted for it before."
     ),
     Reason.INVALID_SPEC: (
         "The spec of the PodGroup or of a member is invalid; the message names the field."
@@ -137,7 +138,8 @@ REASONS: Final[Mapping[Reason, str]] = {
     ),
     Reason.TIMED_OUT: (
         "The rest of the gang did not fit within scheduleTimeoutSeconds. The bound members are "
-        "evicted to release capacity, and the group queues again."
+        "evicted to release capacity, and the group queues again: at once the first time, then "
+        "after a pause that doubles up to an hour (status.nextAttemptTime)."
     ),
     Reason.MEMBERS_CANNOT_EXIST: (
         "The owner can create no further pod before one has started, and the minimum asks for "

@@ -98,15 +98,18 @@ class Attempts:
 
         Returns:
             False where HTTP extenders must be asked first, whose answers bring it back; or others
-            that are ordered before it must be tried first.
+            that are ordered before it must be tried first. True also where it has to wait until the
+            end of a pause.
         """
         plan = self._plan(turn, members, facts, profile)
         core = self._core
-        if plan is None or (
-            plan.verdict is PlanResult.PLACED
-            and core.queue.call_up(item, self._admission.lacked_capacity, self._alike)
-        ):
+        if plan is None:
             return False
+        if plan.verdict is PlanResult.PLACED:
+            if self._admission.held_back(turn, item, facts):
+                return True
+            if core.queue.call_up(item, self._admission.lacked_capacity, self._alike):
+                return False
         core.extender_queries.drop(item.key)
         item.attempts += 1
         item.last_attempt = turn.now

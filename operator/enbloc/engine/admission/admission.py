@@ -12,7 +12,7 @@ from enbloc.engine.cycle import GANG_PLUGIN
 from enbloc.engine.effects import EventType
 from enbloc.engine.packing import takers
 from enbloc.engine.plan import Plan
-from enbloc.engine.policies import Policy
+from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
 from enbloc.engine.report import PENDING, Explanation, Overdue
 from enbloc.engine.state import Members
@@ -178,7 +178,9 @@ class Admission:
         self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
         if self.kept_out(turn, item, members, facts):
             self._precheck.forget(item.key)
-        elif item.fingerprint != fingerprint(facts):
+        elif item.fingerprint != fingerprint(facts) or (
+            item.held and self._pause(facts, turn.now) is None
+        ):
             self._precheck.forget(item.key)
             item.profile = self._groups.profile(facts)
             if misplaced:
@@ -197,9 +199,15 @@ class Admission:
         if staying:
             text = f"evicting {staying} members to release capacity"
             why, plugin = Explanation(Reason.TIMED_OUT, text), ""
+        pause = None
         if why is None and facts.pending:
-            return False
+            pause = self._pause(facts, turn.now)
+            if pause is None or not pause.refused:
+                return False
         item.profile, item.fingerprint = profile, None
+        if pause is not None:
+            self.hold(turn, item, facts, pause)
+            return True
         self._extender_queries.drop(item.key)
         if why is not None and why.reason is Reason.SCHEDULER_ERROR and facts.pending:
             self.refused(turn, members, facts, why)
@@ -231,6 +239,27 @@ class Admission:
             self._reporter.missing_group(turn, facts, name)
         else:
             self._reporter.tell_members(turn, facts, why, name)
+
+    def _pause(self, facts: GroupFacts, now: float) -> Pause | None:
+        return next((p for policy in self._policies if (p := policy.pause(facts, now))), None)
+
+    def held_back(self, turn: Turn, item: Item, facts: GroupFacts) -> bool:
+        """Keep a group that could be placed from being bound before the end of its pause.
+
+        Unless it was called up, for else a group ordered later would be placed.
+        """
+        pause = None if item.called else self._pause(facts, turn.now)
+        if pause is not None:
+            self.hold(turn, item, facts, pause)
+        return pause is not None
+
+    def hold(self, turn: Turn, item: Item, facts: GroupFacts, pause: Pause) -> None:
+        """Let a group wait until the end of its pause."""
+        self._extender_queries.drop(item.key)
+        self._queue.hold(item, pause.until, error=pause.refused)
+        self._why[item.key] = pause.why
+        self._failed(item.key, pause.cause)
+        self._reporter.gated(turn, facts, pause.why)
 
     def refused(
         self,

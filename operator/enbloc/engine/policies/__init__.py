@@ -10,7 +10,8 @@ the engine by whoever makes it.
 from enbloc.engine.policies.held_capacity import HeldCapacity
 from enbloc.engine.policies.min_resources import MinResources
 from enbloc.engine.policies.node_history import NodeHistory
+from enbloc.engine.policies.pauses import Pause
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.repair import Repair
 
-__all__ = ["HeldCapacity", "MinResources", "NodeHistory", "Policy", "Repair"]
+__all__ = ["HeldCapacity", "MinResources", "NodeHistory", "Pause", "Policy", "Repair"]

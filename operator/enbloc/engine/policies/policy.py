@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policy: what the stages of a turn ask of everyone who reserves capacity or evicts."""
 
+from enbloc.engine.policies.pauses import Pause
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
@@ -30,6 +31,11 @@ class Policy:
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A plan of what this group lacks is open."""
+
+    def pause(self, facts: GroupFacts, now: float) -> Pause | None:
+        """Until when nothing of a group may be bound; None = it may be."""
+        del facts, now
+        return None
 
     def choose(self, turn: Turn) -> None:
         """Choose victims, where somebody has to give way."""

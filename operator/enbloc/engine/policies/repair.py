@@ -25,9 +25,10 @@ from typing import Final, NamedTuple, Protocol
 
 from enbloc.engine.effects import EventType
 from enbloc.engine.eviction import Unit, Victims
+from enbloc.engine.policies.pauses import Pause, Pauses
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.queue import Place, SchedulingQueue
-from enbloc.engine.report import Explanation, Reporter
+from enbloc.engine.report import PENDING, Explanation, Reporter
 from enbloc.engine.state import Groups, Members, Order
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
@@ -100,11 +101,12 @@ class _Open:
         deadline: when its capacity is released, engine clock, if it may be evicted.
         able: it may be evicted.
         failed: this process tried to plan the deficit since then, and could not.
-        lacks_capacity: for want of capacity, so that others could complete it with theirs.
+        why: what kept it from being placed, when that was.
         fresh: it is to be compared with the others, again or for the first time.
         not_before: when a disruption budget may be asked again; -inf = now.
         stuck_with: the gang whose capacity would complete this one, while neither may be evicted.
         evicted: it was evicted before.
+        counted: that its deadline has come is remembered for the next time.
         leaving: members of others that terminate, as of when it was last compared with them.
         waits: it can be completed with their capacity, and so waits for it.
     """
@@ -114,13 +116,19 @@ class _Open:
     deadline: float = math.inf
     able: bool = False
     failed: bool = False
-    lacks_capacity: bool = False
+    why: Explanation = PENDING
     fresh: bool = False
     not_before: float = -math.inf
     stuck_with: GroupKey | None = None
     evicted: bool = False
+    counted: bool = False
     leaving: frozenset[PodUID] = frozenset()
     waits: bool = False
+
+    @property
+    def lacks_capacity(self) -> bool:
+        """Others could complete it with theirs, for all that is known."""
+        return self.failed and self.why.reason in _LACK_OF_CAPACITY
 
     def may_yield(self, now: float) -> bool:
         """It may be evicted, and no disruption budget is known to forbid that now."""
@@ -166,6 +174,7 @@ class Repair(Policy):
         self._victims, self._reporter, self._planner = victims, reporter, planner
         self._default_timeout = default_timeout
         self._open: dict[GroupKey, _Open] = {}
+        self._pauses = Pauses()
         self._pairs: deque[_Pair] = deque()
 
     def __len__(self) -> int:
@@ -182,6 +191,8 @@ class Repair(Policy):
         key = members.key
         if members.solo or self._planner.planning(key):
             return
+        if key in self._pauses and members.runs_whole(facts):
+            self._pauses.end(key)
         before = self._open.get(key)
         held, minimum = facts.total.held, facts.total.minimum
         if not facts.held_in_part or facts.superseded:
@@ -234,9 +245,8 @@ class Repair(Policy):
         repair = self._open.get(group)
         if repair is None:
             return
-        repair.lacks_capacity = why.reason in _LACK_OF_CAPACITY
-        repair.fresh |= repair.lacks_capacity or not repair.failed
-        repair.failed = True
+        first, repair.failed, repair.why = not repair.failed, True, why
+        repair.fresh |= first or repair.lacks_capacity
         if not repair.lacks_capacity:
             repair.stuck_with = None
 
@@ -247,6 +257,10 @@ class Repair(Policy):
         if repair is not None:
             repair.failed = repair.fresh = False
             repair.stuck_with = None
+
+    def pause(self, facts: GroupFacts, now: float) -> Pause | None:
+        """The pause of a group that released its capacity for the same cause again."""
+        return self._pauses.of(facts, now)
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
         """What people should know of such a gang beyond why it waits; "" = nothing."""
@@ -269,6 +283,8 @@ class Repair(Policy):
     def forget(self, turn: Turn, members: Members) -> None:
         """The group is gone."""
         self._close(turn, members.key)
+        if members.group is None:
+            self._pauses.end(members.key)
 
     def _close(self, turn: Turn, key: GroupKey) -> None:
         """A gang is whole, or holds nothing any more: nobody waits for its capacity."""
@@ -306,7 +322,18 @@ class Repair(Policy):
             kind, reason = EventType.WARNING, EventReason.GANG_TIMED_OUT
             self._reporter.group_event(turn, facts, kind, reason, note)
         repair.evicted = True
+        if waiting is None:
+            self._pause(turn, gang)
         turn.change(gang.key)
+
+    def _pause(self, turn: Turn, gang: Gang) -> None:
+        """The deadline of a gang has come: remember it, and let it wait if it has before."""
+        repair = self._open[gang.key]
+        if not repair.counted:  # a budget may delay the eviction
+            specs = frozenset(pod.spec for pod in gang.members.pods.values() if pod.live)
+            self._pauses.release(gang.facts, specs, repair.why, turn.now)
+            repair.counted = True
+        self._pauses.begin(gang.key, self.timeout(gang.facts), turn.now)
 
     def _patience(self, facts: GroupFacts, waiting: Gang | None) -> float:
         """Seconds for which evicted members are waited for: no one group makes others wait long."""

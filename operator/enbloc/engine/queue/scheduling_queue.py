@@ -11,6 +11,7 @@
               │            ▼    │  └──failed: an error──► BACKOFF ◄───────┘ (solo)   │
               └──ready_at──┼────┼──────────────────────────┘  └──────────────────────┘
                            └────┼── pop takes a solo that waits out its backoff early
+                                ├──held──► BACKOFF, until its time or a call
                                 └──placed──► PARKED, until the plan is closed
     no quorum, InvalidSpec, nothing pending ──► PARKED, until a change of its own
     refused at PreEnqueue by a plugin       ──► PARKED, until an event that the plugin named
@@ -112,6 +113,8 @@ class Item:
         unschedulable, errors: failures in a row of each kind.
         counted: how many plans had been opened at the last attempt.
         ready_at: no attempt before, unless a hint says so; engine clock.
+        held: it waits until then even if nothing else is to be done (semantics §4.6).
+        called: it was called up, and so is placed now if it can be, whatever it waited for.
         sort_key: its place in the order; smaller goes first.
         subqueue: those with which it is tried strictly in order.
         profile: the profile that decides about it.
@@ -133,6 +136,8 @@ class Item:
     counted: int = 0
     last_attempt: float | None = None
     ready_at: float = 0.0
+    held: bool = False
+    called: bool = False
     sort_key: tuple[Any, ...] = ()
     subqueue: Subqueue = STRICT
     profile: Profile | None = None
@@ -159,6 +164,7 @@ class SchedulingQueue:
         self._items: dict[GroupKey, Item] = {}
         self._active = Rotation(self._stands)
         self._early = Rotation(self._stands)
+        self._held = Rotation(self._stands)
         self._called_up: list[Entry] = []
         self._out_of_order = False  # since the last placement somebody was set back or called up
         self._timers: list[Entry] = []
@@ -202,6 +208,7 @@ class SchedulingQueue:
             self._gated[item.gate].pop(item.key, None)
             item.gate = ""
         item.place = place
+        item.held = item.held and place is Place.BACKOFF
 
     def park(self, item: Item, gate: str = "") -> None:
         """Nothing to decide about this group until something of its own changes.
@@ -211,6 +218,7 @@ class SchedulingQueue:
             gate: the plugin that refused it at PreEnqueue; its events count as well.
         """
         self._move(item, Place.PARKED)
+        item.called = False
         if gate:
             item.gate = gate
             self._gated.setdefault(gate, {})[item.key] = None
@@ -235,7 +243,25 @@ class SchedulingQueue:
         self._move(item, Place.BACKOFF)
         heapq.heappush(self._timers, Entry((item.ready_at,), item.ticket, item.key))
         if not item.errors:
-            self._early.push(_entry(item))
+            (self._held if item.held else self._early).push(_entry(item))
+
+    def hold(self, item: Item, until: float, *, error: bool) -> None:
+        """No attempt before a time, though there may be capacity for the group.
+
+        Args:
+            item: the group.
+            until: engine clock.
+            error: as after any error, only time ends this. Else the group is called up before one
+                that is ordered later is placed.
+        """
+        self.decided(item)
+        item.errors = max(item.errors, 1) if error else 0
+        if item.place is Place.BACKOFF and item.held and item.ready_at == until:
+            return
+        item.ready_at, item.called = until, False
+        self._move(item, Place.BACKOFF)
+        item.held = True
+        self.back_off(item)
 
     # ── an attempt ───────────────────────────────────────────────────────────────────────────
 
@@ -252,7 +278,7 @@ class SchedulingQueue:
         if entry is None:
             return None
         item = self._items[entry.group]
-        self.park(item)
+        self._move(item, Place.PARKED)
         self._deciding.pop(item.key, None)  # it goes to the end
         item.first_unseen = self._first_event + len(self._events)
         self._deciding[item.key] = None
@@ -309,7 +335,7 @@ class SchedulingQueue:
         Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
         AddUnschedulableIfNotPresent.
         """
-        self._move(item, Place.PARKED)
+        self.park(item)
         self._out_of_order = True
         self._active.set_back(item.subqueue)
         self._early.set_back(item.subqueue)
@@ -333,6 +359,7 @@ class SchedulingQueue:
     def rest(self, item: Item, now: float) -> None:
         """No attempt is worth it: a group that was popped waits for the next event instead."""
         self.decided(item)
+        item.called = False
         self._wait(item, now)
 
     def listen(self, item: Item, plugins: frozenset[str]) -> None:
@@ -395,15 +422,16 @@ class SchedulingQueue:
             self.decided(item)
             for each in (*called, item):
                 self._move(each, Place.ACTIVE)
+                each.called = each is not item
                 heapq.heappush(self._called_up, _entry(each))
         return bool(called)
 
     def _first_in_order(self) -> tuple[Rotation, Entry | None]:
         """The first by the order that is active or in a pause, while nobody is set back."""
-        active, early = self._active.first(), self._early.first()
-        if active is None or (early is not None and early < active):
-            return self._early, early
-        return self._active, active
+        sources = (self._early, self._active, self._held)
+        found = [(entry, source) for source in sources if (entry := source.first()) is not None]
+        entry, source = min(found, key=lambda each: each[0], default=(None, self._early))
+        return source, entry
 
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
