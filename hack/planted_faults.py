@@ -312,11 +312,6 @@ FAULTS: Final = (
         "pause = self._pause(facts, turn.now)",
     ),
     Fault(
-        "pause-ends-when-idle",
-        "heap = self._held if item.held else self._early",
-        "heap = self._early",
-    ),
-    Fault(
         "evict-bare-members",
         "if self.bare or not self.ours:",
         "if not self.ours:",
