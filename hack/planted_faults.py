@@ -262,9 +262,20 @@ FAULTS: Final = (
         "self._open[waiting].able and self._order.before(waiting, yielding)",
     ),
     Fault(
-        "evict-while-others-leave",
-        "if leaving is None or not (self._pairs",
-        "if (leaving := leaving or ()) is None or not (self._pairs",
+        "evict-who-could-have-the-capacity-of-those-that-leave",
+        "repair.lacks_capacity and bool(uids) and",
+        "repair.lacks_capacity and not uids and",
+    ),
+    Fault(
+        "forget-the-other-pairs-when-one-yields",
+        "            if found is not None or self._pairs:\n",
+        "            if found is not None:\n                self._pairs.clear()\n"
+        "            if found is not None or self._pairs:\n",
+    ),
+    Fault(
+        "ask-again-at-once-for-an-eviction-of-which-nothing-was-heard",
+        "            if self.staying(unit.group):\n",
+        "            if False:\n",
     ),
     Fault(
         "evict-while-one-is-yet-to-be-planned",

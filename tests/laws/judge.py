@@ -101,7 +101,7 @@ class Judge:
         self.made: dict[str, Made] = {}
         self.told: dict[GroupKey, SetGroupStatus] = {}
         self.evicting: dict[PodUID, float] = {}  # how long it is waited for
-        self.yielded: tuple[GroupKey, float, int] | None = None
+        self.yielded: tuple[GroupKey, float] | None = None
         self.debts = Debts(self.view)
         self.blamed: dict[tuple[GroupKey, str], float] = {}
         self.terminating: set[GroupKey] = set()
@@ -380,13 +380,12 @@ class Judge:
         patience = min(patience, DEFAULT_SCHEDULE_TIMEOUT_SECONDS)
         until = self.evicting.get(evict.uid, -math.inf)
         assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
-        if self.yielded is None or self.yielded[:2] != (group.key, self.server.now):
+        if self.yielded != (group.key, self.server.now):
             quorum = not missing(life.held + count(life.pending), life.floor)
             assert not quorum or group.key in self.tried, f"{group.key}: untried (semantics §4.2)"
         self._not_too_early(group, life, timeout)
-        self._one_at_a_time(group.key)
         self.evicting[evict.uid] = self.server.now + patience
-        self.yielded = (group.key, self.server.now, patience)
+        self.yielded = (group.key, self.server.now)
 
     def _not_too_early(self, group: Group, life: Life, timeout: int) -> None:
         """Semantics §4.2, §4.4: at the deadline, or at once for a repair that it completes."""
@@ -404,16 +403,6 @@ class Judge:
             return  # the rest of those that began to yield
         late = since + timeout <= self.server.now
         assert late or others, f"{group.key} yields {since + timeout - self.server.now} s early"
-
-    def _one_at_a_time(self, key: GroupKey) -> None:
-        """Semantics §4.4: nobody else yields before those who did terminate or are waited for."""
-        if self.yielded is None or self.yielded[0] == key:
-            return
-        before, when, timeout = self.yielded
-        pods = self.view.pods
-        still = [u for u in self.evicting if self._group(u) == before and not pods[u].deleting]
-        bounded = when + timeout <= self.server.now
-        assert bounded or not still, f"{key} yields before {before} has gone"
 
     # ── words (semantics §7) ──────────────────────────────────────────────────────────────────────
 

@@ -236,3 +236,59 @@ def test_while_a_budget_forbids_it_nobody_else_yields_in_its_place_for_nothing()
     world.settle(seconds=60)
     assert set(world.evictions) == {"late-0"}
     assert len(world.evictions) <= 7
+
+
+# ── repairs are independent (semantics §4.4) ─────────────────────────────────────────────────────
+
+
+def two_pairs(answer: str) -> World:
+    """Of each pair the later gives way to the earlier, on nodes that only they may use."""
+    world = World(schedule_timeout=3600.0)
+    world.evict_answer = lambda evict: answer if evict.group.name == "b" else "ok"
+    for pair, names in (("red", "ab"), ("blue", "cd")):
+        only = replace(ONE_A_NODE, node_selector=(("pair", pair),))
+        for name in names:
+            world.node(f"n-{name}", cpu=4, labels=(("pair", pair),))
+            world.group(name, 2, timeout=3600)
+            world.member(f"{name}-0", name, node=f"n-{name}", scheduled_at=world.now, spec=only)
+            world.member(f"{name}-1", name, spec=only)
+            world.now += 1
+    return world
+
+
+@pytest.mark.parametrize("answer", ["slow", "hold"])
+def test_two_that_need_each_other_s_room_wait_for_no_other_eviction(answer: str) -> None:
+    """Semantics §4.4: a node is dead, or the API server does not answer."""
+    world = two_pairs(answer)
+    world.settle(seconds=5)
+    assert sorted(world.evictions) == ["b-0", "d-0"]
+    assert len(world.where("c")) == 2
+
+
+@pytest.mark.parametrize("answer", ["slow", "hold"])
+def test_a_deadline_waits_for_no_other_eviction(answer: str) -> None:
+    """Semantics §4.4."""
+    world = World(schedule_timeout=3600.0)
+    world.evict_answer = lambda evict: answer if evict.group.name == "b" else "ok"
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("a", "n1", of=5)
+    world.job_in_part("b", "n2", of=5)
+    world.settle(seconds=65)
+    assert world.evictions == ["b-0", "a-0"]
+
+
+@pytest.mark.parametrize("answer", ["slow", "hold"])
+def test_who_waits_for_the_room_of_the_evicted_waits_no_longer_than_their_timeout(
+    answer: str,
+) -> None:
+    """Semantics §4.4: the timeout of the one that yields bounds the wait of the other."""
+    world = World(schedule_timeout=3600.0)
+    world.evict_answer = lambda evict: answer if evict.group.name == "late" else "ok"
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=2, timeout=400)
+    world.now += 1
+    world.job_in_part("late", "n2", of=2, timeout=90)
+    world.settle(seconds=398)
+    assert "early-0" not in world.evictions
+    world.settle(seconds=92)
+    assert "early-0" in world.evictions

@@ -13,6 +13,7 @@ Several may be under way: each concerns only those who wait for its capacity.
 """
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -118,10 +119,14 @@ class Victims:
     def expire(self, turn: Turn) -> None:
         """Stop to wait for members that do not leave, or whose eviction was refused.
 
-        The turn says whose they were, and to whom an eviction was refused until when.
+        The turn says whose they were, and to whom an eviction was refused until when. One of which
+        nothing was heard is as good as refused, or it would be asked for and waited for for ever.
         """
         for unit in [unit for unit in self._units.values() if unit.until <= turn.now]:
             turn.released.append(unit.group)
+            if self.staying(unit.group):
+                turn.refused.append((unit.group, math.inf))
+                turn.change(unit.group)
             for uid in list(unit.stages):
                 self._remove(uid, unit)
         for answer in turn.refused_evictions:
@@ -149,14 +154,8 @@ class Victims:
             return 0
         return sum(stage is not Stage.TERMINATING for stage in unit.stages.values())
 
-    def leaving(self) -> Sequence[Pod] | None:
-        """The members that terminate; None = some are to be evicted and do not terminate yet."""
-        if any(
-            stage is not Stage.TERMINATING
-            for u in self._units.values()
-            for stage in u.stages.values()
-        ):
-            return None
+    def leaving(self) -> Sequence[Pod]:
+        """The members that terminate or are to, and are waited for yet."""
         return [pod for unit in self._units.values() for pod in unit.pods if pod.uid in unit.stages]
 
     def deadline(self) -> float | None:

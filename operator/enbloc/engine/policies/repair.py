@@ -12,8 +12,8 @@ A gang::
 
 Who may be evicted: before it has started a gang with ``Repair`` or ``Restart``; after that only
 one with ``Restart`` whose missing members exist; never one with a bound member that nobody would
-create again. One gang at a time is evicted, and whoever could use its capacity is planned again
-before the next one is.
+create again. One gang is evicted in a turn, and whoever could use its capacity is planned again
+before it is evicted itself; others do not wait.
 """
 
 import math
@@ -107,7 +107,7 @@ class _Open:
         stuck_with: the gang whose capacity would complete this one, while neither may be evicted.
         evicted: it was evicted before.
         counted: that its deadline has come is remembered for the next time.
-        leaving: members of others that terminate, as of when it was last compared with them.
+        leaving: members of others that were to leave when it was last compared with them.
         waits: it can be completed with their capacity, and so waits for it.
     """
 
@@ -348,17 +348,15 @@ class Repair(Policy):
         """
         if not self._open:
             return None
-        leaving = self._victims.leaving()
-        if leaving is None or not (self._pairs or self._any_fresh or self._any_due(turn.now)):
+        if not (self._pairs or self._any_fresh or self._any_due(turn.now)):
             return None
+        leaving = self._victims.leaving()
         if self._any_undecided:
             return None  # it may need no capacity of anyone now, or be the one that yields
         if self._any_fresh and not self._pairs:
             self._pairs += self._to_compare(turn)
         if self._pairs:
             found = self._compare(turn, self._pairs.popleft(), leaving)
-            if found is not None:
-                self._pairs.clear()
             if found is not None or self._pairs:
                 return found
         able = self._failed(turn.now, able=True)
@@ -397,8 +395,12 @@ class Repair(Policy):
             if repair.failed
             and repair.bound
             and (repair.may_yield(now) or not able)
-            and not self._planner.planning(key)
+            and not self._busy(key)
         )
+
+    def _busy(self, key: GroupKey) -> bool:
+        """It is being placed, or evicted."""
+        return self._planner.planning(key) or self._victims.of(key) is not None
 
     @property
     def _any_undecided(self) -> bool:
@@ -406,9 +408,9 @@ class Repair(Policy):
         return any(item is not None and item.place is Place.ACTIVE for item in items)
 
     def _gang(self, key: GroupKey) -> Gang | None:
-        """A partially bound gang, unless a plan of its own is under way."""
+        """A partially bound gang, unless it is being placed or evicted."""
         members = self._groups.get(key)
-        if members is None or self._planner.planning(key):
+        if members is None or self._busy(key):
             return None
         return self._of(members, self._groups.facts(members))
 
@@ -487,8 +489,12 @@ class Repair(Policy):
 
     def _any_due(self, now: float) -> bool:
         return any(
-            repair.failed and repair.bound and repair.deadline <= now and repair.may_yield(now)
-            for repair in self._open.values()
+            repair.failed
+            and repair.bound
+            and repair.deadline <= now
+            and repair.may_yield(now)
+            and self._victims.of(key) is None
+            for key, repair in self._open.items()
         )
 
     # ── what became of it ────────────────────────────────────────────────────────────────────
@@ -498,9 +504,9 @@ class Repair(Policy):
 
         Whoever can never be evicted is asked no sooner than a new deadline would be.
         """
-        for repair in self._open.values():
-            if -math.inf < repair.not_before <= turn.now:
-                repair.not_before, repair.fresh = -math.inf, True
+        for each in self._open.values():
+            if -math.inf < each.not_before <= turn.now:
+                each.not_before, each.fresh = -math.inf, True
         for group, retry_at in turn.refused:
             repair, members = self._open.get(group), self._groups.get(group)
             if repair is not None and members is not None:
@@ -525,14 +531,15 @@ class Repair(Policy):
     def deadline(self) -> float | None:
         """When something is to be done here."""
         leaving = self._victims.leaving()
-        if leaving is None:
-            return None  # their own deadline comes first
         if (self._pairs or self._any_fresh) and not self._any_undecided:
             return 0.0
         times = (
             repair.not_before if repair.not_before > -math.inf else repair.deadline
             for key, repair in self._open.items()
-            if repair.failed and repair.able and not self._known_to_wait(key, leaving)
+            if repair.failed
+            and repair.able
+            and self._victims.of(key) is None
+            and not self._known_to_wait(key, leaving)
         )
         return min(times, default=None)
 
