@@ -169,6 +169,13 @@ class Actions(World):
         if name not in self.groups:
             self.add_group(name, minimum)
 
+    def webhook_denies(self, name: str) -> None:
+        """From now on one member of a gang can never be bound."""
+        self.denied.setdefault(name, "")
+
+    def webhook_is_mended(self, name: str) -> None:
+        self.denied.pop(name, None)
+
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def pod_appears(
@@ -318,6 +325,7 @@ class Actions(World):
 
     def ends(self) -> None:
         """Let everything land and all timers end; then nothing that fits is left waiting."""
+        self.denied.clear()
         self.everything_settles()
         judge = self.process.judge
         left = fits_and_waits(judge)

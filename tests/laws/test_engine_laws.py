@@ -325,7 +325,9 @@ class Gangs(RuleBasedStateMachine):
     @precondition(lambda self: self.world.groups)
     @rule(
         data=st.data(),
-        what=st.sampled_from(["minimum", "minimum", "policy", "goes", "comes again"]),
+        what=st.sampled_from(
+            ["minimum", "minimum", "policy", "goes", "comes again", "denied", "mended"]
+        ),
         minimum=st.integers(1, 6),
         policy=st.sampled_from(OnIncomplete),
     )
@@ -337,6 +339,10 @@ class Gangs(RuleBasedStateMachine):
             world.do("minimum_is", name, minimum)
         elif what == "policy":
             world.do("policy_is", name, policy)
+        elif what == "denied":
+            world.do("webhook_denies", name)
+        elif what == "mended":
+            world.do("webhook_is_mended", name)
         else:
             world.do("podgroup_goes", name)
             if what == "comes again":

@@ -82,7 +82,8 @@ def only_room_is_lacking(judge: Judge) -> bool:
         for life in lives
     )
     held = engine._state.claims.open_to_some() or engine._victims
-    return not (judge.paused or judge.blamed or reserved or held)
+    paused = judge.paused or any(item.held for item in engine._queue._items.values())
+    return not (paused or judge.blamed or reserved or held)
 
 
 def statuses_say_what_is(judge: Judge) -> None:

@@ -38,6 +38,7 @@ class World(Objects):
         self.lives = 0
         self.flying: list[Flight] = []
         self.doubted: set[str] = set()  # members of whose Bind nobody knew whether it landed
+        self.denied: dict[str, str] = {}  # by group, the member that a webhook always denies
         self.leader: Process | None = None
         self.former: Process | None = None
         self.start()
@@ -133,6 +134,8 @@ class World(Objects):
         self.flying.remove(flight)
         if fate == "lost":
             return
+        if self._denies(flight.effect):
+            fate = "refused"
         outcome = self._bind(flight) if fate == "ok" else None
         if outcome is None:
             causes = {"refused": Cause.SCHEDULER_ERROR, "terminating": Cause.NAMESPACE_TERMINATING}
@@ -141,6 +144,16 @@ class World(Objects):
             self.reached[f"refused: {cause.value}"] += 1
         if sender is not None:
             sender.answers.append(outcome)
+
+    def _denies(self, bind: Bind) -> bool:
+        """Whether a webhook denies this: one member of the group, and another once that is gone."""
+        pod = self.pods.get(bind.target.pod.name)
+        group = pod.group.name if pod is not None and pod.group is not None else ""
+        if pod is None or group not in self.denied:
+            return False
+        if all(member.uid != self.denied[group] for member in self.members(group)):
+            self.denied[group] = pod.uid
+        return self.denied[group] == pod.uid
 
     def _bind(self, flight: Flight) -> Event | None:
         """The API server takes a Binding; None if the pod is not there to be bound."""
