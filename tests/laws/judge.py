@@ -362,7 +362,7 @@ class Judge:
         assert pod is not None, f"{evict.pod} is evicted although it is gone"
         assert pod.owner is not None, f"bare pod {pod.key} is evicted (semantics §4.5)"
         assert pod.bound, f"{pod.key} is evicted although it holds no room"
-        assert pod.group == evict.group
+        assert pod.group == evict.group.podgroup, f"{pod.key} is of {pod.group}"
         life = self.view.life(evict.group)
         group = life.group
         assert group is not None, f"{pod.key} is evicted without a PodGroup"

@@ -290,6 +290,7 @@ class Lives:
             return []
         held = (uid for uid, pod in members.pods.items() if pod.node)
         stay = {self._identities[uid] for uid in (*planned, *held)}
+        stay |= {its for its in members.identities if self._is_one(its)}
         leaving = [uid for uid in members.live if self._identities[uid] not in stay]
         if not leaving:
             return []
@@ -455,7 +456,7 @@ class Lives:
         for pod in sorted(pods, key=lambda pod: (bool(pod.owning_pod), pod.seniority)):
             self._identify(pod)
         strangers = self._settle_named(pods, named)
-        self._keep_the_living(strangers)
+        self._keep_the_living(strangers, len(memories))
         for pod in (pod for pod in strangers if pod.live):
             self._enter(pod, self._place(self._identities[pod.uid], pod))
         for pod in reversed([pod for pod in strangers if not pod.live]):
@@ -524,11 +525,14 @@ class Lives:
                 self._enter(pod, life)
         return left
 
-    def _keep_the_living(self, strangers: Sequence[Pod]) -> None:
-        """Forget the lives of which nothing is live; one stays where nobody lives at all."""
+    def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
+        """Forget the lives of which nothing is live; where nobody lives at all, one stays.
+
+        It is the newest of those that status remembers, which come first.
+        """
         living = [life for life in self._lives if life.live]
         if not living and not any(pod.live for pod in strangers):
-            living = self._lives[-1:]
+            living = (self._lives[:remembered] or self._lives)[-1:]
         for life in self._lives:
             if life not in living:
                 self._end(life)
