@@ -325,9 +325,8 @@ class Engine:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
         self._reporter.status(
             turn,
-            members,
-            facts,
             self._groups.lives(members.key),
+            facts,
             self._admission.item(members),
             why,
             binding=open_plan.size if open_plan is not None and open_plan.permitted else 0,

@@ -102,9 +102,8 @@ class Reporter:
     def status(
         self,
         turn: Turn,
-        members: Members,
-        facts: GroupFacts,
         lives: Sequence[Members],
+        facts: GroupFacts,
         item: Item,
         why: Explanation,
         *,
@@ -116,15 +115,15 @@ class Reporter:
 
         Args:
             turn: what is to be done goes there.
-            members: the newest life of the group.
-            facts: what is true of it.
             lives: all lives of the group, the newest last.
+            facts: what is true of the newest.
             item: its place in the queue.
             why: why its deficit is not placed, where it has one.
             binding: members that a plan of ours is binding now.
             expired: that its reservation was given up; "" = it was not.
             notes: what else its user should know.
         """
+        members = lives[-1]
         group = members.group
         if group is None:
             self._below.discard(members.key)
