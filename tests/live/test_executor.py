@@ -68,7 +68,7 @@ class World:
             self.client,
             profiles,
             self.queue,
-            GroupStatuses(self.client, lambda: 0.0, problems),
+            GroupStatuses(self.client, lambda: 0.0, problems, "enbloc-scheduler:enbloc"),
             PodConditions(self.client, lambda: 0.0, problems),
             self.recorder,
             self.extenders,

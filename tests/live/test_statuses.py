@@ -17,6 +17,7 @@ from tests.kube.fake import HTML, Script, answer, says, talking_to
 from tests.kube.memory import MemoryClient, Store
 
 GROUP = GroupKey("ns", "g")
+MANAGER = "enbloc-scheduler:enbloc"
 EFFECT = SetGroupStatus(
     group=GROUP,
     uid="u1",
@@ -55,7 +56,7 @@ def store_with_group() -> Store:
 
 async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: Problems) -> None:
     client = MemoryClient(store_with_group())
-    statuses = GroupStatuses(client, lambda: 0.0, problems)
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     statuses.writer.put(GROUP, EFFECT)
     await statuses.writer.settled()
     [(verb, plural, body)] = client.sent
@@ -82,7 +83,7 @@ async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: Proble
 async def test_a_status_that_stands_already_is_not_written_again(problems: Problems) -> None:
     client = MemoryClient(store_with_group())
     now = [0.0]
-    statuses = GroupStatuses(client, lambda: now[0], problems)
+    statuses = GroupStatuses(client, lambda: now[0], problems, MANAGER)
     for now[0] in (0.0, 100.0):
         statuses.writer.put(GROUP, EFFECT)
         await statuses.writer.settled()
@@ -94,7 +95,7 @@ async def test_a_status_that_stands_already_is_not_written_again(problems: Probl
 
 async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None:
     client = MemoryClient(store_with_group())
-    statuses = GroupStatuses(client, lambda: 0.0, problems)
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     statuses.writer.put(GROUP, EFFECT)
     await statuses.writer.settled()
     statuses.gone(GROUP)
@@ -105,7 +106,7 @@ async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None
 
 async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problems) -> None:
     client = MemoryClient(store_with_group())
-    statuses = GroupStatuses(client, lambda: 0.0, problems)
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     infeasible = ConditionValue(Condition.SCHEDULED, False, Reason.INFEASIBLE, "needs 9 nodes")
     for conditions, count in (((infeasible,), 1), (EFFECT.conditions, 0), ((infeasible,), 1)):
         statuses.writer.put(GROUP, replace(EFFECT, conditions=conditions))
@@ -259,7 +260,7 @@ async def test_a_status_whose_answer_cannot_be_read_is_written_again(
 ) -> None:
     server = Script(HTML, says(lambda: answer({"metadata": {"resourceVersion": "x"}})))
     async with talking_to(server) as client:
-        statuses = GroupStatuses(client, lambda: 0.0, problems)
+        statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
         statuses.writer.put(GROUP, EFFECT)
         await statuses.writer.settled()
     assert len(server.seen) == 2

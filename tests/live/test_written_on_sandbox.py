@@ -3,8 +3,10 @@
 """What the scheduler writes, as an API server then shows it."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from enbloc.engine.effects import ConditionValue, Emit, EventType, SetGangRunning, SetGroupStatus
@@ -16,6 +18,7 @@ from enbloc.kube.paths import EVENTS, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES
 from enbloc.live.binding import binding_of
 from enbloc.live.event_recorder import EventRecorder
+from enbloc.live.group_status import GroupObject
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import (
@@ -86,7 +89,7 @@ async def test_conditions_come_as_they_are_listed_and_go_when_they_are_not(
         subresource="status",
         query={"fieldManager": "enbloc-controller", "force": "true"},
     )
-    statuses = GroupStatuses(client, lambda: 1_800_000_000.0, Problems())
+    statuses = GroupStatuses(client, lambda: 1_800_000_000.0, Problems(), "enbloc-scheduler:enbloc")
 
     async def shown(*conditions: ConditionValue, started: float | None) -> dict[str, Any]:
         effect = SetGroupStatus(
@@ -153,3 +156,42 @@ async def test_an_event_on_a_node_is_found_where_kubectl_looks(
     [event] = [event async for event in world.client.list(EVENTS, "default")]
     assert event["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"}
     assert event["reason"] == "NodeQuarantined"
+
+
+@pytest.mark.parametrize("before", ["enbloc-scheduler", "enbloc-scheduler:batch"])
+async def test_a_status_is_taken_over_and_nothing_of_its_former_writer_stays(
+    world: World, client: Client, before: str
+) -> None:
+    """semantics §6.4"""
+    await world.group("g", 8)
+    made = await world.client.get(POD_GROUPS, "g", NAMESPACE)
+    former, ours = (
+        GroupStatuses(client, lambda: 1_800_000_000.0, Problems(), manager)
+        for manager in (before, "enbloc-scheduler:enbloc")
+    )
+    effect = SetGroupStatus(
+        group=GROUP,
+        uid=made["metadata"]["uid"],
+        generation=1,
+        incarnation="job-1",
+        started=1_800_000_000.0,
+        succeeded=0,
+        roles=(),
+        attempts=1,
+        last_attempt=None,
+        next_attempt=None,
+        conditions=(SCHEDULED, SATISFIED),
+    )
+    for statuses, said in (
+        (former, effect),
+        (ours, replace(effect, started=None, conditions=(SCHEDULED,), replaced=(before,))),
+    ):
+        found = await world.client.get(POD_GROUPS, "g", NAMESPACE)
+        statuses.seen(msgspec.convert(found, GroupObject))
+        statuses.writer.put(GROUP, said)
+        await statuses.writer.settled()
+    found = await world.client.get(POD_GROUPS, "g", NAMESPACE)
+    assert [condition["type"] for condition in found["status"]["conditions"]] == ["Scheduled"]
+    assert "startedTime" not in found["status"]
+    owned = {each["manager"] for each in found["metadata"]["managedFields"]}
+    assert owned & {before, "enbloc-scheduler:enbloc"} == {"enbloc-scheduler:enbloc"}

@@ -50,4 +50,4 @@ class Core:
         self.plans = Plans(self.state, self.order, self.trials, settings.schedule_timeout)
         self.victims = Victims()
         self.extender_queries = ExtenderQueries()
-        self.reporter = Reporter()
+        self.reporter = Reporter(self.profiles)

@@ -63,6 +63,8 @@ class SetGroupStatus:
         lives: what to remember of each life of which members are live, and of the newest, which is
             the last; the other fields tell of that one.
         priority: of the group; None = it has no members.
+        replaced: field managers of other schedulers, or of older releases, whose part of the
+            status this takes the place of.
     """
 
     group: GroupKey
@@ -78,6 +80,7 @@ class SetGroupStatus:
     conditions: tuple[ConditionValue, ...]
     lives: tuple[LifeMemory, ...] = ()
     priority: int | None = None
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

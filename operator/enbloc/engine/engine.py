@@ -260,6 +260,7 @@ class Engine:
         if open_plan is None and (members.at_rest or self._groups.over(members)):
             self._forget(turn, members)
             return
+        self._reporter.look(self._groups.newest(members))
         if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
             for policy in self._policies:
                 policy.burst(turn, members)

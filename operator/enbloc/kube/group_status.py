@@ -26,7 +26,7 @@ async def apply_group_status(
         client: the API.
         key: which group.
         uid: of the object that is meant: nothing lands on a namesake.
-        status: what to say.
+        status: what to say; None = nothing any more.
         manager: the field manager.
         shape: the type to read the object as.
 
@@ -40,7 +40,7 @@ async def apply_group_status(
             "apiVersion": POD_GROUPS.api_version,
             "kind": POD_GROUPS.kind,
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": uid},
-            "status": status,
+            **({} if status is None else {"status": status}),
         },
         key.namespace,
         kind=PatchType.APPLY,

@@ -14,7 +14,7 @@ from enbloc.model.names import Condition
 from enbloc.model.objects import (
     LifeObject,
     LifeRoleObject,
-    Metadata,
+    PodGroupMetadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
     RoleStatusObject,
@@ -51,7 +51,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
 class GroupObject(msgspec.Struct, gc=False):
     """A PodGroup with all of the status that the scheduler writes."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: PodGroupMetadata = msgspec.field(default_factory=PodGroupMetadata)
     spec: PodGroupSpecObject | None = None
     status: Shown | None = None
 

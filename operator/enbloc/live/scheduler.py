@@ -32,6 +32,7 @@ from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.model.field_managers import field_manager
 from enbloc.telemetry import Health, Heartbeat, Problems
 
 #: How long a stop waits for Bindings under way (seconds).
@@ -108,7 +109,8 @@ class Scheduler:
         self._heartbeat = Heartbeat()
         clock = ServerClock(lambda: client.server_offset)
         self._recorder = EventRecorder(fenced)
-        statuses = GroupStatuses(fenced, clock.now, self._problems)
+        manager = field_manager(profiles)
+        statuses = GroupStatuses(fenced, clock.now, self._problems, manager)
         conditions = PodConditions(fenced, clock.now, self._problems)
         self._extenders = Extenders(fenced, profiles)
         self._executor = Executor(

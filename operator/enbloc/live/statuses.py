@@ -13,8 +13,8 @@ from enbloc.kube.group_status import apply_group_status
 from enbloc.kube.items import Identified, version_of
 from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
+from enbloc.model.codec import status_writers
 from enbloc.model.conditions import pod_condition
-from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import GANG_RUNNING, Condition, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
@@ -24,7 +24,7 @@ from enbloc.telemetry import Problems
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one PodGroup shows, and in which state of the object.
+    """What one PodGroup shows, in which state of the object, and which schedulers wrote it.
 
     Attributes:
         created: its creationTimestamp, seconds since the epoch; 0 = it has none.
@@ -33,7 +33,8 @@ class Standing:
     uid: str
     version: int
     shown: Shown
-    created: float
+    created: float = 0.0
+    writers: tuple[str, ...] = ()
 
 
 class GroupStatuses:
@@ -43,11 +44,15 @@ class GroupStatuses:
         client: may write only while this process is the leader.
         now: server time, seconds since the epoch.
         problems: told what keeps them from being written.
+        manager: the field manager to write as.
     """
 
-    def __init__(self, client: Client, now: Callable[[], float], problems: Problems) -> None:
+    def __init__(
+        self, client: Client, now: Callable[[], float], problems: Problems, manager: str
+    ) -> None:
         self._client = client
         self._now = now
+        self._manager = manager
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
@@ -63,8 +68,10 @@ class GroupStatuses:
         if known is None or known.uid != metadata.uid or known.version < version:
             shown = group.status or NOTHING
             created = seconds_of(metadata.creation_timestamp or "") or 0.0
-            self._standing[key] = Standing(metadata.uid, version, shown, created)
-            if shown.reason(Condition.SCHEDULED) == Reason.INFEASIBLE:
+            writers = status_writers(metadata)
+            self._standing[key] = Standing(metadata.uid, version, shown, created, writers)
+            theirs = bool(writers) and self._manager not in writers
+            if shown.reason(Condition.SCHEDULED) == Reason.INFEASIBLE and not theirs:
                 self._infeasible.add(key)
             else:
                 self._infeasible.discard(key)
@@ -75,20 +82,30 @@ class GroupStatuses:
         self._infeasible.discard(key)
 
     def infeasible(self) -> int:
-        """How many PodGroups say that no change of load could ever place them."""
+        """How many PodGroups say, by us, that no change of load could ever place them."""
         return len(self._infeasible)
 
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
-        standing = self._standing.get(key)
-        shown, created = NOTHING, 0.0
-        if standing is not None and standing.uid == effect.uid:
-            shown, created = standing.shown, standing.created
+        del key
+        standing = self._known(effect)
+        shown = standing.shown if standing else NOTHING
+        created = standing.created if standing else 0.0
         status = wanted(effect, shown, self._now(), created)
-        if status == shown.own():
-            return
-        manager = SCHEDULER_FIELDS.manager
+        writers = standing.writers if standing else ()
+        replaced = [writer for writer in effect.replaced if writer in writers]
+        if status != shown.own() or replaced:
+            await self._apply(effect, status, self._manager)
+        for writer in replaced:  # what it alone had set goes; what we have set as well stays
+            await self._apply(effect, None, writer)
+
+    def _known(self, effect: SetGroupStatus) -> Standing | None:
+        """What the group shows that is meant, and not a namesake."""
+        standing = self._standing.get(effect.group)
+        return standing if standing and standing.uid == effect.uid else None
+
+    async def _apply(self, effect: SetGroupStatus, status: Shown | None, manager: str) -> None:
         written: GroupObject = await apply_group_status(
-            self._client, key, effect.uid, status, manager, shape=GroupObject
+            self._client, effect.group, effect.uid, status, manager, shape=GroupObject
         )
         self.seen(written)
 

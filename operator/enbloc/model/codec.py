@@ -23,6 +23,7 @@ from enbloc.model.codec_selectors import (
 )
 from enbloc.model.codec_specs import pod_class
 from enbloc.model.dialects import membership, readable
+from enbloc.model.field_managers import schedulers_among
 from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory, OnIncomplete, Role
 from enbloc.model.names import (
     GANG_RUNNING,
@@ -45,6 +46,7 @@ from enbloc.model.objects import (
     NodeAffinityObject,
     NodeObject,
     NodeStatusObject,
+    PodGroupMetadata,
     PodGroupObject,
     PodGroupSpecObject,
     PodGroupStatusObject,
@@ -81,6 +83,7 @@ __all__ = [
     "pod",
     "read_binding_record",
     "service_selector",
+    "status_writers",
 ]
 
 Prefixes: TypeAlias = tuple[str, ...]
@@ -218,7 +221,14 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         annotations=_kept(metadata.annotations or _EMPTY, keep),
         on_incomplete=on_incomplete,
         owner=f"{owner.kind}/{owner.uid}" if owner else "",
+        writers=status_writers(metadata),
     )
+
+
+def status_writers(metadata: PodGroupMetadata) -> tuple[str, ...]:
+    """The field managers of schedulers of ours that own a part of a PodGroup's status."""
+    owned = metadata.managed_fields or ()
+    return schedulers_among(each.manager for each in owned if each.subresource == "status")
 
 
 def namespace_labels(obj: NamespaceObject) -> Labels:

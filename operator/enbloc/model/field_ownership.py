@@ -14,7 +14,7 @@ class OwnedFields:
     """What one field manager writes in a status; lists of maps are shared item by item.
 
     Attributes:
-        manager: the field manager of its server-side apply.
+        manager: the field manager of its server-side apply; a scheduler's names its profiles too.
         fields: of `status`, but for `roles` and `conditions`.
         role_fields: of each item of `status.roles`, beside its name.
         conditions: types of items of `status.conditions`.

@@ -119,6 +119,7 @@ class Group:
         annotations: those that some plugin declared, `(key, value)` in key order.
         on_incomplete: what to do when it is bound below its minimum.
         owner: kind and UID of its controller, `kind/uid`; "" = none.
+        writers: the field managers of schedulers of ours that own a part of its status, in order.
     """
 
     key: GroupKey
@@ -136,6 +137,7 @@ class Group:
     annotations: tuple[tuple[str, str], ...] = ()
     on_incomplete: OnIncomplete = OnIncomplete.REPAIR
     owner: str = ""
+    writers: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:

@@ -395,10 +395,23 @@ class PodGroupStatusObject(_Struct):
     lives: tuple[LifeObject, ...] | None = None
 
 
+class FieldsOwned(_Struct):
+    """`metadata.managedFields[]`."""
+
+    manager: str = ""
+    subresource: str = ""
+
+
+class PodGroupMetadata(Metadata):
+    """`metadata` of a PodGroup, with who wrote which part of it."""
+
+    managed_fields: tuple[FieldsOwned, ...] | None = None
+
+
 class PodGroupObject(_Struct):
     """A PodGroup of ours as the API server sends it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: PodGroupMetadata = msgspec.field(default_factory=PodGroupMetadata)
     spec: PodGroupSpecObject | None = None
     status: PodGroupStatusObject | None = None
 

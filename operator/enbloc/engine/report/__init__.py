@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report: what users are told, each thing once.
 
-`reporter` remembers what stands where, `conditions` has the words of a group's conditions, `advice`
-what else its user should know, `overdue` whose PodGroup or members do not come.
+`reporter` remembers what stands where, `authorship` knows whose groups are ours to write of,
+`conditions` has the words of a group's conditions, `advice` what else its user should know,
+`overdue` whose PodGroup or members do not come.
 """
 
 from enbloc.engine.report.advice import advice

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reporter: what users are told, each thing once, when it changes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from enbloc.engine.effects import (
@@ -14,6 +14,7 @@ from enbloc.engine.effects import (
     SetPodCondition,
 )
 from enbloc.engine.queue import Item, Place
+from enbloc.engine.report.authorship import Authorship
 from enbloc.engine.report.conditions import Explanation, conditions
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
@@ -71,9 +72,15 @@ def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
 
 
 class Reporter:
-    """Remembers what stands where, so that an unchanged verdict writes nothing."""
+    """Remembers what stands where, so that an unchanged verdict writes nothing.
 
-    def __init__(self) -> None:
+    Args:
+        names: the schedulerNames that our profiles serve.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._authorship = Authorship(names)
+        self._others: set[GroupKey] = set()
         self._statuses: dict[GroupKey, SetGroupStatus] = {}
         self._pods: dict[PodUID, tuple[Reason, str]] = {}
         self._said: dict[GroupKey, Reason] = {}
@@ -98,6 +105,22 @@ class Reporter:
         """A group is gone."""
         self._said.pop(key, None)
         self._below.discard(key)
+
+    def look(self, members: Members) -> None:
+        """Find out whether a group is another scheduler's to write of (semantics §6.4).
+
+        What we said of it then is no longer what stands.
+
+        Args:
+            members: the newest life of the group.
+        """
+        name = members.key.podgroup
+        if self._authorship.ours(members):
+            self._others.discard(name)
+        else:
+            self.forget_group(members.key)
+            self._statuses.pop(name, None)
+            self._others.add(name)
 
     def status(
         self,
@@ -125,6 +148,8 @@ class Reporter:
         """
         members = lives[-1]
         group = members.group
+        if members.key.podgroup in self._others:
+            return
         if group is None:
             self._below.discard(members.key)
             return
@@ -160,6 +185,7 @@ class Reporter:
                 notes=notes,
             ),
             priority=facts.priority if facts.members or facts.total.succeeded else None,
+            replaced=self._authorship.replaced(members),
         )
         if len(status.lives) > 1 and (last is None or last.incarnation != status.incarnation):
             note = (
@@ -249,7 +275,7 @@ class Reporter:
 
     def transition(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
         """One event on the group when the reason changes to one that has an event."""
-        if self._said.get(facts.key) is why.reason:
+        if facts.key.podgroup in self._others or self._said.get(facts.key) is why.reason:
             return
         self._said[facts.key] = why.reason
         reason = _GANG_EVENTS.get(why.reason)
@@ -301,7 +327,7 @@ class Reporter:
         self, turn: Turn, facts: GroupFacts, kind: EventType, reason: EventReason, note: str
     ) -> None:
         """An event on a PodGroup; a pod without one has its own events."""
-        if facts.group is None or facts.solo:
+        if facts.group is None or facts.solo or facts.key.podgroup in self._others:
             return
         turn.effects.append(
             Emit(
