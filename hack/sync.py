@@ -24,13 +24,15 @@ from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN, is_implied
 from enbloc.framework.points import Point, points_of
 from enbloc.kube.permissions import DRAIN_CHECK, ROLES, Rule
-from enbloc.model.names import NAMESPACE, SCHEDULER_NAME
+from enbloc.model.names import NAMESPACE, SCHEDULER_LEASE, SCHEDULER_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
 CRDS = Path("crds")
 BASE = Path("manifests/base")
 CHART = Path("helm/enbloc")
 PERMISSIONS = "operator/enbloc/kube/permissions.py"
+#: What names the scheduler's Lease in the chart: two releases of one namespace have two.
+LEASE_OF_RELEASE = 'include "enbloc.schedulerLease" . | quote'
 SPDX = """\
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
@@ -119,7 +121,8 @@ def rules_template() -> str:
     for process in ROLES:
         for scope in ("cluster", "namespace"):
             parts.append(f'{{{{- define "enbloc.rules.{process}.{scope}" -}}}}\n')
-            parts.append(rules_yaml(of_scope(process, scope)))
+            rules = rules_yaml(of_scope(process, scope))
+            parts.append(rules.replace(f"[{SCHEDULER_LEASE}]", f"[{{{{ {LEASE_OF_RELEASE} }}}}]"))
             parts.append("{{- end }}\n")
     return "".join(parts)
 

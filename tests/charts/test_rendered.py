@@ -209,6 +209,25 @@ def test_the_configuration_is_mounted_and_a_change_of_it_replaces_the_pods(tmp_p
     assert changed == {"ConfigMap/enbloc-scheduler", "Deployment/enbloc-scheduler"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "lease"),
+    [
+        pytest.param("fullnameOverride=other", "other-scheduler", id="that of the release"),
+        pytest.param(
+            "scheduler.config.leaderElection.resourceName=mine", "mine", id="or the one that is set"
+        ),
+    ],
+)
+def test_a_release_has_a_lease_of_its_own_which_its_role_allows(settings: str, lease: str) -> None:
+    documents = render("--set", settings)
+    [role] = [d for d in documents if d["kind"] == "Role" and "scheduler" in d["metadata"]["name"]]
+    [config] = [d for d in documents if d["kind"] == "ConfigMap"]
+
+    theirs, _ = yaml.safe_load_all(config["data"]["config.yaml"])
+    assert theirs["leaderElection"]["resourceName"] == lease
+    assert [rule.get("resourceNames") for rule in role["rules"]] == [None, [lease]]
+
+
 @pytest.fixture(scope="module")
 def controlplane() -> Iterator[ControlPlane]:
     with ControlPlane(controller_manager=False) as running:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from enbloc.kube.client import Client
+from enbloc.kube.client import Client, Query
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
 from enbloc.kube.paths import Resource
@@ -26,6 +26,16 @@ class Store:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.namespaces = namespaces
         self.version = 0
+
+    def listed(self, resource: Resource, selector: str) -> list[dict[str, Any]]:
+        """All objects of a type, of every namespace, that have this label ("key=value")."""
+        wanted = [tuple(selector.split("="))] if selector else []
+        return [
+            found
+            for (plural, _), found in self.objects.items()
+            if plural == resource.plural
+            and all(item in found["metadata"].get("labels", {}).items() for item in wanted)
+        ]
 
     def apply(self, verb: str, resource: Resource, name: str, namespace: str, body: Any) -> Any:
         if self.namespaces is not None and namespace not in self.namespaces:
@@ -87,11 +97,15 @@ class MemoryClient(Client):
         namespace: str | None = None,
         *,
         body: Any = None,
+        query: Query | None = None,
         **_: Any,
     ) -> bytes:
         self.sent.append((verb, resource.plural, body))
         await asyncio.sleep(self.latency)
         self.before(verb)
+        if verb == "list":
+            found = self.store.listed(resource, str((query or {}).get("labelSelector", "")))
+            return msgspec.json.encode({"metadata": {}, "items": found})
         body = msgspec.json.decode(msgspec.json.encode(body))
         written = self.store.apply(verb, resource, name, namespace or "", body)
         self.after(verb)

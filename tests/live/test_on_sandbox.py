@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from prometheus_client import REGISTRY
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError
 from enbloc.kube.events import Recorder
-from enbloc.kube.paths import LEASES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.sandbox import Sandbox
 from tests.live.world import NAMESPACE, PATIENCE, World
@@ -346,6 +347,56 @@ async def test_a_new_leader_decides_nothing_until_each_stream_passed_a_read_made
             assert not any("nodeName" in pod["spec"] for pod in pods)
             sandbox.faults.clear()
             await world.until_bound("b-", 2)
+
+
+async def test_a_second_install_of_a_scheduler_name_stands_by_and_says_for_whom(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Semantics §6.4."""
+    await world.nodes("n1", cpu=8)
+    await world.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    async with world.scheduler(leader_elect=True) as first:
+        await world.gang("a", 2)
+        await world.until_bound("a-", 2)
+        async with world.scheduler(leader_elect=True, lease_namespace="other") as second:
+
+            async def told() -> bool:
+                found = [event async for event in world.client.list(EVENTS, "other")]
+                notes = [one["note"] for one in found if one["reason"] == "LeaseConflict"]
+                return any(f"{NAMESPACE}/enbloc-scheduler (held by" in note for note in notes)
+
+            await world.until(told)
+            assert "Standing by: the scheduler of the Lease default/" in caplog.text
+            assert not second.health.failed("readyz"), "it may be an update"
+            assert REGISTRY.get_sample_value("enbloc_lease_conflict") == 1
+            await world.gang("b", 2)
+            await world.until_bound("b-", 2)
+        assert not first.health.failed("readyz")
+
+
+async def test_schedulers_of_different_names_lead_side_by_side(world: World) -> None:
+    """Semantics §6.4."""
+    await world.nodes("n1", cpu=8)
+    await world.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    async with (
+        world.scheduler(leader_elect=True),
+        world.scheduler(leader_elect=True, lease_namespace="other", name="batch"),
+    ):
+        await world.gang("a", 2)
+        await world.group("b", 2)
+        await world.pod("b-0", "b", scheduler="batch")
+        await world.pod("b-1", "b", scheduler="batch")
+        await world.until_bound("", 4)
+        for group, author in (("a", "enbloc"), ("b", "batch")):
+
+            async def written(group: str = group, author: str = author) -> bool:
+                found = await world.client.get(POD_GROUPS, group, NAMESPACE)
+                owners = {one["manager"] for one in found["metadata"].get("managedFields", ())}
+                scheduled = await world.condition(group) == ("True", "Scheduled")
+                ours = {owner for owner in owners if owner.startswith("enbloc-scheduler")}
+                return scheduled and ours == {f"enbloc-scheduler:{author}"}
+
+            await world.until(written)
 
 
 async def test_a_leader_whose_lease_is_taken_stops_with_code_1(

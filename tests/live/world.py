@@ -22,7 +22,7 @@ from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES
 from enbloc.live.scheduler import Scheduler
-from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY
+from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
 from enbloc.telemetry import Health
 
 NAMESPACE = "default"
@@ -174,6 +174,8 @@ class World:
         self,
         *extenders: Extender,
         leader_elect: bool = False,
+        lease_namespace: str = NAMESPACE,
+        name: str = SCHEDULER_NAME,
         ends_with: int | None = 0,
     ) -> AsyncGenerator[Running]:
         """A scheduler with the permissions of its role and no more.
@@ -181,14 +183,16 @@ class World:
         Args:
             extenders: of its profile.
             leader_elect: it decides only while it holds the Lease.
+            lease_namespace: where its Lease is.
+            name: of its profile.
             ends_with: its exit code when it is stopped; None if the test ends it.
         """
         stop, health = asyncio.Event(), Health()
         [given] = default_profiles().values()
-        profile = dataclasses.replace(given, extenders=extenders)
+        profile = dataclasses.replace(given, name=name, extenders=extenders)
         options = Options(
             leader_elect=leader_elect,
-            lease_namespace=NAMESPACE,
+            lease_namespace=lease_namespace,
             health=health,
             stop=stop,
             configuration=Configuration({profile.name: profile}),

@@ -70,9 +70,21 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if or (eq $enabled "true") (and (eq $enabled "auto") (gt (int $values.replicas) 1)) }}true{{ end }}
 {{- end }}
 
+{{/* The scheduler's Lease: of its own for each release in a namespace. */}}
+{{- define "enbloc.schedulerLease" -}}
+{{- $election := default dict .Values.scheduler.config.leaderElection }}
+{{- default (printf "%s-scheduler" (include "enbloc.fullname" .)) $election.resourceName }}
+{{- end }}
+
 {{/* What the scheduler reads: both documents. */}}
 {{- define "enbloc.configuration" -}}
-{{ toYaml .Values.scheduler.config }}
+{{- $config := deepCopy .Values.scheduler.config }}
+{{- $lease := include "enbloc.schedulerLease" . }}
+{{- if ne $lease "enbloc-scheduler" }}
+{{- $election := merge (dict "resourceName" $lease) (default dict $config.leaderElection) }}
+{{- $config = set $config "leaderElection" $election }}
+{{- end -}}
+{{ toYaml $config }}
 ---
 {{ toYaml .Values.config }}
 {{- end }}

@@ -56,6 +56,14 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+# whether another scheduler serves the same schedulerName
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [list]
+# in which namespaces a Lease can be a scheduler's
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterrolebindings]
+  verbs: [list]
 {{- end }}
 {{- define "enbloc.rules.scheduler.namespace" -}}
 # the first leader election
@@ -65,7 +73,7 @@
 # leadership
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [enbloc-scheduler]
+  resourceNames: [{{ include "enbloc.schedulerLease" . | quote }}]
   verbs: [get, update]
 {{- end }}
 {{- define "enbloc.rules.controller.cluster" -}}

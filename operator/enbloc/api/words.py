@@ -246,6 +246,12 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.MALFORMED_OBJECT: EventMeaning(
         "any", True, "A field is malformed; the note names it and the fix."
     ),
+    EventReason.LEASE_CONFLICT: EventMeaning(
+        "Lease",
+        True,
+        "A scheduler of this Lease stands by for another install, which serves one of its "
+        "schedulerNames, or has this Lease and serves others; the note names Lease and fix.",
+    ),
     EventReason.INVALID_SPEC: EventMeaning(
         "PodGroup, pod",
         True,

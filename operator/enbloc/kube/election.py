@@ -14,12 +14,14 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from functools import partial
 
 from enbloc.kube.client import Client
 from enbloc.kube.lease import Elector, LeaseTiming, identity
 from enbloc.kube.options import Options
+from enbloc.kube.rivals import Rivals
 
 Work = Callable[[], Awaitable[None]]
 Report = Callable[[str | None], None]
@@ -34,6 +36,9 @@ class Election:
         name: of the Lease.
         timing: see LeaseTiming.
         report: called in the loop of `run`, as Elector does.
+        serves: the schedulerNames of a scheduler, of which there is one that serves each; empty =
+            nobody but who holds the same Lease is a rival.
+        conflict: called in the loop of `run`, as Rivals does.
     """
 
     def __init__(
@@ -44,24 +49,36 @@ class Election:
         name: str,
         timing: LeaseTiming | None = None,
         report: Report = lambda _: None,
+        serves: Collection[str] = (),
+        conflict: Report = lambda _: None,
     ) -> None:
         self.namespace = namespace
+        self.name = name
+        timing = timing or LeaseTiming()
         self._client = client.again()
+        rivals = Rivals(
+            self._client,
+            namespace=namespace,
+            name=name,
+            serves=serves,
+            duration=timing.duration,
+            report=partial(self._tell, conflict),
+        )
         self._elector = Elector(
             self._client,
             namespace=namespace,
             name=name,
             identity=identity(socket.gethostname()),
             timing=timing,
-            report=self._tell,
+            report=partial(self._tell, report),
+            rivals=rivals if serves else None,
         )
-        self._report = report
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def _tell(self, problem: str | None) -> None:
+    def _tell(self, report: Report, text: str | None) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # it is closed: nobody is there to be told
-                self._loop.call_soon_threadsafe(self._report, problem)
+                self._loop.call_soon_threadsafe(report, text)
 
     @property
     def epoch(self) -> int:
@@ -183,6 +200,8 @@ def candidate(
     name: str,
     report: Report,
     timing: LeaseTiming | None = None,
+    serves: Collection[str] = (),
+    conflict: Report = lambda _: None,
 ) -> Election | None:
     """The candidate that this process is by its options; None = it takes no Lease.
 
@@ -192,8 +211,18 @@ def candidate(
         name: of the Lease.
         report: see Election.
         timing: see Election.
+        serves: see Election.
+        conflict: see Election.
     """
     if not options.leader_elect:
         return None
     namespace = options.lease_namespace or client.cluster.namespace
-    return Election(client, namespace=namespace, name=name, timing=timing, report=report)
+    return Election(
+        client,
+        namespace=namespace,
+        name=name,
+        timing=timing,
+        report=report,
+        serves=serves,
+        conflict=conflict,
+    )

@@ -9,6 +9,8 @@
        └── run() has ended: released, or LeaseLost  ◄── work done, or not renewed ──┘
                                                         within renew_deadline
 
+A rival (`rivals`) has another Lease, and must not lead at the same time: nobody leads who sees one.
+
 ``holds()`` is true until renew_deadline after the last successful renewal *was sent*: every write
 is checked against it, and a write takes at most duration − renew_deadline.
 """
@@ -31,6 +33,7 @@ from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import APIError, Conflict, NotFound, readable
 from enbloc.kube.paths import LEASES
+from enbloc.kube.rivals import Rivals
 from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
@@ -97,6 +100,7 @@ class Elector:
         timing: see LeaseTiming.
         clock: monotonic seconds.
         report: called with the problem when there is a new one, and with None when it is over.
+        rivals: who else must not lead; None = only who holds the same Lease.
     """
 
     def __init__(
@@ -109,6 +113,7 @@ class Elector:
         timing: LeaseTiming | None = None,
         clock: Callable[[], float] = boot_clock,
         report: Callable[[str | None], None] = lambda _: None,
+        rivals: Rivals | None = None,
     ) -> None:
         #: Until when writes may be sent, on ``clock``.
         self.valid_until: float = float("-inf")
@@ -125,6 +130,7 @@ class Elector:
         self._timing = timing or LeaseTiming()
         self._clock = clock
         self._report = report
+        self._rivals = rivals
         self._lease: dict[str, Any] | None = None
         self._seen: tuple[Any, float] = (None, float("-inf"))
 
@@ -149,7 +155,7 @@ class Elector:
         """
         leading = metrics.LEADER.labels(self._name)
         leading.set(0)
-        while not await self._try():
+        while not await self._acquired():
             await self._pause()
         leading.set(1)
         task = asyncio.ensure_future(work())
@@ -187,13 +193,44 @@ class Elector:
                 async with asyncio.timeout(max(0.0, min(left, WRITE_SECONDS))):
                     await self._try()
 
-    async def _try(self) -> bool:
-        """Take or renew the Lease once; false if that did not succeed."""
+    async def _acquired(self) -> bool:
+        """Take the Lease, and give it back if a rival has one; whether we lead now."""
+        if not await self._try(first=True):
+            return False
+        try:
+            async with asyncio.timeout(self._timing.renew_deadline / 2):
+                if not await self._rivalled():
+                    return True
+        except APIError as error:
+            self._note(error)
+        except TimeoutError:
+            pass
+        await self._release(in_vain=True)
+        return False
+
+    async def _rivalled(self) -> bool:
+        """Whether a rival leads.
+
+        Raises:
+            APIError: that cannot be found out.
+        """
+        return self._rivals is not None and await self._rivals.lead()
+
+    async def _try(self, *, first: bool = False) -> bool:
+        """Take or renew the Lease once; false if that did not succeed.
+
+        Args:
+            first: we do not lead yet, and do not take it while a rival leads.
+        """
         lease, self._lease = self._lease, None  # anything but success makes us read it again
         try:
             if lease is None:
                 lease = await self._read()
             if not self._may_take(lease.get("spec") or {}):
+                if self._rivals is not None:
+                    self._rivals.compare(lease)
+                return False
+            if first and await self._rivalled():
                 return False
             sent = self._clock()
             claim = self._claim(lease.get("spec") or {})
@@ -215,9 +252,14 @@ class Elector:
             return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata}
         return _checked("get", found)
 
-    async def _write(self, lease: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    async def _write(
+        self, lease: dict[str, Any], spec: dict[str, Any], *, in_vain: bool = False
+    ) -> dict[str, Any]:
         """Create or replace the Lease, if it is still as we read it."""
-        body = {**lease, "spec": spec}
+        metadata = lease["metadata"]
+        if self._rivals:
+            metadata = self._rivals.marked(metadata, in_vain=in_vain)
+        body = {**lease, "metadata": metadata, "spec": spec}
         written: dict[str, Any]
         if "resourceVersion" in lease["metadata"]:
             written = await self._client.replace(LEASES, self._name, body, self._namespace)
@@ -255,10 +297,13 @@ class Elector:
             "leaseTransitions": 0 if transitions is None else transitions + (not ours),
         }
 
-    async def _release(self) -> None:
+    async def _release(self, *, in_vain: bool = False) -> None:
         """Give the Lease back, so that a standby need not wait for its end.
 
         A renewal may have been cut off just now, and have landed: then the Lease is read again.
+
+        Args:
+            in_vain: we took it, and never led.
         """
         self.valid_until = float("-inf")
         lease, self._lease = self._lease, None
@@ -269,7 +314,7 @@ class Elector:
                         lease = lease or await self._read()
                         held = lease.get("spec") or {}
                         if held.get("holderIdentity") == self._identity:
-                            await self._write(lease, _given_back(held))
+                            await self._write(lease, _given_back(held), in_vain=in_vain)
                     except Conflict:
                         lease = None
                     except APIError as error:

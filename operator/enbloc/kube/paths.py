@@ -66,6 +66,13 @@ PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+CLUSTER_ROLE_BINDINGS: Final = Resource(
+    "rbac.authorization.k8s.io",
+    "v1",
+    "clusterrolebindings",
+    "ClusterRoleBinding",
+    namespaced=False,
+)
 CRDS: Final = Resource(
     "apiextensions.k8s.io",
     "v1",

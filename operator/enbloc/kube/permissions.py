@@ -97,6 +97,18 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="what was decided"),
         _EVENTS,
         *_lease(names.SCHEDULER_LEASE),
+        Rule(
+            "coordination.k8s.io",
+            ["leases"],
+            ["list"],
+            why="whether another scheduler serves the same schedulerName",
+        ),
+        Rule(
+            "rbac.authorization.k8s.io",
+            ["clusterrolebindings"],
+            ["list"],
+            why="in which namespaces a Lease can be a scheduler's",
+        ),
     ),
     "controller": (
         Rule("", ["pods"], ["list", "watch"], why="the members of each group"),
@@ -121,7 +133,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
 
 #: What the user of `enbloc drain-check` needs: to list what the scheduler lists.
 DRAIN_CHECK: Final[Sequence[Rule]] = [
-    replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "list" in rule.verbs
+    replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
 ]
 
 

@@ -21,7 +21,7 @@ class EventRecorder:
     """Writes events in the background while the context lasts.
 
     Args:
-        client: may write only while this process is the leader.
+        client: what is written while this process does not lead must not be about its decisions.
     """
 
     def __init__(self, client: Client) -> None:
@@ -70,11 +70,18 @@ class EventRecorder:
 
     def malformed(self, about: ObjectReference, note: str) -> None:
         """Say on an object what cannot be read of it."""
+        self._warn(about, EventReason.MALFORMED_OBJECT, "Scheduling", note)
+
+    def lease_conflict(self, about: ObjectReference, note: str) -> None:
+        """Say on our Lease for whom we stand by."""
+        self._warn(about, EventReason.LEASE_CONFLICT, "StandingBy", note)
+
+    def _warn(self, about: ObjectReference, reason: EventReason, action: str, note: str) -> None:
         self._recorder.emit(
             Notice(
                 type="Warning",
-                reason=EventReason.MALFORMED_OBJECT,
-                action="Scheduling",
+                reason=reason,
+                action=action,
                 note=note,
                 reporter=SCHEDULER_REPORTER,
                 regarding=about,

@@ -18,9 +18,11 @@ from enbloc.kube import cluster_access
 from enbloc.kube.client import Client
 from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
+from enbloc.kube.events import ObjectReference
 from enbloc.kube.items import Timing
 from enbloc.kube.lease import LeaseLost, LeaseTiming
 from enbloc.kube.options import Options, served_health
+from enbloc.kube.paths import LEASES
 from enbloc.live.checks import step_ends
 from enbloc.live.dump import Dumper
 from enbloc.live.event_queue import EventQueue
@@ -28,6 +30,7 @@ from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.informers import Informers
+from enbloc.live.lease_conflict import LeaseConflict
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.report import GroupCounts
@@ -86,18 +89,22 @@ class Scheduler:
         self._problems = Problems()
         configuration = options.configuration or default_configuration()
         election = configuration.leader_election
+        profiles = configuration.profiles
+        self._notices = EventRecorder(client)
+        self._conflict = LeaseConflict(self._say_conflict)
         self._elector = candidate(
             client,
             options,
             election.resource_name,
             partial(self._problems.report, "leader election"),
             _timing(election) if options.leader_elect else None,
+            profiles,
+            self._conflict.tell,
         )
         self._stop = options.stop or asyncio.Event()
         self._leading = False
         self._stopping = False
         fenced = client.fenced(self._elector.holds) if self._elector else client
-        profiles = configuration.profiles
         settings = settings or configuration.settings
         self._engine = Engine(
             profiles, dataclasses.replace(settings, identity=uuid.uuid4().hex[:12])
@@ -140,13 +147,14 @@ class Scheduler:
             return await self._run()
 
     async def _run(self) -> int:
-        async with self._recorder, self._extenders:
+        async with self._recorder, self._notices, self._extenders:
             working = [asyncio.create_task(informer.run()) for informer in self._informers]
             for each in (
                 self._heartbeat,
                 self._loop,
                 self._executor,
                 self._recorder,
+                self._notices,
                 self._dumper,
                 self._counts,
             ):
@@ -203,6 +211,12 @@ class Scheduler:
         leading.cancel()
         await asyncio.wait([leading])
 
+    def _say_conflict(self, text: str) -> None:
+        """Write on our Lease, whoever holds it, for whom we stand by."""
+        assert self._elector is not None, "who stands by waits for a Lease"
+        lease = ObjectReference(LEASES, self._elector.namespace, self._elector.name, "")
+        self._notices.lease_conflict(lease, text)
+
     def _may_step(self) -> bool:
         """Whether decisions may be taken now."""
         return self._leading and self._engine.synced
@@ -214,6 +228,7 @@ class Scheduler:
         health.register("engine-step", lambda: step_ends(self._loop), "livez", "healthz")
         if elector is not None:
             health.register("scheduler-lease", elector.healthy, "healthz", "readyz")
+            health.register("scheduler-lease-conflict", self._conflict.passing, "readyz")
         for informer in self._informers:
             health.register(f"{informer.stream}-synced", informer.synced.is_set, "readyz")
         health.register("scheduler-api", lambda: not self._problems.active, "readyz")

@@ -74,6 +74,10 @@ LEADER: Final = Gauge(
     "1 while this process holds the Lease, else 0. [ALPHA]",
     ["name"],
 )
+LEASE_CONFLICT: Final = Gauge(
+    "enbloc_lease_conflict",
+    "1 while this process stands by for another install: its log names the Lease. [ALPHA]",
+)
 BUILD_INFO: Final = Gauge(
     "enbloc_build_info",
     "Always 1; the labels say which build this is. [ALPHA]",

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lease conflict: this scheduler stands by for another install, not for a replica of its own."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from enbloc.telemetry import metrics
+
+#: So long it may last before this process is not ready (seconds). An update that changes profiles
+#: or the Lease looks like a conflict: the new replica must be ready for the old one to end.
+GRACE: Final = 300.0
+
+logger = logging.getLogger(__name__)
+
+
+class LeaseConflict:
+    """Says in the log, by a metric and by an event that it stands by, and for whom.
+
+    Written by the event loop, read by the health server's thread.
+
+    Args:
+        say: writes an event; called with what there is to say.
+        grace: how long it may last, seconds.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        *,
+        grace: float = GRACE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say = say
+        self._grace = grace
+        self._clock = clock
+        self._since: float | None = None
+        metrics.LEASE_CONFLICT.set(0)
+
+    def tell(self, text: str | None) -> None:
+        """Take note of what keeps this process from leading; None = nothing any more."""
+        metrics.LEASE_CONFLICT.set(text is not None)
+        if text is None:
+            self._since = None
+            logger.info("Nothing else serves our schedulerNames any more")
+            return
+        if self._since is None:
+            self._since = self._clock()
+        logger.warning("Standing by: %s", text)
+        self._say(f"standing by: {text}")
+
+    def passing(self) -> bool:
+        """False if it has lasted too long to pass by itself."""
+        since = self._since
+        return since is None or self._clock() - since < self._grace
