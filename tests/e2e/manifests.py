@@ -34,8 +34,12 @@ def pod(
     node: str = "",
     node_selector: Mapping[str, str] | None = None,
     owner: Mapping[str, Any] | None = None,
+    priority_class: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
 ) -> dict[str, Any]:
-    """A pod.
+    """A pod; more of its spec as the API spells it.
 
     Args:
         name: its name; "" in a template.
@@ -46,8 +50,12 @@ def pod(
         node: where it is already.
         node_selector: labels that its node must have.
         owner: the object that is its controller.
+        priority_class: a PriorityClass.
+        labels: of the pod.
+        annotations: of the pod, beside those of ours.
     """
-    annotations = {
+    noted = {
+        **(annotations or {}),
         **({names.POD_GROUP_KEY: group} if group else {}),
         **({} if run_seconds is None else {names.RUN_SECONDS_KEY: str(run_seconds)}),
     }
@@ -57,7 +65,8 @@ def pod(
         "kind": "Pod",
         "metadata": {
             **({"name": name} if name else {}),
-            "annotations": annotations,
+            "annotations": noted,
+            **({"labels": dict(labels)} if labels else {}),
             **({"ownerReferences": [reference(owner)]} if owner else {}),
         },
         "spec": {
@@ -68,6 +77,8 @@ def pod(
             ],
             **({"nodeName": node} if node else {}),
             **({"nodeSelector": dict(node_selector)} if node_selector else {}),
+            **({"priorityClassName": priority_class} if priority_class else {}),
+            **spec,
         },
     }
 

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What holds whoever leads: the leader is killed in the middle of each of these."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from enbloc.kube.client import PatchType
+from enbloc.kube.errors import AlreadyExists
+from enbloc.kube.paths import JOBS, PODS, PRIORITY_CLASSES
+from tests.e2e.replicas import Replicas
+from tests.e2e.world import World
+from tests.effort import slow
+
+pytestmark = slow("leaders are killed, and their Leases have to end")
+
+SIZE = 4
+
+
+@pytest.fixture
+async def replicas(world: World) -> Replicas:
+    world.scheduler.kill()
+    return await Replicas(world).start()
+
+
+# ── the order ────────────────────────────────────────────────────────────────────────────────
+
+HIGH = "e2e-1000"
+
+
+async def filled(world: World, node: str, round_: int) -> list[str]:
+    """Pods that somebody else put on a node, one for each of its CPUs."""
+    names = [f"sitting-{round_}-{index}" for index in range(SIZE)]
+    await asyncio.gather(*(world.pod(name, scheduler="somebody-else", node=node) for name in names))
+    return names
+
+
+async def test_a_priority_of_1000_is_never_overtaken_by_a_younger_gang_while_pods_come_and_go(
+    world: World, replicas: Replicas
+) -> None:
+    """semantics §2.7: its pause grows with each pod that goes, and the gang's has just begun."""
+    with suppress(AlreadyExists):
+        await world.client.create(PRIORITY_CLASSES, {"metadata": {"name": HIGH}, "value": 1000})
+    [node] = await world.nodes(1, cpu=SIZE)
+    for round_ in range(4):
+        sitting = await filled(world, node, round_)
+        high, low = f"high-{round_}", f"low-{round_}"
+        await world.pod(high, cpu=SIZE, priority_class=HIGH)
+        for _ in range(5):  # each gives it hope, in vain
+            await gone(world, sitting[0])
+            await world.pod(sitting[0], scheduler="somebody-else", node=node)
+        if round_ == 1:
+            await replicas.kill_the_leader()
+        await world.gang(low, 2, cpu=SIZE // 2)
+        await world.condition(low, "Scheduled", "False", reason="Unschedulable")
+        if round_ == 2:
+            await replicas.kill_the_leader()
+        await asyncio.gather(*(gone(world, name) for name in sitting))
+        await world.bound(high, 1)
+        assert world.observer.bound(world.namespace, low) == {}
+        await gone(world, high)
+        await world.bound(low, 2)
+        await asyncio.gather(*(gone(world, f"{low}-{index}") for index in range(2)))
+        await world.delete_group(low)
+
+
+async def gone(world: World, pod: str) -> None:
+    """Delete a pod, and wait until it is gone."""
+    await world.delete_pod(pod)
+    await world.until(lambda: not world.observer.of(world.namespace, pod), f"{pod} is gone")
+
+
+# ── gangs of other projects ──────────────────────────────────────────────────────────────────
+
+#: By project: what its pods have, and which words of it stand in the message.
+FOREIGN: dict[str, tuple[dict[str, Any], str]] = {
+    "volcano": ({"annotations": {"scheduling.k8s.io/group-name": "theirs"}}, "Volcano"),
+    "coscheduling": (
+        {"labels": {"scheduling.x-k8s.io/pod-group": "theirs"}},
+        "the coscheduling plugin",
+    ),
+    "koordinator": ({"labels": {"gang.scheduling.koordinator.sh/name": "theirs"}}, "Koordinator"),
+    "kai": ({"annotations": {"pod-group-name": "theirs"}}, "KAI"),
+    "yunikorn": (
+        {"annotations": {"yunikorn.apache.org/task-group-name": "theirs"}},
+        "YuniKorn",
+    ),
+    "native": ({"schedulingGroup": {"podGroupName": "theirs"}}, "Kubernetes itself"),
+}
+
+
+async def test_pods_of_foreign_gangs_are_held_and_say_why(world: World, replicas: Replicas) -> None:
+    """semantics §6.5"""
+    await world.nodes(2, cpu=32)
+    for project, (names_it, _) in FOREIGN.items():
+        await world.pod(f"{project}-0", **names_it)
+    await replicas.kill_the_leader()
+    for project, (names_it, _) in FOREIGN.items():
+        await world.pod(f"{project}-1", **names_it)
+    await world.gang("ours", SIZE)
+    await world.bound("ours", SIZE)
+    for project, (_, said) in FOREIGN.items():
+        if not await kept(world, f"{project}-0", project):
+            continue
+        for name in (f"{project}-0", f"{project}-1"):
+            await world.event(name, "FailedScheduling", note=said)
+            reason, message = await says(world, name)
+            assert reason == "InvalidSpec"
+            assert said in message
+            assert name not in world.observer.bound(world.namespace)
+
+
+async def kept(world: World, pod: str, project: str) -> bool:
+    """Whether the server has what names the gang: a field whose gate is off it drops."""
+    found = await world.client.get(PODS, pod, world.namespace)
+    return project != "native" or "schedulingGroup" in found["spec"]
+
+
+async def says(world: World, pod: str) -> tuple[str, str]:
+    """Reason and message of a pod's condition PodScheduled."""
+    found = await world.client.get(PODS, pod, world.namespace)
+    [condition] = [one for one in found["status"]["conditions"] if one["type"] == "PodScheduled"]
+    return condition["reason"], condition["message"]
+
+
+# ── suspend and resume ───────────────────────────────────────────────────────────────────────
+
+
+async def suspend(world: World, job: str, *, suspended: bool) -> None:
+    """`kubectl patch job`, as a queue does."""
+    patch = {"spec": {"suspend": suspended}}
+    await world.client.patch(JOBS, job, patch, world.namespace, kind=PatchType.MERGE)
+
+
+async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
+    world: World, replicas: Replicas
+) -> None:
+    """semantics §2.1"""
+    await world.nodes(2, cpu=SIZE // 2)
+    await world.group("job", SIZE)
+    await world.job("job", SIZE, "job")
+    await world.condition("job", "Ready", "True", reason="Running")
+    await suspend(world, "job", suspended=True)
+    await world.until(lambda: not world.observer.of(world.namespace, "job"), "its pods are gone")
+    await world.pod("sitting", scheduler="somebody-else", node=f"{world.namespace}-n0")
+    await replicas.kill_the_leader()
+    await suspend(world, "job", suspended=False)
+    await world.condition("job", "Scheduled", "False", message="the 4 required members")
+    await world.quiet()
+    assert world.observer.bound(world.namespace, "job") == {}
+    await replicas.kill_the_leader()
+    await world.quiet()
+    assert world.observer.bound(world.namespace, "job") == {}
+    await gone(world, "sitting")
+    await world.bound("job", SIZE)
+    await world.condition("job", "Ready", "True", reason="Running")
