@@ -3,110 +3,11 @@
 """Two of our schedulers, with different profiles, on one API server."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
 
 import pytest
 
-from enbloc.config import default_profiles
-from enbloc.engine.effects import Emit, SetGroupStatus
-from enbloc.engine.events import Bound, Event, SlotsFree
-from enbloc.framework.profile import Profile
 from enbloc.model.field_managers import field_manager
-from tests.world.builders import remembered
-from tests.world.cluster import Cluster
-from tests.world.server import SHOWN, Server
-
-
-def profile(name: str) -> dict[str, Profile]:
-    [given] = default_profiles().values()
-    return {name: replace(given, name=name)}
-
-
-class Scheduler(Cluster):
-    """One of the two: what it decides is told to the server of both."""
-
-    def __init__(self, served: "Both", name: str, *, sync: bool = True) -> None:
-        super().__init__(profiles=profile(name), identity=name, sync=sync)
-        self.served = served
-        self.manager = field_manager(self.profiles)
-
-    def step(self) -> list[Any]:
-        effects = super().step()
-        for effect in effects:
-            if isinstance(effect, SetGroupStatus):
-                self.served.write(effect, self.manager)
-        return effects
-
-    def confirm(self, effect: Any) -> None:
-        self.tell(Bound(effect.target.plan, effect.target.uid))
-        self.tell(SlotsFree(1))
-        self.served.bind(effect.target)
-
-
-class Both(Server):
-    """An API server and two schedulers, "enbloc" and "batch".
-
-    Attributes:
-        shown: the status as it stands: what was applied last.
-        written: every write: who, and which group.
-    """
-
-    NAMES: ClassVar = ("enbloc", "batch")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.schedulers = {name: Scheduler(self, name) for name in self.NAMES}
-        self.shown: dict[str, SetGroupStatus] = {}
-        self.written: list[tuple[str, str]] = []
-        self.nodes("n1 n2", cpu=8)
-
-    def changed(self, event: Event) -> None:
-        for scheduler in self.schedulers.values():
-            scheduler.tell(event)
-
-    def write(self, effect: SetGroupStatus, manager: str) -> None:
-        """As server-side apply does, by force, for this manager and empty for those replaced."""
-        name = effect.group.name
-        self.written.append((manager.partition(":")[2], name))
-        self.shown[name] = effect
-        group = self.groups[name]
-        writers = {manager, *group.writers} - set(effect.replaced)
-        self.put_group(replace(group, memory=remembered(effect), writers=tuple(sorted(writers))))
-
-    def settle(self) -> None:
-        for _ in range(100):
-            before = self._version
-            for scheduler in self.schedulers.values():
-                scheduler.settle()
-            if self._version == before:
-                return
-        raise AssertionError("the two never come to rest")
-
-    def restart(self, name: str) -> None:
-        """This scheduler ends, and another process of it starts."""
-        again = Scheduler(self, name, sync=False)
-        for stream in SHOWN:
-            for event in self.listed(stream):
-                again.tell(event)
-        again.sync()
-        self.schedulers[name] = again
-
-    def condition(self, group: str) -> tuple[bool | None, str, str]:
-        [found] = [c for c in self.shown[group].conditions if c.type == "Scheduled"]
-        return found.status, str(found.reason), found.message
-
-    def authors(self, group: str) -> tuple[str, ...]:
-        """The schedulers that own a part of its status."""
-        return tuple(writer.partition(":")[2] for writer in self.groups[group].writers)
-
-    def events(self) -> list[str]:
-        """Reasons of the events on PodGroups, with who wrote them."""
-        return [
-            f"{name} {effect.reason}"
-            for name, scheduler in self.schedulers.items()
-            for effect in scheduler.effects
-            if isinstance(effect, Emit) and effect.group is not None
-        ]
+from tests.world.two import Both
 
 
 @pytest.fixture
@@ -225,3 +126,21 @@ def test_a_late_write_of_the_other_is_written_over(both: Both) -> None:
     both.settle()
     assert both.condition("g")[:2] == (True, "Scheduled")
     assert both.authors("g") == ("enbloc",)
+
+
+def test_a_second_late_write_of_the_other_is_written_over_too() -> None:
+    """semantics §6.4: both of its writes are seen at once."""
+    both = Both(lagging=True)
+    enbloc, batch = both.schedulers["enbloc"], both.schedulers["batch"]
+    both.group("g", 2)
+    enbloc.hear()
+    enbloc.settle()
+    both.pod("g-0", "g", scheduler="batch")
+    batch.hear()
+    batch.settle()
+    enbloc.hear(2)  # its own write and the pod, but not what the other has written
+    enbloc.settle()
+    assert both.authors("g") == ("batch", "enbloc")
+    both.settle()
+    assert both.authors("g") == ("batch",)
+    assert both.condition("g")[2] == "1 of 2 members exist"

@@ -65,6 +65,8 @@ class SetGroupStatus:
         priority: of the group; None = it has no members.
         replaced: field managers of other schedulers, or of older releases, whose part of the
             status this takes the place of.
+        shown_by: which version of the PodGroup shows them; 0 = there are none. Another version
+            has another write of theirs.
     """
 
     group: GroupKey
@@ -81,6 +83,7 @@ class SetGroupStatus:
     lives: tuple[LifeMemory, ...] = ()
     priority: int | None = None
     replaced: tuple[str, ...] = ()
+    shown_by: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ class Reporter:
         if last is not None and last.incarnation == members.incarnation:
             ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
         satisfied = self._satisfied(turn, members, facts)
+        replaced = self._authorship.replaced(members)
         waits = item.place is Place.BACKOFF
         status = SetGroupStatus(
             group=name,
@@ -185,7 +186,8 @@ class Reporter:
                 notes=notes,
             ),
             priority=facts.priority if facts.members or facts.total.succeeded else None,
-            replaced=self._authorship.replaced(members),
+            replaced=replaced,
+            shown_by=group.resource_version if replaced else 0,
         )
         if len(status.lives) > 1 and (last is None or last.incarnation != status.incarnation):
             note = (
