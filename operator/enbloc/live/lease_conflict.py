@@ -45,7 +45,7 @@ class LeaseConflict:
         metrics.LEASE_CONFLICT.set(text is not None)
         if text is None:
             self._since = None
-            logger.info("Nothing else serves our schedulerNames any more")
+            logger.info("No other install keeps this one from leading any more")
             return
         if self._since is None:
             self._since = self._clock()
