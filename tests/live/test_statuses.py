@@ -283,7 +283,7 @@ async def test_no_time_lies_before_what_the_server_says_of_the_object(problems: 
     store = store_with_group()
     store.objects["podgroups", "g"]["metadata"]["creationTimestamp"] = "2027-01-15T08:00:05Z"
     client = MemoryClient(store)
-    statuses = GroupStatuses(client, lambda: 1_800_000_003.0, problems)
+    statuses = GroupStatuses(client, lambda: 1_800_000_003.0, problems, MANAGER)
     statuses.seen(msgspec.convert(store.objects["podgroups", "g"], GroupObject))
     statuses.writer.put(GROUP, EFFECT)
     conditions = PodConditions(client, lambda: 1_800_000_003.0, problems)
