@@ -9,7 +9,7 @@ import yaml
 
 from enbloc.config import LeaderElection
 from enbloc.config.strict import duration, seconds
-from enbloc.engine.queue.scheduling_queue import Backoff
+from enbloc.engine.queue.item import Backoff
 from enbloc.engine.settings import Settings
 from tests.config.files import HEAD, configured, one, problems, sample, v1
 

@@ -5,7 +5,7 @@
 from collections import Counter
 
 from enbloc.engine import Engine
-from enbloc.engine.queue.scheduling_queue import Item, Place
+from enbloc.engine.queue.item import Item, Place
 from enbloc.engine.state.claims import HELD
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition

@@ -3,37 +3,24 @@
 """Semantics §5.1: capacity reserved for what an admitted group may still take."""
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from enbloc.engine.policies import MinResources
 from enbloc.engine.state import Members
 from enbloc.model.pods import Owner
-from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
+from tests.rules.applications import application, executor
+from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
 APP = "spark-app"
-
-
-def _application(world: World, name: str, **more: object) -> None:
-    """A driver that is admitted, with capacity reserved for two executors."""
-    world.group(name, 1, min_resources=(("cpu", 12_000),), **{"timeout": 60, **more})
-    world.member(f"{name}-driver", name, owner=Owner("SparkApplication", name, name))
-
-
-def _executor(world: World, name: str, index: int = 0) -> None:
-    """A member that the driver has made."""
-    driver = world.pods[f"{name}-driver"]
-    owner = Owner("Pod", driver.key.name, driver.uid)
-    world.member(f"{name}-executor-{index}", name, owner=owner)
 
 
 def test_min_resources_are_held_and_not_just_checked() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     world.now += 1
     world.job("young", 1)
@@ -47,7 +34,7 @@ def test_nothing_starts_without_the_capacity_that_it_asks_for() -> None:
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.pod("x", node="n3", spec=ONE_A_NODE)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     assert world.where("app") == {}
     world.delete("x")
@@ -60,7 +47,7 @@ def test_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> None
     world = World()
     world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
     for index in range(5):
-        _application(world, f"app{index}")
+        application(world, f"app{index}")
         world.now += 1
     world.settle()
     assert sorted(world.where()) == ["app0-driver", "app1-driver"]
@@ -70,10 +57,10 @@ def test_what_the_group_s_own_members_request_is_taken_off_the_reservation() -> 
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     for index in range(2):
-        _executor(world, "app", index)
+        executor(world, "app", index)
     world.settle()
     assert len(world.where("app")) == 3
     world.node("n4", cpu=4)
@@ -100,7 +87,7 @@ def test_a_group_that_has_finished_reserves_nothing() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     world.job("young", 3)
     world.finish("app-driver")
@@ -112,7 +99,7 @@ def test_a_group_whose_podgroup_was_deleted_reserves_nothing() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app", timeout=600)
+    application(world, "app", timeout=600)
     world.settle()
     world.job("young", 2)
     world.settle()
@@ -158,7 +145,7 @@ def test_a_gang_that_holds_nothing_any_more_has_nothing_reserved() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app", owner=APP)
+    application(world, "app", owner=APP)
     world.settle()
     world.job("young", 1)
     world.settle()
@@ -172,7 +159,7 @@ def test_without_progress_a_reservation_expires_with_an_event_and_a_reason() -> 
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     world.job("young", 2)
     world.settle(seconds=59)
@@ -187,9 +174,9 @@ def test_progress_prolongs_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle(seconds=50)
-    _executor(world, "app")
+    executor(world, "app")
     world.settle()
     world.job("young", 1)
     world.settle(seconds=50)
@@ -202,7 +189,7 @@ def test_a_restart_neither_forgets_nor_prolongs_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle(seconds=40)
     world.job("young", 1)
     again = world.restarted()
@@ -212,216 +199,13 @@ def test_a_restart_neither_forgets_nor_prolongs_a_reservation() -> None:
     assert len(again.where("young")) == 1
 
 
-DAY = 86_400.0
-
-
-def _patient_application(**settings: Any) -> World:
-    """One CPU runs, and the other 63 stay reserved for as long as the rules let them."""
-    world = World(**settings)
-    world.nodes("n1", cpu=64)
-    world.group("app", 1, min_resources=(("cpu", 64_000),), timeout=int(DAY))
-    world.member("app-0", "app", spec=spec(cpu=1))
-    world.settle()
-    world.now += 1
-    world.group("young", 1, timeout=60)
-    world.member("young-0", "young", spec=spec(cpu=50))
-    world.settle()
-    return world
-
-
-def test_a_reservation_ends_when_reservation_seconds_pass_in_all() -> None:
-    """Semantics §5.1: whatever scheduleTimeoutSeconds its group asks for."""
-    world = _patient_application()
-    world.settle(seconds=898)
-    assert world.where("young") == {}
-    world.settle(seconds=2)
-    assert len(world.where("young")) == 1
-    [event] = world.events("ReservationExpired")
-    assert "was not used up within reservationSeconds (900 s)" in event.note
-    assert world.condition("app")[:2] == (True, "ReservationExpired")
-    assert "reservationSeconds" in world.condition("app")[2]
-
-
-def test_the_administrator_says_for_how_long_a_reservation_is_kept() -> None:
-    """Semantics §5.1."""
-    world = _patient_application(reservation_seconds=120.0)
-    world.settle(seconds=118)
-    assert world.where("young") == {}
-    world.settle(seconds=2)
-    assert len(world.where("young")) == 1
-
-
-def test_members_that_come_one_by_one_do_not_prolong_a_reservation_beyond_that() -> None:
-    """Semantics §5.1: ten small pods, one every 800 seconds, cannot keep 64 CPUs for hours."""
-    world = _patient_application()
-    for index in range(1, 4):
-        world.settle(seconds=800)
-        world.member(f"app-{index}", "app", spec=spec(cpu=1))
-    world.settle()
-    assert len(world.where("app")) == 4, "a further member is placed, and opens nothing"
-    assert len(world.where("young")) == 1
-    assert len(world.events("ReservationExpired")) == 1
-
-
-def test_a_member_that_dies_and_comes_back_does_not_begin_a_reservation_anew() -> None:
-    """Semantics §5.1: what one life was reserved is added up, also where nothing was left of it."""
-    world = _patient_application()
-    for index in range(3):
-        world.settle(seconds=400)
-        world.delete(f"app-{index}")
-        world.member(f"app-{index + 1}", "app", spec=spec(cpu=1))
-    world.settle()
-    assert len(world.where("young")) == 1
-
-
-def test_a_new_life_has_a_reservation_of_its_own() -> None:
-    """Semantics §5.1."""
-    world = _patient_application()
-    world.settle(seconds=900)
-    world.delete("young-0")
-    world.delete("app-0")
-    world.settle()
-    world.member("app-1", "app", spec=spec(cpu=1), owner=NEXT_JOB)
-    world.settle()
-    world.now += 1
-    world.member("young-1", "young", spec=spec(cpu=50), owner=NEXT_JOB)
-    world.settle(seconds=890)
-    assert world.where("young") == {}
-    world.settle(seconds=10)
-    assert len(world.where("young")) == 1
-
-
-def test_a_new_life_does_not_inherit_that_a_reservation_expired() -> None:
-    """Semantics §5.1: also where a member that succeeded was there until the new one came."""
-    world = World()
-    world.nodes("n1", cpu=64)
-    world.group("app", 1, min_resources=(("cpu", 64_000),), timeout=60, owner=APP)
-    world.member("app-0", "app", spec=spec(cpu=1))
-    world.settle(seconds=61)
-    world.finish("app-0")
-    world.settle()
-    world.member("app-1", "app", spec=spec(cpu=1), owner=NEXT_JOB)
-    world.settle()
-    world.now += 1
-    world.pod("young", spec=spec(cpu=50))
-    world.settle()
-    assert world.where("young") == {}
-
-
-def test_a_job_that_was_suspended_has_what_is_left_of_its_reservation_when_it_is_resumed() -> None:
-    """Semantics §5.1: time in which nothing is reserved does not count."""
-    world = _patient_application()
-    world.delete("young-0")
-    world.settle(seconds=100)
-    world.delete("app-0")
-    world.settle(seconds=5000)
-    world.member("app-1", "app", spec=spec(cpu=1))
-    world.settle()
-    world.member("young-1", "young", spec=spec(cpu=50))
-    world.settle(seconds=790)
-    assert world.where("young") == {}
-    world.settle(seconds=10)
-    assert len(world.where("young")) == 1
-
-
-def test_a_restart_knows_when_a_reservation_began() -> None:
-    """Semantics §5.1: by the oldest member that is still held."""
-    world = _patient_application()
-    world.settle(seconds=500)
-    world.member("app-1", "app", spec=spec(cpu=1))
-    world.settle()
-    again = world.restarted()
-    again.settle(seconds=390)
-    assert again.where("young") == {}
-    again.settle(seconds=10)
-    assert len(again.where("young")) == 1
-    late = again.restarted()
-    late.member("app-2", "app", spec=spec(cpu=1))
-    late.delete("young-0")
-    late.member("young-1", "young", spec=spec(cpu=50))
-    late.settle()
-    assert len(late.where("young")) == 1, "it is over for this life"
-
-
-def test_a_restart_knows_of_a_started_group_whose_first_member_was_replaced() -> None:
-    """Semantics §5.1."""
-    world = _patient_application()
-    world.run_pods(["app-0"])
-    world.settle(seconds=500)
-    world.member("app-1", "app", spec=spec(cpu=1))
-    world.settle()
-    world.delete("app-0")
-    world.settle()
-    again = world.restarted()
-    again.settle(seconds=401)
-    assert len(again.where("young")) == 1
-
-
-def test_a_limit_bounds_what_the_reservations_of_one_namespace_keep_together() -> None:
-    """Semantics §5.1: what is beyond it is admitted as ever, and not reserved."""
-    world = World(reservation_limits=(("cpu", 10_000),))
-    world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
-    _application(world, "first")
-    world.now += 1
-    _application(world, "second")
-    world.settle()
-    assert sorted(world.where()) == ["first-driver", "second-driver"]
-    [event] = world.events("ReservationLimited")
-    assert event.group is not None
-    assert event.group.name == "second"
-    assert event.note == (
-        "6 of 8 cpu of minResources are not reserved: the configuration limits the reservations of "
-        "namespace ns to 10 cpu (reservationLimits)"
-    )
-    world.now += 1
-    world.job("young", 2)
-    world.settle()
-    assert world.where("young") == {}, "ten of sixteen free CPUs are reserved"
-    world.job("small", 1)
-    world.settle()
-    assert len(world.where("small")) == 1
-
-
-def test_the_limit_of_one_namespace_is_not_used_up_by_another_one() -> None:
-    """Semantics §5.1."""
-    world = World(reservation_limits=(("cpu", 8_000),))
-    world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
-    _application(world, "app")
-    world.now += 1
-    world.their_group("theirs", 1, min_resources=(("cpu", 12_000),), timeout=60)
-    world.theirs("theirs-0", "theirs")
-    world.settle()
-    world.now += 1
-    world.job("young", 1)
-    world.settle()
-    assert world.where("young") == {}
-    assert world.events("ReservationLimited") == []
-
-
-def test_what_a_limit_left_out_is_reserved_when_an_earlier_reservation_is_over() -> None:
-    """Semantics §5.1."""
-    world = World(reservation_limits=(("cpu", 8_000),))
-    world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
-    _application(world, "first", timeout=600)
-    world.now += 1
-    _application(world, "second", timeout=600)
-    world.settle()
-    world.finish("first-driver")
-    world.settle()
-    world.now += 1
-    world.job("young", 4)
-    world.settle()
-    assert world.where("young") == {}, "eight of sixteen free CPUs are reserved for the second"
-    assert len(world.events("ReservationLimited")) == 1
-
-
 def test_a_group_ordered_earlier_takes_the_capacity_and_the_last_reservation_shrinks() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3 n4 n5 n6", cpu=4)
-    _application(world, "first")
+    application(world, "first")
     world.now += 1
-    _application(world, "second")
+    application(world, "second")
     world.settle()
     world.job("urgent", 1, priority=5)
     world.settle()
@@ -438,7 +222,7 @@ def test_groups_of_one_owner_use_a_reservation_and_are_not_held_back_by_it() -> 
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app", owner=APP)
+    application(world, "app", owner=APP)
     world.settle()
     world.now += 1
     world.job("stranger", 1)
@@ -454,7 +238,7 @@ def test_groups_of_other_owners_are_held_back_by_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app", owner=APP)
+    application(world, "app", owner=APP)
     world.settle()
     world.now += 1
     world.job("others", 1)
@@ -467,7 +251,7 @@ def test_groups_of_another_namespace_are_of_another_owner_whatever_they_name() -
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app", owner=APP)
+    application(world, "app", owner=APP)
     world.settle()
     world.now += 1
     world.their_group("thief", 2, owner=APP)
@@ -485,7 +269,7 @@ def test_groups_of_one_owner_have_each_the_min_resources_that_it_asks_for() -> N
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     for name in ("one", "two"):
-        _application(world, name, owner=APP)
+        application(world, name, owner=APP)
         world.now += 1
     world.settle()
     assert sorted(world.where()) == ["one-driver"], "8 of 12 CPUs are free, and those are reserved"
@@ -494,7 +278,7 @@ def test_groups_of_one_owner_have_each_the_min_resources_that_it_asks_for() -> N
 def _replicas(world: World, count: int) -> None:
     """LeaderWorkerSet's groups: one owner, each with a leader now and two workers to come."""
     for index in range(count):
-        _application(world, f"lws-{index}", owner="lws", timeout=600)
+        application(world, f"lws-{index}", owner="lws", timeout=600)
         world.now += 1
     world.settle()
 
@@ -529,7 +313,7 @@ def test_where_a_foreign_pod_took_the_capacity_nothing_ordered_later_is_admitted
     """Semantics §5.1: until all of it is there again."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
-    _application(world, "app", timeout=600)
+    application(world, "app", timeout=600)
     world.settle()
     free = [n for n in ("n1", "n2", "n3", "n4") if n not in world.where().values()]
     for index in range(2):
@@ -552,7 +336,7 @@ def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
     world = World()
     world.nodes("n1", cpu=4000)
     for index in range(20):
-        _application(world, f"app{index}", owner=APP, timeout=600)
+        application(world, f"app{index}", owner=APP, timeout=600)
         world.job(f"more{index}", 1, owner=Owner("SparkApplication", "app", APP))
         world.alter(f"more{index}", owner=APP)
     world.settle()
@@ -574,7 +358,7 @@ def test_pods_without_a_group_are_held_back_by_a_reservation_too() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     world.now += 1
     world.pod("solo", spec=ONE_A_NODE)
@@ -589,7 +373,7 @@ def test_what_is_reserved_for_nobody_is_anybody_s() -> None:
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.node("n4", cpu=4, gpu=1)
-    _application(world, "app")
+    application(world, "app")
     world.settle()
     world.job("young", 1)
     world.pod("gpu-only", spec=spec(cpu=0, gpu=1))
@@ -602,7 +386,7 @@ def test_where_a_node_was_lost_nothing_ordered_later_is_admitted_until_it_holds_
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
-    _application(world, "app", timeout=6000)
+    application(world, "app", timeout=6000)
     world.settle()
     free = next(n for n in ("n1", "n2", "n3", "n4") if n not in world.where().values())
     world.drop_node(free)
@@ -619,7 +403,7 @@ def test_lowering_min_resources_gives_the_difference_back_at_once() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
-    _application(world, "app", timeout=6000)
+    application(world, "app", timeout=6000)
     world.settle()
     world.job("young", 1)
     world.settle()

@@ -296,17 +296,17 @@ def test_a_role_that_the_podgroup_does_not_list_is_told_once() -> None:
     world = two_nodes()
     world.group("g", 2, roles=[("worker", 2)])
     world.member("a", "g", role="worker")
-    world.member("b", "g", role="wroker")
+    world.member("b", "g", role="workers")
     for _ in range(2):
         world.settle()
         world.change("b", priority=1)
     assert world.condition("g")[2] == (
-        "1 of 2 members of role worker exist (roles that the PodGroup does not list: wroker)"
+        "1 of 2 members of role worker exist (roles that the PodGroup does not list: workers)"
     )
     [event] = told(world, "b")
     assert (str(event.reason), event.note) == (
         "UnknownRole",
-        "enbloc.dev/role is wroker, which PodGroup ns/g does not list; it lists worker",
+        "enbloc.dev/role is workers, which PodGroup ns/g does not list; it lists worker",
     )
 
 

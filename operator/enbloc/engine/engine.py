@@ -28,7 +28,7 @@ from enbloc.engine.events import Event
 from enbloc.engine.policies import HeldCapacity, MinResources, NodeHistory, Policy, Repair
 from enbloc.engine.queue import CapacityPrecheck, Place
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
-from enbloc.engine.report import Explanation, advice
+from enbloc.engine.report import Explanation, advise
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
@@ -332,7 +332,7 @@ class Engine:
             why,
             binding=open_plan.size if open_plan is not None and open_plan.permitted else 0,
             expired=self._min_resources.expired(members.key),
-            notes=advice(facts, self._groups.classes),
+            notes=advise(facts, self._groups.classes),
         )
 
     def _validate(self) -> None:

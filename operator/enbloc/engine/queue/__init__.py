@@ -2,19 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queue: which group is tried next, and what the others wait for.
 
-`scheduling_queue` holds the groups; `rotation` lets namespaces take turns; `capacity_precheck`
-knows whose attempt could not succeed.
+`scheduling_queue` holds the groups, each as an `item`; `rotation` lets namespaces take turns;
+`capacity_precheck` knows whose attempt could not succeed.
 """
 
 from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations
+from enbloc.engine.queue.item import Backoff, Item, Place
 from enbloc.engine.queue.rotation import Subqueue
-from enbloc.engine.queue.scheduling_queue import (
-    MOST_DUE,
-    Backoff,
-    Item,
-    Place,
-    SchedulingQueue,
-)
+from enbloc.engine.queue.scheduling_queue import MOST_DUE, SchedulingQueue
 
 __all__ = [
     "MOST_DUE",

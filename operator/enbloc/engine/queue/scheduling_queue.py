@@ -24,17 +24,15 @@ After an attempt that failed, groups of other namespaces that are equal have the
 (`call_up`).
 """
 
-import enum
 import heapq
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from enbloc.engine.batch import Batch, Concerned, HintOf
-from enbloc.engine.queue.rotation import STRICT, Entry, Rotation, Subqueue
+from enbloc.engine.queue.item import Backoff, Item, Place
+from enbloc.engine.queue.rotation import Entry, Rotation
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -60,96 +58,10 @@ MOST_PASSED: Final = 256
 MOST_REMEMBERED: Final = 1024
 
 #: Gives the finer answers of a waiting group's plugins.
-Hints = Callable[["Item"], HintOf]
+Hints = Callable[[Item], HintOf]
 
 #: Whether a waiting group would be refused as things are, whatever happened.
-Refused = Callable[["Item"], bool]
-
-
-class Place(enum.Enum):
-    """Where an item is; each is in exactly one place."""
-
-    PARKED = "parked"
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    WAITING = "waiting"
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Seconds before a failed group may be tried again: initial × 2^(n − 1), at most maximum.
-
-    A maximum of 0 switches it off.
-
-    Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/backoff_queue.go
-    calculateBackoffDuration.
-    """
-
-    initial: float = 1.0
-    maximum: float = 10.0
-
-    def ends(self, now: float, failures: int) -> float:
-        """When the pause is over that begins now.
-
-        As upstream, a pause ends with the whole second in which it would: groups that fail
-        together are tried together, in their order.
-        """
-        pause = self.after(failures)
-        return math.floor(now + pause) + 1.0 if pause else now
-
-    def after(self, failures: int) -> float:
-        """The pause after so many failures in a row; 0 after none."""
-        if failures <= 0:
-            return 0.0
-        # 2^31 seconds is past any maximum; the bound keeps the float finite.
-        return min(self.maximum, self.initial * 2.0 ** min(failures - 1, 31))
-
-
-@dataclass(slots=True)
-class Item:
-    """One group in the queue.
-
-    Attributes:
-        unschedulable, errors: failures in a row of each kind.
-        counted: how many plans had been opened at the last attempt.
-        ready_at: no attempt before, unless a hint says so; engine clock.
-        held: it waits until then even if nothing else is to be done (semantics §4.6).
-        called: it was called up, and so is placed now if it can be, whatever it waited for.
-        sort_key: its place in the order; smaller goes first.
-        subqueue: those with which it is tried strictly in order.
-        profile: the profile that decides about it.
-        rejectors: the plugins that refused the last attempt.
-        pending: those of them that wait for somebody outside; their events bypass the backoff.
-        infeasible: no change of load can help, and so no event of a pod.
-        gate: the plugin that keeps it out at PreEnqueue; "" = none does.
-        first_unseen: the first event that it has not seen, while it is being decided; else None.
-        hinted: attempts in a row that a hint brought about, since a pause was waited out.
-        fingerprint: what the group looked like at the last attempt; a difference re-queues it.
-    """
-
-    key: GroupKey
-    solo: bool
-    place: Place = Place.PARKED
-    attempts: int = 0
-    unschedulable: int = 0
-    errors: int = 0
-    counted: int = 0
-    last_attempt: float | None = None
-    ready_at: float = 0.0
-    held: bool = False
-    called: bool = False
-    sort_key: tuple[Any, ...] = ()
-    subqueue: Subqueue = STRICT
-    profile: Profile | None = None
-    rejectors: frozenset[str] = field(default_factory=frozenset)
-    pending: frozenset[str] = field(default_factory=frozenset)
-    infeasible: bool = False
-    gate: str = ""
-    first_unseen: int | None = None
-    hinted: int = 0
-    fingerprint: object = None
-    ticket: int = 0
-
+Refused = Callable[[Item], bool]
 
 #: A waiting group, a plugin that refused it, and whether that was at PreEnqueue.
 _Look = tuple[Item, str, bool]
@@ -575,13 +487,13 @@ class SchedulingQueue:
         return heap[0] if heap else None
 
     def _stands(self, entry: Entry) -> bool:
+        """Whether a heap's entry is not stale."""
         item = self._items.get(entry.group)
         return item is not None and item.ticket == entry.ticket
 
     def _item_of(self, entry: Entry) -> Item | None:
         """The item of a heap's entry; None when the entry is stale."""
-        item = self._items.get(entry.group)
-        return item if item is not None and item.ticket == entry.ticket else None
+        return self._items[entry.group] if self._stands(entry) else None
 
     def counts(self) -> dict[Place, int]:
         """How many groups are in each place."""

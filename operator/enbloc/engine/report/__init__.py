@@ -7,9 +7,9 @@
 `overdue` whose PodGroup or members do not come.
 """
 
-from enbloc.engine.report.advice import advice
+from enbloc.engine.report.advice import advise
 from enbloc.engine.report.conditions import PENDING, Explanation
 from enbloc.engine.report.overdue import Overdue
 from enbloc.engine.report.reporter import Reporter
 
-__all__ = ["PENDING", "Explanation", "Overdue", "Reporter", "advice"]
+__all__ = ["PENDING", "Explanation", "Overdue", "Reporter", "advise"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enbloc.framework.facts import GroupFacts
 
 
-def advice(facts: GroupFacts, classes: Mapping[str, int]) -> list[str]:
+def advise(facts: GroupFacts, classes: Mapping[str, int]) -> list[str]:
     """What the user of a group should know beside why it waits, each in half a sentence.
 
     Args:

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Item: what the queue knows of one group, and for how long it pauses after a failure."""
+
+import enum
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from enbloc.engine.queue.rotation import STRICT, Subqueue
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
+
+
+class Place(enum.Enum):
+    """Where an item is; each is in exactly one place."""
+
+    PARKED = "parked"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Seconds before a failed group may be tried again: initial × 2^(n − 1), at most maximum.
+
+    A maximum of 0 switches it off.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/backoff_queue.go
+    calculateBackoffDuration.
+    """
+
+    initial: float = 1.0
+    maximum: float = 10.0
+
+    def ends(self, now: float, failures: int) -> float:
+        """When the pause is over that begins now.
+
+        As upstream, a pause ends with the whole second in which it would: groups that fail
+        together are tried together, in their order.
+        """
+        pause = self.after(failures)
+        return math.floor(now + pause) + 1.0 if pause else now
+
+    def after(self, failures: int) -> float:
+        """The pause after so many failures in a row; 0 after none."""
+        if failures <= 0:
+            return 0.0
+        # 2^31 seconds is past any maximum; the bound keeps the float finite.
+        return min(self.maximum, self.initial * 2.0 ** min(failures - 1, 31))
+
+
+@dataclass(slots=True)
+class Item:
+    """One group in the queue.
+
+    Attributes:
+        unschedulable, errors: failures in a row of each kind.
+        counted: how many plans had been opened at the last attempt.
+        ready_at: no attempt before, unless a hint says so; engine clock.
+        held: it waits until then even if nothing else is to be done (semantics §4.6).
+        called: it was called up, and so is placed now if it can be, whatever it waited for.
+        sort_key: its place in the order; smaller goes first.
+        subqueue: those with which it is tried strictly in order.
+        profile: the profile that decides about it.
+        rejectors: the plugins that refused the last attempt.
+        pending: those of them that wait for somebody outside; their events bypass the backoff.
+        infeasible: no change of load can help, and so no event of a pod.
+        gate: the plugin that keeps it out at PreEnqueue; "" = none does.
+        first_unseen: the first event that it has not seen, while it is being decided; else None.
+        hinted: attempts in a row that a hint brought about, since a pause was waited out.
+        fingerprint: what the group looked like at the last attempt; a difference re-queues it.
+    """
+
+    key: GroupKey
+    solo: bool
+    place: Place = Place.PARKED
+    attempts: int = 0
+    unschedulable: int = 0
+    errors: int = 0
+    counted: int = 0
+    last_attempt: float | None = None
+    ready_at: float = 0.0
+    held: bool = False
+    called: bool = False
+    sort_key: tuple[Any, ...] = ()
+    subqueue: Subqueue = STRICT
+    profile: Profile | None = None
+    rejectors: frozenset[str] = field(default_factory=frozenset)
+    pending: frozenset[str] = field(default_factory=frozenset)
+    infeasible: bool = False
+    gate: str = ""
+    first_unseen: int | None = None
+    hinted: int = 0
+    fingerprint: object = None
+    ticket: int = 0
