@@ -26,6 +26,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "ranked_gang": engine.ranked_gang,
     "waiting": engine.waiting,
     "open_plans": engine.open_plans,
+    "finished_members": engine.finished_members,
     "crowds": engine.crowds,
     "streams": engine.streams,
     "completeness": completeness.completeness,

@@ -24,7 +24,7 @@ from enbloc.engine.events import (
 )
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
-from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import (
     PodAffinity,
@@ -205,6 +205,7 @@ def open_plans(nodes: int = 1000, pods: int = 300) -> Iterator[Figure]:
     small = PodSpec(requests=(("cpu", 100), ("pods", 1)), nonzero_cpu=100)
     for plans in (10, 1000):
         engine = cluster(nodes)
+        engine.apply(SlotsFree(100_000))  # a namespace leaves a third of what it has sent
         for number in range(plans):
             name = f"g{number}"
             engine.apply(GroupSeen(Group(GroupKey("b", name), name, min_member=8)))
@@ -219,6 +220,25 @@ def open_plans(nodes: int = 1000, pods: int = 300) -> Iterator[Figure]:
             times.append(time.perf_counter() - started)
             assert any(isinstance(effect, Bind) for effect in effects)
         yield f"engine/pod-beside-{plans}-open-plans", statistics.median(times) * 1e6
+
+
+def finished_members(rounds: int = 200) -> Iterator[Figure]:
+    """The event of one live member beside few and many that have finished: one step each."""
+    for finished in (10, 30_000):
+        engine = cluster(10)
+        engine.apply(GroupSeen(Group(GroupKey("b", "g"), "g", min_member=9)))
+        for number, pod in enumerate(gang("g", finished)):
+            phase = Phase.SUCCEEDED if number % 2 else Phase.FAILED
+            engine.apply(PodSeen(replace(pod, node="n1", phase=phase)))
+        live = next(gang("live", 1))
+        live = replace(live, group=GroupKey("b", "g"))
+        times = []
+        for number in range(rounds):
+            engine.apply(PodSeen(replace(live, labels=(("round", str(number)),))))
+            started = time.perf_counter()
+            engine.step(1001.0 + number)
+            times.append(time.perf_counter() - started)
+        yield f"engine/member-beside-{finished}-finished", statistics.median(times) * 1e6
 
 
 # ── one pod after the other, through the whole default profile ───────────────────────────────────
