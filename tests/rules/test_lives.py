@@ -484,3 +484,11 @@ def test_bare_pods_that_are_made_again_when_none_is_live_are_another_life() -> N
     _members(world, None, 1, first=2)
     world.settle(seconds=60)
     assert "bare-2" not in world.where()
+
+
+def test_a_group_without_members_has_no_life() -> None:
+    """Semantics §2.2: the API server would refuse one without a name."""
+    world = World()
+    world.group("g", 2)
+    world.settle()
+    assert world.status["g"].lives == ()

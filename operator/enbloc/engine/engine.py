@@ -254,13 +254,11 @@ class Engine:
 
     def _review_group(self, turn: Turn, members: Members) -> None:
         key = members.key
-        for each in self._groups.arrange(members, turn.now):
-            turn.change(each)
+        self._arrange(turn, members)
         open_plan = self._plans.of(key)
         if open_plan is None and (members.at_rest or self._groups.over(members)):
             self._forget(turn, members)
             return
-        self._reporter.look(self._groups.newest(members))
         if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
             for policy in self._policies:
                 policy.burst(turn, members)
@@ -278,9 +276,16 @@ class Engine:
             self._plans.give_up_additions(key, turn)
         self._report(turn, members, facts)
 
+    def _arrange(self, turn: Turn, members: Members) -> None:
+        """Find out which of a PodGroup's members are one gang, and who writes of it."""
+        if not members.solo:
+            for each in self._groups.arrange(members, turn.now):
+                turn.change(each)
+            self._reporter.look(self._groups.newest(members))
+
     def _follow(self, members: Members, facts: GroupFacts, now: float) -> GroupFacts:
         """Note that the floor is held, that it runs, or that nobody is bound any more."""
-        if facts.group is None:
+        if facts.group is None or members.solo:
             return facts
         if not facts.deficit:
             members.close(now)

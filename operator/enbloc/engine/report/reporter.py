@@ -175,7 +175,11 @@ class Reporter:
             attempts=item.attempts,
             last_attempt=item.last_attempt,
             next_attempt=item.ready_at if waits else None,
-            lives=tuple(each.memory() for each in lives if each.live or each is members),
+            lives=tuple(
+                each.memory()
+                for each in lives
+                if each.incarnation and (each.live or each is members)
+            ),
             conditions=conditions(
                 facts,
                 why,

@@ -5,6 +5,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
 from enbloc.framework.facts import Floor, GroupFacts
@@ -96,13 +97,25 @@ class Members:
         done: members that succeeded since, as far as this process saw it.
     """
 
+    # Of a pod without a group, of which there are many, these stay as they are.
+    incarnation = ""
+    scheduled: float | None = None
+    started: float | None = None
+    captured: Mapping[str, int] = MappingProxyType({})
+    queue_time: float | None = None
+    plan = ""
+    committed = superseded = crowded = relaunched = False
+    succeeded_then = _forgotten = _NONE
+    done = _NO_SUCCESSES
+
     def __init__(self, key: GroupKey, *, solo: bool = False) -> None:
         self.key = key
         self.solo = solo
         self.group: Group | None = Group(key) if solo else None
         self.pods: dict[PodUID, Pod] = {}
         self.live: dict[PodUID, Pod] = {}
-        self.begin()
+        if not solo:
+            self.begin()
 
     def begin(self) -> None:
         """Another life begins with this one's place; whoever is known was of the one before."""
@@ -110,10 +123,10 @@ class Members:
         self.live.clear()
         self.incarnation = ""
         self.identities: dict[str, None] = {}
-        self.scheduled: float | None = None
-        self.started: float | None = None
-        self.captured: dict[str, int] = {}
-        self.queue_time: float | None = None
+        self.scheduled = None
+        self.started = None
+        self.captured = {}
+        self.queue_time = None
         self.plan = ""
         self.committed = False
         self.superseded = False
@@ -141,7 +154,7 @@ class Members:
             self.live[pod.uid] = pod
             return
         self.live.pop(pod.uid, None)
-        if pod.phase is Phase.SUCCEEDED and pod.uid not in self._counted:
+        if pod.phase is Phase.SUCCEEDED and not self.solo and pod.uid not in self._counted:
             if self.done is _NO_SUCCESSES:
                 self.done = Successes()
             self._counted.add(pod.uid)
@@ -190,7 +203,7 @@ class Members:
         if self.group is None or not (self.captured or self.started is not None):
             return
         minimums = (("", self.group.min_member), *self.group.minimums())
-        known = self.captured or dict(minimums)
+        known = dict(self.captured or minimums)
         self.captured = known | {
             role: min(minimum, known.get(role, 0)) for role, minimum in minimums
         }
