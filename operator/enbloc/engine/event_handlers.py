@@ -129,11 +129,15 @@ class EventHandlers:
 
         Then where it goes is decided, and it does so when the outcome is known.
         """
-        self._regrouped.pop(pod.uid, None)
-        life, named = self._groups.key_of(pod.uid), self._groups.named(pod.uid)
+        if self._regrouped:
+            self._regrouped.pop(pod.uid, None)
+        named = self._groups.named(pod.uid)
+        if named is None:
+            return pod
+        life = self._groups.key_of(pod.uid)
         if pod.node and life is not None and self._plans.places(pod, life):
             self._placed.add(pod.uid)
-        if named is None or named == (pod.group or solo_key(pod)):
+        if named == (pod.group or solo_key(pod)):
             return pod
         if not pod.node and life is not None and self._plans.binding(pod.uid, life):
             self._regrouped[pod.uid] = pod

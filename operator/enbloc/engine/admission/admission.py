@@ -174,7 +174,8 @@ class Admission:
             misplaced: what `place` said.
         """
         item = self.item(members)
-        self._overdue.look(facts, turn.now)
+        if not facts.solo:
+            self._overdue.look(facts, turn.now)
         self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
         if self.kept_out(turn, item, members, facts):
             self._precheck.forget(item.key)
@@ -241,6 +242,8 @@ class Admission:
             self._reporter.tell_members(turn, facts, why, name)
 
     def _pause(self, facts: GroupFacts, now: float) -> Pause | None:
+        if facts.solo:  # it was never evicted by us
+            return None
         return next((p for policy in self._policies if (p := policy.pause(facts, now))), None)
 
     def held_back(self, turn: Turn, item: Item, facts: GroupFacts) -> bool:
