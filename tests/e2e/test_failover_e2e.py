@@ -10,7 +10,7 @@ import pytest
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import JOBS, PODS, PRIORITY_CLASSES
+from enbloc.kube.paths import JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES
 from tests.e2e.replicas import Replicas
 from tests.e2e.world import World
 from tests.effort import slow
@@ -135,16 +135,26 @@ async def suspend(world: World, job: str, *, suspended: bool) -> None:
     await world.client.patch(JOBS, job, patch, world.namespace, kind=PatchType.MERGE)
 
 
+async def started(world: World, group: str) -> str:
+    """When a gang started, by its status; "" = it has not."""
+    found = await world.client.get(POD_GROUPS, group, world.namespace)
+    return str(found["status"].get("startedTime") or "")
+
+
 async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
     world: World, replicas: Replicas
 ) -> None:
-    """semantics §2.1"""
+    """semantics §1, §2.1: it has not started, though it had; the cluster is smaller meanwhile."""
     await world.nodes(2, cpu=SIZE // 2)
     await world.group("job", SIZE)
     await world.job("job", SIZE, "job")
     await world.condition("job", "Ready", "True", reason="Running")
+    before = await started(world, "job")
+    assert before
     await suspend(world, "job", suspended=True)
     await world.until(lambda: not world.observer.of(world.namespace, "job"), "its pods are gone")
+    await world.condition("job", "Scheduled", "False")
+    assert await started(world, "job") == ""
     await world.pod("sitting", scheduler="somebody-else", node=f"{world.namespace}-n0")
     await replicas.kill_the_leader()
     await suspend(world, "job", suspended=False)
@@ -154,6 +164,8 @@ async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
     await replicas.kill_the_leader()
     await world.quiet()
     assert world.observer.bound(world.namespace, "job") == {}
+    assert await started(world, "job") == ""
     await gone(world, "sitting")
     await world.bound("job", SIZE)
     await world.condition("job", "Ready", "True", reason="Running")
+    assert await started(world, "job") > before
