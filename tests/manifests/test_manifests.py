@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plain manifests hold what the code needs, and no more."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -193,17 +194,24 @@ def members(documents: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[st
         yield pod["metadata"]["annotations"][names.POD_GROUP_KEY], number, pod["spec"]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_brings_the_members_that_its_groups_need(path: Path) -> None:
-    documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
-    minimums = {
+def minimums_in(documents: list[dict[str, Any]]) -> dict[str, int]:
+    """The minimum of each group in an example."""
+    return {
         document["metadata"]["name"]: document["spec"]["minMember"]
         for document in documents
         if document["kind"] == names.POD_GROUP_KIND
     }
-    brought = dict.fromkeys(minimums, 0)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_brings_the_members_that_its_groups_need(path: Path) -> None:
+    documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    everywhere = [one for each in EXAMPLES for one in yaml.safe_load_all(each.read_text("utf-8"))]
+    known, minimums = minimums_in(everywhere), minimums_in(documents)
+    brought: Counter[str] = Counter()
     for group, number, spec in members(documents):
         brought[group] += number
+        assert group in known, "an example's members may come in a file of their own"
         assert spec["schedulerName"] == names.SCHEDULER_NAME
 
     for group, minimum in minimums.items():
