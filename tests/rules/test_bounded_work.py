@@ -13,7 +13,7 @@ from enbloc.engine.events import PodSeen, WorkloadSeen
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
-from enbloc.model.pods import PodKey
+from enbloc.model.pods import Owner, Phase, PodKey
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey
@@ -144,6 +144,45 @@ def test_bindings_that_hang_leave_slots_for_other_namespaces() -> None:
         cluster.confirm(bind)
     cluster.settle()
     assert len(cluster.sent) > hanging + 3 + 16
+
+
+# ── one PodGroup whose members are hostile ───────────────────────────────────────────────────────
+
+
+def member_of(cluster: Cluster, name: str, owner: str, **of: Any) -> None:
+    """A member of group "g" whose controller is a Job of this name."""
+    cluster.pod(name, "g", owner=Owner("Job", owner, owner), **of)
+
+
+def test_a_plan_costs_no_more_for_each_owner_that_has_no_part_in_it() -> None:
+    """Semantics §9.1: owners can be forged, so that each member has one of its own."""
+    costs: list[int] = []
+    for owners in (200, 400):
+        cluster = Cluster(log=1, validate=False)
+        cluster.nodes("n1", cpu=2)
+        cluster.group("g", 2)
+        for number in range(owners):
+            member_of(cluster, f"p{number}", f"job-{number}")
+        costs.append(longest(cluster))
+        assert len(cluster.where()) == 2
+    assert costs[1] <= 2.2 * costs[0]
+
+
+def test_members_that_failed_before_the_floor_was_held_cost_nothing() -> None:
+    """Semantics §9.1."""
+    costs: list[int] = []
+    for failed in (50, 500):
+        cluster = Cluster(log=1, validate=False)
+        cluster.group("g", 4)
+        member_of(cluster, "a", "job-0")
+        member_of(cluster, "b", "job-1")
+        for number in range(failed):
+            member_of(cluster, f"f{number}", f"job-{number % 2}")
+            cluster.finish(f"f{number}", Phase.FAILED)
+        cluster.settle()
+        cluster.change("a")
+        costs.append(longest(cluster))
+    assert costs[1] <= 1.05 * costs[0]
 
 
 # ── rotation (semantics §9.7) ────────────────────────────────────────────────────────────────────

@@ -8,8 +8,8 @@ import pytest
 
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
-from tests.rules.world import JOB, NEXT_JOB, World
-from tests.world.builders import remembered
+from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
+from tests.world.builders import remembered, spec
 
 THIRD_JOB = Owner("Job", "job", "job-3")
 
@@ -195,6 +195,60 @@ def test_more_than_eight_lives_wait_until_one_ends() -> None:
 
 
 # ── what a controller's attempts, replacements and waves are ─────────────────────────────────────
+
+
+def test_members_that_somebody_else_binds_make_no_further_lives() -> None:
+    """Semantics §2.4: each is of a Job of its own, and is bound before the next one comes."""
+    world = World()
+    world.node("n0", cpu=100)
+    world.group("g", 4)
+    for index in range(20):
+        owner = Owner("Job", f"job-{index}", f"job-{index}")
+        world.member(f"m-{index}", "g", owner=owner, scheduler="other", spec=spec(cpu=1))
+        world.change(f"m-{index}", node="n0")
+    world.settle()
+    assert len(world.status["g"].lives) == 8
+    other = world.restarted()
+    other.settle()
+    assert len(other.status["g"].lives) == 8
+
+
+def test_binding_records_that_are_forged_make_no_further_lives() -> None:
+    """Semantics §2.4: each names an incarnation of its own, and another process finds them."""
+    world = World(sync=False)
+    world.node("n0", cpu=100)
+    world.group("g", 4)
+    for index in range(40):
+        owner = Owner("Job", f"forged-{index}", f"forged-{index}")
+        record = f'{{"plan":"p","incarnation":"i{index}","floor":1,"queueTime":1}}'
+        world.member(f"m-{index}", "g", owner=owner, node="n0", binding_record=record)
+    world.sync()
+    world.settle()
+    assert len(world.status["g"].lives) <= 16
+    _members(world, JOB, 4)
+    world.settle()
+    assert world.where("job-1") == {}
+    assert "waiting until one of them ends" in world.condition("g")[2]
+
+
+def test_an_attempt_that_a_newer_one_follows_holds_no_capacity_from_then_on() -> None:
+    """Semantics §2.4: another group takes at once what was held for its lost member."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2, timeout=3600)
+    for index in range(2):
+        world.member(f"old-{index}", "g", restart="js/0")
+    world.settle()
+    world.run_pods(["old-0", "old-1"])
+    world.settle()
+    world.delete("old-1")
+    world.settle()
+    world.pod("later", spec=ONE_A_NODE)
+    world.settle()
+    assert world.where("later") == {}
+    world.member("new-0", "g", restart="js/1")
+    world.settle()
+    assert world.where("later") != {}
 
 
 def test_an_attempt_of_a_jobset_that_a_newer_one_follows_is_not_completed() -> None:

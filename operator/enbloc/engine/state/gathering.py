@@ -4,7 +4,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from enbloc.engine.state.members import Members
@@ -17,31 +17,34 @@ from enbloc.model.pods import Pod, PodKey
 COMPANION_SECONDS: Final = 10.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Gathering:
-    """The members of one identity of which nothing is bound or planned."""
+    """The live members of one identity in one life of which nothing is bound or planned.
+
+    Attributes:
+        pods: in the order in which they came; there is one at least.
+    """
 
     identity: str
     life: Members
-    pods: list[Pod] = field(default_factory=list[Pod])
-    live: list[Pod] = field(default_factory=list[Pod])
+    pods: Sequence[Pod]
 
     @property
     def since(self) -> tuple[float, PodKey]:
         """The place of its oldest member among all pods."""
-        return min(pod.seniority for pod in self.live or self.pods)
+        return min(pod.seniority for pod in self.pods)
 
     @property
     def latest(self) -> float:
         """When its last member was created, server seconds."""
-        return max(pod.created for pod in self.live or self.pods)
+        return max(pod.created for pod in self.pods)
 
 
 def has_quorum(each: Gathering, group: Group | None) -> bool:
     """Whether the members of one identity are enough for the floor."""
-    if group is None or len(each.live) < group.min_member:
+    if group is None or len(each.pods) < group.min_member:
         return False
-    of_role = Counter(pod.role for pod in each.live)
+    of_role = Counter(pod.role for pod in each.pods)
     return all(of_role[role] >= least for role, least in group.minimums())
 
 

@@ -91,6 +91,10 @@ class Lives:
             life = self._of[pod.uid]
             if life is None:
                 return []
+            if life.gathers and self._too_many(pod):
+                life.remove(pod.uid)
+                self._of[pod.uid] = None
+                return [life]
             life.put(pod)
             self._note_loss(life, pod)
             return [life]
@@ -100,7 +104,6 @@ class Lives:
         self._enter(pod, life)
         if life is None:
             return changed
-        self._note_attempts()
         return [life, *(each for each in changed if each is not life)]
 
     def remove(self, uid: PodUID) -> Members | None:
@@ -161,22 +164,16 @@ class Lives:
             if life is None:
                 continue
             left.append(life)
-            if self._gathers(life):
+            if life.gathers:
                 pod = life.pods[each]
                 life.remove(each)
                 to = self._place(its, pod) if pod.live else life
                 self._enter(pod, to)
-                left.append(to)
+                left += [to] if to is not None else []
             else:
                 life.identities[its] = None
             life.identities.pop(uid, None)
         return list(dict.fromkeys(left))
-
-    def _gathers(self, life: Members) -> bool:
-        """Whether nothing of a life is bound or planned, nor ever was all of its floor."""
-        if life.scheduled is not None or life.committed or life.all_succeeded:
-            return False
-        return not any(pod.node for pod in life.live.values())
 
     def _known(self, its: str, pod: Pod) -> Members | None:
         """The life of a pod that nobody saw before it finished, or terminated."""
@@ -188,8 +185,11 @@ class Lives:
             return None
         return self._take_in(self.newest, its, pod)
 
-    def _place(self, its: str, pod: Pod) -> Members:
-        """The life of a live pod that is new; another one begins where no life may have it."""
+    def _place(self, its: str, pod: Pod) -> Members | None:
+        """The life of a live pod that is new; another one begins where no life may have it.
+
+        None = somebody else has bound it, and there are too many lives: it only takes capacity.
+        """
         for life in reversed(self._lives):
             if its in life.identities and (its != BARE or life.live):
                 return life
@@ -198,8 +198,16 @@ class Lives:
         if self._is_one(its):
             living = next(life for life in reversed(self._lives) if life.live)
             return self._take_in(living, its, pod)
-        gathering = self.newest if self._gathers(self.newest) else self._further()
+        if self._too_many(pod):
+            return None
+        gathering = self.newest if self.newest.gathers else self._further()
         return self._take_in(gathering, its, pod)
+
+    def _too_many(self, pod: Pod) -> bool:
+        """Whether a pod, which somebody else has bound, would be the first of one life too many."""
+        if not (pod.live and pod.node):
+            return False
+        return sum(bool(life.live) for life in self._lives if not life.gathers) >= MOST_LIVES
 
     def _take_in(self, life: Members, its: str, pod: Pod) -> Members:
         life.incarnation = life.incarnation or self._name(its, pod)
@@ -257,16 +265,25 @@ class Lives:
         ended = [life for life in self._lives[:-1] if not life.live]
         return len(self._lives) > MOST_LIVES and bool(ended) and members is ended[0]
 
-    def _note_attempts(self) -> None:
-        """Of one JobSet's attempts only the newest is worth completing."""
+    def _note_attempts(self) -> list[Members]:
+        """Of one JobSet's attempts only the newest is worth completing.
+
+        Returns:
+            The lives of which that is otherwise now.
+        """
         if not any("/" in each for life in self._lives for each in life.identities):
-            return
+            return []
         newest: dict[str, int] = {}
         named = [list(filter(None, map(attempt_of, life.identities))) for life in self._lives]
         for jobset, attempt in (each for attempts in named for each in attempts):
             newest[jobset] = max(attempt, newest.get(jobset, 0))
+        changed: list[Members] = []
         for life, attempts in zip(self._lives, named, strict=True):
-            life.superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)
+            superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)
+            if superseded is not life.superseded:
+                changed.append(life)
+            life.superseded = superseded
+        return changed
 
     # ── arranging who gathers ────────────────────────────────────────────────────────────────
 
@@ -284,21 +301,22 @@ class Lives:
         members.committed = True
         if members.scheduled is not None:
             return []
-        others = (life for life in self._lives if life is not members and self._gathers(life))
+        others = (life for life in self._lives if life is not members and life.gathers)
         members.companions = {its for life in others for its in life.identities}
         if len(members.identities) <= 1:
             return []
         held = (uid for uid, pod in members.pods.items() if pod.node)
         stay = {self._identities[uid] for uid in (*planned, *held)}
-        stay |= {its for its in members.identities if self._is_one(its)}
-        leaving = [uid for uid in members.live if self._identities[uid] not in stay]
+        leaving = [
+            each
+            for each in self._gathering([members])
+            if each.identity not in stay and not self._is_one(each.identity)
+        ]
         if not leaving:
             return []
-        gathering = self.newest if self._gathers(self.newest) else self._further()
-        members.companions |= {self._identities[uid] for uid in leaving}
-        for uid in leaving:
-            self._move(members.pods[uid], gathering)
-        return [members, gathering]
+        gathering = self.newest if self.newest.gathers else self._further()
+        members.companions |= {each.identity for each in leaving}
+        return self._move((each, gathering) for each in leaving)
 
     def arrange(self, now: float) -> list[Members]:
         """Put identities of which nothing is bound or planned where the rules have them now.
@@ -310,9 +328,9 @@ class Lives:
             The lives that gained or lost members.
         """
         if len(self._lives) == 1 and len(self.newest.identities) <= 1:
-            return []
+            return self._note_attempts()
         self._companions.clear()
-        lives = [life for life in self._lives if self._gathers(life)]
+        lives = [life for life in self._lives if life.gathers]
         moves: list[tuple[Gathering, Members]] = []
         alone: list[Gathering] = []
         rest: list[Gathering] = []
@@ -331,26 +349,17 @@ class Lives:
         gathering = dict.fromkeys(life for _, life in own)
         self._lives = [*(life for life in self._lives if life not in gathering), *gathering]
         moves += own
-        changed: dict[Members, None] = {}
-        for each, life in moves:
-            if each.life is not life:
-                for pod in each.pods:
-                    self._move(pod, life)
-                changed |= {each.life: None, life: None}
-        self._note_attempts()
-        return list(changed)
+        changed = self._move(moves)
+        return list(dict.fromkeys((*changed, *self._note_attempts())))
 
     def _gathering(self, lives: Sequence[Members]) -> list[Gathering]:
         """The identities of these lives that have live members, the oldest first."""
-        found: dict[tuple[int, str], Gathering] = {}
+        found: dict[tuple[Members, str], list[Pod]] = {}
         for life in lives:
-            for pod in life.pods.values():
-                its = self._identities[pod.uid]
-                each = found.setdefault((life.key.life, its), Gathering(its, life))
-                each.pods.append(pod)
-                if pod.live:
-                    each.live.append(pod)
-        return sorted((each for each in found.values() if each.live), key=lambda each: each.since)
+            for pod in life.live.values():
+                found.setdefault((life, self._identities[pod.uid]), []).append(pod)
+        gathering = (Gathering(its, life, pods) for (life, its), pods in found.items())
+        return sorted(gathering, key=lambda each: each.since)
 
     def _host(
         self, each: Gathering, vacant: list[tuple[Members, str]], now: float
@@ -380,14 +389,14 @@ class Lives:
 
     def _begun(self) -> Members | None:
         """The newest life of which something is bound or planned."""
-        begun = (life for life in reversed(self._lives) if not self._gathers(life))
+        begun = (life for life in reversed(self._lives) if not life.gathers)
         return next((life for life in begun if life.live), None)
 
     def _vacant(self) -> list[tuple[Members, str]]:
         """The identities of which nothing is live, and not all succeeded, where others are live."""
         found: list[tuple[Members, str]] = []
         for life in reversed(self._lives):
-            if not life.lost or not life.live or self._gathers(life):
+            if not life.lost or not life.live or life.gathers:
                 continue
             live = {self._identities[uid] for uid in life.live}
             found += [
@@ -418,21 +427,35 @@ class Lives:
             life.crowded = number >= own
             if not named:
                 life.incarnation = ""
-                life.incarnation = self._name(together[0].identity, together[0].live[0])
+                life.incarnation = self._name(together[0].identity, together[0].pods[0])
             life.identities = {each.identity: None for each in together}
             found += [(each, life) for each in together]
         return found
 
-    def _move(self, pod: Pod, to: Members) -> None:
-        """A member of which nothing counts yet is of another life."""
-        its = self._identities[pod.uid]
-        before = self._of[pod.uid]
-        if before is not None:
-            before.remove(pod.uid)
-            if to is not before and not any(self._identities[uid] == its for uid in before.pods):
-                before.identities.pop(its, None)
-        self._take_in(to, its, pod)
-        self._enter(pod, to)
+    def _move(self, moves: Iterable[tuple[Gathering, Members]]) -> list[Members]:
+        """Give identities of which nothing counts yet to other lives, finished members too.
+
+        Returns:
+            The lives that gained or lost members.
+        """
+        goals = {(each.life, each.identity): to for each, to in moves if to is not each.life}
+        sources = dict.fromkeys(life for life, _ in goals)
+        moving = [
+            (pod, life, to)
+            for life in sources
+            for pod in life.pods.values()
+            if (to := goals.get((life, self._identities[pod.uid]))) is not None
+        ]
+        for pod, life, to in moving:
+            life.remove(pod.uid)
+            self._enter(pod, self._take_in(to, self._identities[pod.uid], pod))
+        for life in sources:
+            here = {self._identities[uid] for uid in life.pods}
+            for its in [its for its in life.identities if (life, its) in goals and its not in here]:
+                del life.identities[its]
+        return list(
+            dict.fromkeys(life for (source, _), to in goals.items() for life in (source, to))
+        )
 
     # ── after a restart ──────────────────────────────────────────────────────────────────────
 

@@ -115,12 +115,14 @@ class Members:
         self.pods: dict[PodUID, Pod] = {}
         self.live: dict[PodUID, Pod] = {}
         if not solo:
+            self._with_node: set[PodUID] = set()
             self.begin()
 
     def begin(self) -> None:
         """Another life begins with this one's place; whoever is known was of the one before."""
         self.pods.clear()
         self.live.clear()
+        self._with_node.clear()
         self.incarnation = ""
         self.identities: dict[str, None] = {}
         self.scheduled = None
@@ -152,9 +154,15 @@ class Members:
         self.pods[pod.uid] = pod
         if pod.live:
             self.live[pod.uid] = pod
+        else:
+            self.live.pop(pod.uid, None)
+        if self.solo:
             return
-        self.live.pop(pod.uid, None)
-        if pod.phase is Phase.SUCCEEDED and not self.solo and pod.uid not in self._counted:
+        if pod.live and pod.node:
+            self._with_node.add(pod.uid)
+        else:
+            self._with_node.discard(pod.uid)
+        if pod.phase is Phase.SUCCEEDED and pod.uid not in self._counted:
             if self.done is _NO_SUCCESSES:
                 self.done = Successes()
             self._counted.add(pod.uid)
@@ -164,6 +172,8 @@ class Members:
         """A member was deleted; what succeeded stays counted."""
         self.pods.pop(uid, None)
         self.live.pop(uid, None)
+        if not self.solo:
+            self._with_node.discard(uid)
 
     def take_group(self, group: Group | None) -> None:
         """The PodGroup was added, changed or deleted; its status may remember more than we saw."""
@@ -438,6 +448,13 @@ class Members:
     def bound(self) -> list[Pod]:
         """The live members with a node."""
         return [pod for pod in self.live.values() if pod.node]
+
+    @property
+    def gathers(self) -> bool:
+        """Whether nothing of it is bound or planned, nor ever was all of its floor."""
+        if self.scheduled is not None or self.committed or self.all_succeeded:
+            return False
+        return not self._with_node
 
     def runs_whole(self, facts: GroupFacts) -> bool:
         """Whether the floor is Running or Succeeded now, of the group and of each role."""
