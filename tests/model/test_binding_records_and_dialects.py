@@ -18,7 +18,7 @@ THEIRS = "scheduling.x-k8s.io/pod-group"
 BOTH = (*DIALECTS, Dialect("scheduling.x-k8s.io", THEIRS))
 
 
-@given(st.text(max_size=40), st.text(max_size=40), st.integers(0, 10**6), st.floats(0, 2e9))
+@given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 10**6), st.floats(0, 2e9))
 def test_a_binding_record_reads_back(
     plan: str, incarnation: str, floor: int, queue_time: float
 ) -> None:
@@ -55,7 +55,15 @@ def test_a_text_that_nothing_of_ours_can_be_is_told_of_and_not_kept(said: dict[s
     assert len(made.problem) < 200
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"plan":1}', '{"plan":"a","floor":"b"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "{}", '{"plan":1}', '{"plan":"a","floor":"b"}'),
+        *('{"plan":"a","floor":0}', '{"plan":"a","floor":-3}', f'{{"plan":"a","floor":{2**31}}}'),
+        *('{"plan":"a","queueTime":1e300}', '{"plan":"a","queueTime":-1}'),
+        f'{{"plan":"a","incarnation":"{"x" * 254}"}}',
+    ],
+)
 def test_what_is_no_binding_record_is_none(text: str) -> None:
     assert read_binding_record(text) is None
 

@@ -185,6 +185,22 @@ def test_members_that_failed_before_the_floor_was_held_cost_nothing() -> None:
     assert costs[1] <= 1.05 * costs[0]
 
 
+def test_members_that_ended_cost_nothing_where_another_scheduler_writes_as_well() -> None:
+    """Semantics §6.4, §9.1: who writes of a group is asked of its live members first."""
+    costs: list[int] = []
+    for ended in (50, 500):
+        cluster = Cluster(log=1, validate=False)
+        group = cluster.group("g", 1)
+        cluster.put_group(replace(group, writers=("enbloc-scheduler:batch",)))
+        for number in range(ended):
+            member_of(cluster, f"f{number}", "job", phase=Phase.SUCCEEDED)
+        member_of(cluster, "a", "job")
+        cluster.settle()
+        cluster.change("a")
+        costs.append(longest(cluster))
+    assert costs[1] <= 1.05 * costs[0]
+
+
 # ── rotation (semantics §9.7) ────────────────────────────────────────────────────────────────────
 
 

@@ -224,9 +224,9 @@ def test_binding_records_that_are_forged_make_no_further_lives() -> None:
         world.member(f"m-{index}", "g", owner=owner, node="n0", binding_record=record)
     world.sync()
     world.settle()
-    assert len(world.status["g"].lives) <= 16
     _members(world, JOB, 4)
     world.settle()
+    assert len(world.status["g"].lives) <= 16, "the schema allows no more"
     assert world.where("job-1") == {}
     assert "waiting until one of them ends" in world.condition("g")[2]
 
@@ -442,6 +442,22 @@ def test_the_captured_floor_outlives_a_suspension() -> None:
 
 
 # ── after a restart ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_roles_that_come_and_go_are_not_captured_for_ever() -> None:
+    """Semantics §2.5: a role that is listed no more has no minimum any more."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2, roles=(("a", 1),))
+    _members(world, JOB, 2, role="a")
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    for number in range(20):
+        world.alter("g", roles=((f"r{number}", 1),))
+        world.settle()
+    [life] = world.status["g"].lives
+    assert life.minimums == (("", 2), ("r19", 0))
 
 
 def test_another_process_knows_both_lives() -> None:

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binding records: what a Binding leaves on its pod; a restart knows which plan placed it."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+
+from enbloc.model.times import LAST_SECOND
 
 _LARGEST: Final = 1024
 
 
 class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
     """The annotation `enbloc.dev/plan` (semantics §1).
+
+    Anybody can write one by hand, so what no scheduler of ours would write cannot be read.
 
     Attributes:
         plan: the plan's id.
@@ -21,9 +25,9 @@ class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     plan: str
-    incarnation: str = ""
-    floor: int = 1
-    queue_time: float = 0.0
+    incarnation: Annotated[str, msgspec.Meta(max_length=253)] = ""
+    floor: Annotated[int, msgspec.Meta(ge=1, lt=2**31)] = 1
+    queue_time: Annotated[float, msgspec.Meta(ge=0.0, le=LAST_SECOND)] = 0.0
     started: bool = False
 
 

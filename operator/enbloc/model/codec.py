@@ -24,7 +24,15 @@ from enbloc.model.codec_selectors import (
 from enbloc.model.codec_specs import pod_class
 from enbloc.model.dialects import membership, readable
 from enbloc.model.field_managers import schedulers_among
-from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory, OnIncomplete, Role
+from enbloc.model.groups import (
+    MOST_LIVES_KEPT,
+    Group,
+    GroupKey,
+    LifeMemory,
+    Memory,
+    OnIncomplete,
+    Role,
+)
 from enbloc.model.names import (
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
@@ -96,7 +104,6 @@ _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
 #: Of a rank: no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
-_MOST_LIVES: Final = 16
 #: Characters of what is kept for many pods to share; the API server bounds no owner's name.
 _MOST_NAMED: Final = 1024
 _seconds = lru_cache(maxsize=16384)(seconds_of)
@@ -295,7 +302,9 @@ def _memory(status: PodGroupStatusObject) -> Memory:
             each.type == Condition.INITIALLY_SCHEDULED and each.status == "True"
             for each in status.conditions or ()
         ),
-        lives=tuple(_life(each) for each in status.lives or () if each.incarnation)[-_MOST_LIVES:],
+        lives=tuple(_life(each) for each in status.lives or () if each.incarnation)[
+            -MOST_LIVES_KEPT:
+        ],
         expected=status.expected,
     )
 

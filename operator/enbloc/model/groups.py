@@ -4,7 +4,7 @@
 
 import enum
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class GroupKey(NamedTuple):
@@ -75,6 +75,10 @@ class LifeMemory:
     roles: tuple[tuple[str, int], ...] = ()
     queue_time: float | None = None
     plan: str = ""
+
+
+#: So many lives are in status at most; the schema says so.
+MOST_LIVES_KEPT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 #: 9999-12-31T23:59:59Z.
-_LAST: Final = 253_402_300_799
+LAST_SECOND: Final = 253_402_300_799
 
 
 def time_text(seconds: float) -> str:
@@ -29,4 +29,4 @@ def seconds_of(text: str) -> float | None:
     except ValueError:
         return None
     seconds = moment.timestamp() if moment.tzinfo else -1.0
-    return seconds if 0 <= seconds <= _LAST else None
+    return seconds if 0 <= seconds <= LAST_SECOND else None

@@ -26,8 +26,9 @@ class Authorship:
     def ours(self, members: Members) -> bool:
         """Whether we write of this group.
 
-        The scheduler that the oldest member names does; without a member of any that is known,
-        the one that has written of it, and then whoever comes first.
+        The scheduler that the oldest live member names does, while none is live the oldest of all;
+        without a member of any that is known, the one that has written of it, and then whoever
+        comes first.
         """
         writers = members.group.writers if members.group is not None else ()
         others = [writer for writer in writers if is_another(writer, self._names)]
@@ -35,9 +36,10 @@ class Authorship:
             self._others.update(others)
         if not self._others:
             return True
-        known = [pod for pod in members.pods.values() if self._is_known(pod.scheduler)]
-        if known:
-            return min(known, key=lambda pod: pod.seniority).scheduler in self._names
+        for pods in (members.live, members.pods):
+            known = [pod for pod in pods.values() if self._is_known(pod.scheduler)]
+            if known:
+                return min(known, key=lambda pod: pod.seniority).scheduler in self._names
         return not others or (self._manager in writers and self._manager < min(others))
 
     def _is_known(self, scheduler: str) -> bool:

@@ -19,7 +19,7 @@ from enbloc.engine.report.conditions import Explanation, conditions
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.groups import GroupKey
+from enbloc.model.groups import MOST_LIVES_KEPT, GroupKey, LifeMemory
 from enbloc.model.names import (
     OUTDATED_REASONS,
     POD_GROUP_KEY,
@@ -69,6 +69,12 @@ def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
     # A PodGroup that does not exist is what the message is about.
     group = f"PodGroup {facts.key}: {why.message}" if facts.group is not None else why.message
     return f"This member does not fit: {own} {group}" if own else group
+
+
+def _remembered(lives: Sequence[Members]) -> tuple[LifeMemory, ...]:
+    """What another process must know: of the newest life, and of those with live members."""
+    known = [each for each in lives if each.live or each is lives[-1]]
+    return tuple(each.memory() for each in known[-MOST_LIVES_KEPT:])
 
 
 class Reporter:
@@ -175,11 +181,7 @@ class Reporter:
             attempts=item.attempts,
             last_attempt=item.last_attempt,
             next_attempt=item.ready_at if waits else None,
-            lives=tuple(
-                each.memory()
-                for each in lives
-                if each.incarnation and (each.live or each is members)
-            ),
+            lives=_remembered(lives),
             conditions=conditions(
                 facts,
                 why,

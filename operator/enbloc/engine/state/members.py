@@ -214,9 +214,7 @@ class Members:
             return
         minimums = (("", self.group.min_member), *self.group.minimums())
         known = dict(self.captured or minimums)
-        self.captured = known | {
-            role: min(minimum, known.get(role, 0)) for role, minimum in minimums
-        }
+        self.captured = {role: min(minimum, known.get(role, 0)) for role, minimum in minimums}
 
     def recall(self, memory: LifeMemory) -> None:
         """Take over what status counts and nobody saw: pods that were deleted since."""
