@@ -67,24 +67,137 @@ FAULTS: Final = (
     ),
     Fault(
         "forget-what-status-counts-as-succeeded",
-        "return len(self.successes()) + self._forgotten.total()",
-        "return len(self.successes())",
+        "more = count_succeeded(seen, memory) - seen",
+        "more = seen - seen",
     ),
     Fault(
         "count-successes-of-an-earlier-life",
-        "if pod.phase is Phase.SUCCEEDED and pod.uid not in self._of_the_past:",
-        "if pod.phase is Phase.SUCCEEDED:",
+        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n        self._counted",
+        "        self._forgotten = _NONE\n"
+        "        self.done = getattr(self, 'done', _NO_SUCCESSES)\n        self._counted",
     ),
     Fault(
-        "keep-the-start-of-an-earlier-life",
-        "            self.started = None\n            self.captured = {}",
-        "            self.captured = {}",
+        "keep-the-floor-of-an-earlier-life",
+        "        self.captured: dict[str, int] = {}\n",
+        "        self.captured: dict[str, int] = getattr(self, 'captured', {})\n",
+    ),
+    # ── which life a member is of ────────────────────────────────────────────────────────────
+    Fault(
+        "lives-a-rerun-joins",
+        "gathering = self.newest if self.newest.gathers else self._further()\n"
+        "        return self._take_in",
+        "gathering = self.newest\n        return self._take_in",
+    ),
+    Fault(
+        "lives-a-rerun-joins-while-a-plan-is-open",
+        "if self.scheduled is not None or self.committed or self.all_succeeded:",
+        "if self.scheduled is not None or self.all_succeeded:",
+    ),
+    Fault(
+        "lives-members-outside-the-plan-stay",
+        "        if not leaving:\n            return []",
+        "        if leaving or not leaving:\n            return []",
+    ),
+    Fault(
+        "lives-a-companion-joins-at-once",
+        "if now < each.latest + COMPANION_SECONDS:",
+        "if now < each.latest:",
+    ),
+    Fault(
+        "lives-a-companion-with-a-quorum-joins",
+        "if attempt_of(each.identity) is not None or has_quorum(each, self.group):",
+        "if attempt_of(each.identity) is not None:",
+    ),
+    Fault(
+        "lives-an-attempt-joins",
+        "if attempt_of(each.identity) is not None or has_quorum(each, self.group):",
+        "if has_quorum(each, self.group):",
+    ),
+    Fault(
+        "lives-identities-with-a-quorum-gather",
+        "elif has_quorum(each, self.group) and not self._is_one(each.identity):",
+        "elif False:",
+    ),
+    Fault(
+        "lives-the-youngest-with-a-quorum-is-first",
+        "*mixed(rest)], key=lambda each: each[0].since)",
+        "*mixed(rest)], key=lambda each: each[0].since, reverse=True)",
+    ),
+    Fault(
+        "lives-attempts-gather",
+        "if named is not None and named[1] < newest[named[0]]:",
+        "if False:",
+    ),
+    Fault(
+        "lives-a-quorum-without-the-roles",
+        "return all(of_role[role] >= least for role, least in group.minimums())",
+        "return True",
+    ),
+    Fault(
+        "lives-an-old-attempt-is-placed",
+        "superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)",
+        "superseded = False and bool(newest) and bool(attempts)",
+    ),
+    Fault(
+        "lives-an-old-attempt-is-not-looked-at",
+        "                changed.append(life)\n            life.superseded = superseded",
+        "                pass\n            life.superseded = superseded",
+    ),
+    Fault(
+        "lives-a-bare-pod-joins-the-dead",
+        "if its in life.identities and (its != BARE or life.live):",
+        "if its in life.identities:",
+    ),
+    Fault(
+        "lives-anybody-takes-the-place-of-who-succeeded",
+        "if pod.phase is not Phase.SUCCEEDED:\n                life.lost.add",
+        "if True:\n                life.lost.add",
+    ),
+    Fault(
+        "lives-without-end",
+        ">= MOST_LIVES",
+        ">= 1000",
+    ),
+    Fault(
+        "lives-crowded-are-placed",
+        "life.crowded = number >= own",
+        "life.crowded = False",
+    ),
+    Fault(
+        "lives-executors-are-strangers",
+        "            return self._identities[driver]",
+        "            return driver",
+    ),
+    Fault(
+        "lives-of-the-dead-are-kept-at-a-restart",
+        "if life not in living:",
+        "if False:",
+    ),
+    Fault(
+        "lives-a-relaunched-gang-has-started",
+        "        self._capture()\n        self.started = None",
+        "        self._capture()",
+    ),
+    Fault(
+        "lives-successes-before-a-relaunch-are-held",
+        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n\n",
+        "\n",
+    ),
+    Fault(
+        "lives-a-start-is-believed-of-whoever-is-there",
+        "self.started = memory.started if self._believed(memory.started, records) else None",
+        "self.started = memory.started",
+    ),
+    Fault(
+        "lives-what-runs-in-part-has-started-at-a-restart",
+        "elif not any(pod.binding_record for pod in bound):",
+        "else:",
     ),
     # ── when a group has started ─────────────────────────────────────────────────────────────
     Fault(
         "start-a-group-that-lacks-members",
-        "if members.started is None and not facts.deficit and members.runs_whole(facts):",
-        "if members.started is None and not facts.deficit:",
+        "if not facts.deficit and members.runs_whole(facts):",
+        "if not facts.deficit:",
     ),
     Fault(
         "run-whole-without-the-roles",
@@ -93,8 +206,8 @@ FAULTS: Final = (
     ),
     Fault(
         "let-a-raised-minimum-count-after-the-start",
-        "return min(minimum, self.captured.get(role, 0)) if self.captured else minimum",
-        "return minimum",
+        "minimum = min(minimum, self.captured.get(role, 0))",
+        "pass",
     ),
     # ── order ────────────────────────────────────────────────────────────────────────────────
     Fault(
@@ -109,8 +222,8 @@ FAULTS: Final = (
     ),
     Fault(
         "priority-of-the-highest-member",
-        "lowest = min((pod.priority for pod in live or self.successes()), default=0)",
-        "lowest = max((pod.priority for pod in live or self.successes()), default=0)",
+        "lowest = min((pod.priority for pod in self.live.values())",
+        "lowest = max((pod.priority for pod in self.live.values())",
     ),
     Fault(
         "order-backwards",
@@ -451,7 +564,7 @@ FAULTS: Final = (
     ),
     Fault(
         "place-out-of-turn-without-asking-who-is-before",
-        "if active is None or (early is not None and early < active):",
+        "if entry is None or not entry.key < item.sort_key:",
         "if True:",
     ),
     Fault(

@@ -35,9 +35,9 @@ def note(
 def test_two_jobs_on_one_podgroup_are_named_with_what_to_do() -> None:
     """Semantics §7.4."""
     assert note(A, B) == (
-        "Job a and Job b create members of this PodGroup: until its minimum is bound they count "
-        "as one gang; give each a PodGroup of its own or, if they are one gang, list a role for "
-        "each in spec.roles"
+        "Job a and Job b create members of this PodGroup: one that has the minimum alone is a gang "
+        "of its own, and the others count as one gang; give each a PodGroup of its own or, if they "
+        "are one gang, list a role for each in spec.roles"
     )
 
 

@@ -87,7 +87,7 @@ def test_of_two_runs_that_wait_each_is_planned_by_itself_the_older_first() -> No
     world.now += 5
     _members(world, NEXT_JOB, 2)
     world.nodes("n1 n2 n3", cpu=4)
-    world.settle()
+    world.settle(seconds=3600)
     assert sorted(world.where()) == ["job-1-0", "job-1-1"]
     world.nodes("n4", cpu=4)
     world.settle()
@@ -112,6 +112,53 @@ def test_a_run_that_comes_while_the_one_before_is_being_bound_is_not_taken_for_p
     _members(world, NEXT_JOB, 1, first=1)
     world.settle()
     assert len(world.where("job-2")) == 2
+
+
+def test_who_comes_while_jobs_of_one_gang_are_being_bound_is_not_of_that_gang() -> None:
+    """Semantics §2.4: no Job has the quorum alone, and a plan of the first two is open."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    world.answer = lambda _: "hold"
+    for owner in (JOB, NEXT_JOB):
+        _members(world, owner, 1)
+    world.settle()
+    _members(world, THIRD_JOB, 1)
+    world.settle()
+    for bind in list(world.sent):
+        world.confirm(bind)
+    world.answer = lambda _: "ok"
+    world.settle(seconds=3600)
+    assert sorted(world.where()) == ["job-1-0", "job-2-0"]
+
+
+def test_who_gathered_and_has_no_part_in_the_plan_may_be_the_next_run() -> None:
+    """Semantics §2.4: of three Jobs one does not fit; its second pod gives it the quorum alone."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    for owner in (JOB, NEXT_JOB, THIRD_JOB):
+        _members(world, owner, 1)
+        world.now += 1
+    world.settle()
+    assert sorted(world.where()) == ["job-1-0", "job-2-0"]
+    _members(world, THIRD_JOB, 1, first=1)
+    world.node("n3", cpu=4)
+    world.settle(seconds=3600)
+    assert world.where("job-3") == {}
+    world.node("n4", cpu=4)
+    world.settle()
+    assert len(world.where("job-3")) == 2
+
+
+def test_a_launcher_that_nobody_owns_and_that_comes_later_is_another_run() -> None:
+    """Semantics §2.4: what tells it from the next run is the controller of the PodGroup alone."""
+    world = _ran(nodes=3, members=2, left=2)
+    world.now += 60
+    _members(world, NEXT_JOB, 1)
+    world.settle(seconds=3600)
+    assert world.where("job-2") == {}
+    assert world.condition("g")[1] == "WaitingForMembers"
 
 
 def test_the_older_of_two_lives_goes_on_as_a_gang_of_its_own() -> None:
@@ -268,6 +315,23 @@ def test_an_attempt_of_a_jobset_that_a_newer_one_follows_is_not_completed() -> N
     world.node("n4", cpu=4)
     world.settle(seconds=100)
     assert "job-1-5" not in world.where()
+
+
+def test_an_attempt_does_not_take_the_place_of_the_one_before_beside_another_job() -> None:
+    """Semantics §2.4: a Job that was made again would."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    _members(world, JOB, 1)
+    _members(world, NEXT_JOB, 1, restart="set/0")
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.delete("job-2-0")
+    world.now += 5
+    _members(world, NEXT_JOB, 1, first=1, restart="set/1")
+    world.settle(seconds=3600)
+    assert sorted(world.where()) == ["job-1-0"]
 
 
 def test_two_attempts_of_one_jobset_never_gather() -> None:

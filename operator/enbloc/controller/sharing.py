@@ -62,9 +62,9 @@ def sharing(
     listed = [*named, f"{more} more"] if more else named
     return Sharing(
         frozenset(sources),
-        f"{', '.join(listed[:-1])} and {listed[-1]} create members of this PodGroup: until its "
-        "minimum is bound they count as one gang; give each a PodGroup of its own or, if they are "
-        "one gang, list a role for each in spec.roles",
+        f"{', '.join(listed[:-1])} and {listed[-1]} create members of this PodGroup: one that "
+        "has the minimum alone is a gang of its own, and the others count as one gang; give each a "
+        "PodGroup of its own or, if they are one gang, list a role for each in spec.roles",
     )
 
 
