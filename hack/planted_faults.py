@@ -169,11 +169,6 @@ FAULTS: Final = (
         "            return driver",
     ),
     Fault(
-        "lives-of-the-dead-are-kept-at-a-restart",
-        "if life not in living:",
-        "if False:",
-    ),
-    Fault(
         "lives-a-relaunched-gang-has-started",
         "        self._capture()\n        self.started = None",
         "        self._capture()",

@@ -345,6 +345,47 @@ def test_two_attempts_of_one_jobset_never_gather() -> None:
     assert world.where() == {}
 
 
+def test_the_newest_attempt_gathers_with_others_though_an_older_one_is_there() -> None:
+    """Semantics §2.4: of three identities none has the quorum alone."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    _members(world, JOB, 1)
+    _members(world, NEXT_JOB, 1, restart="set/0")
+    _members(world, NEXT_JOB, 1, first=1, restart="set/1")
+    world.settle()
+    assert sorted(world.where()) == ["job-1-0", "job-2-1"]
+
+
+def test_an_identity_that_lacks_a_role_gathers_with_who_has_it() -> None:
+    """Semantics §2.4: the workers are as many as the minimum, but it takes a launcher too."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.group("g", 3, roles=(("worker", 2), ("launcher", 1)))
+    _members(world, JOB, 3, role="worker")
+    _members(world, NEXT_JOB, 1, role="launcher")
+    world.settle()
+    assert len(world.where()) == 4
+
+
+def test_nobody_takes_the_place_of_a_job_that_succeeded() -> None:
+    """Semantics §2.4: who comes after it is the next run."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2)
+    for owner in (JOB, NEXT_JOB):
+        _members(world, owner, 1)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.finish("job-2-0")
+    world.delete("job-2-0")
+    world.now += 5
+    _members(world, THIRD_JOB, 1)
+    world.settle(seconds=3600)
+    assert sorted(world.where()) == ["job-1-0"]
+
+
 def test_a_launcher_after_its_workers_joins_them_where_one_controller_owns_the_podgroup() -> None:
     """Semantics §2.4."""
     world = World()

@@ -229,8 +229,8 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.POD_GROUP_SHARED: EventMeaning(
         "PodGroup",
         True,
-        "Controllers that have nothing to do with each other create members of it, which count as "
-        "one gang until the minimum is bound.",
+        "Controllers that have nothing to do with each other create members of it: one that has "
+        "the minimum alone is a gang of its own, the others count as one.",
     ),
     EventReason.UNKNOWN_KEY: EventMeaning(
         "pod",
