@@ -549,6 +549,21 @@ def test_the_captured_floor_outlives_a_suspension() -> None:
 # ── after a restart ──────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_minimum_that_was_raised_counts_for_the_next_run() -> None:
+    """Semantics §2.5: when nothing is left of the run before."""
+    world = _ran(nodes=3, members=2, left=2)
+    world.alter("g", minimum=3)
+    world.settle()
+    for index in range(2):
+        world.delete(f"job-1-{index}")
+    _members(world, NEXT_JOB, 2)
+    world.settle(seconds=3600)
+    assert world.where() == {}
+    _members(world, NEXT_JOB, 1, first=2)
+    world.settle()
+    assert len(world.where()) == 3
+
+
 def test_roles_that_come_and_go_are_not_captured_for_ever() -> None:
     """Semantics §2.5: a role that is listed no more has no minimum any more."""
     world = World()
