@@ -8,42 +8,18 @@ import pytest
 
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
-from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
-from tests.world.builders import remembered, spec
-
-THIRD_JOB = Owner("Job", "job", "job-3")
-
-
-def _members(world: World, owner: Owner | None, count: int, first: int = 0, **more: object) -> None:
-    """Members of group "g", named for their owner."""
-    name = owner.uid if owner is not None else "bare"
-    for index in range(first, first + count):
-        world.member(f"{name}-{index}", "g", owner=owner, **more)
-
-
-def _ran(*, nodes: int, members: int, left: int, minimum: int | None = None) -> World:
-    """A Job that ran, of which only so many are live when its next run comes."""
-    world = World()
-    world.nodes(" ".join(f"n{index}" for index in range(nodes)), cpu=4)
-    world.group("g", members if minimum is None else minimum, timeout=60)
-    _members(world, JOB, members)
-    world.settle()
-    world.run_pods(sorted(world.where()))
-    world.settle()
-    for index in range(left, members):
-        world.delete(f"job-1-{index}")
-    world.settle()
-    return world
-
+from tests.rules.runs import THIRD_JOB, add_members, ran
+from tests.rules.world import JOB, NEXT_JOB, World
+from tests.world.builders import remembered
 
 # ── a run that overlaps with the one before ──────────────────────────────────────────────────────
 
 
 def test_a_rerun_that_overlaps_is_placed_whole_or_not_at_all() -> None:
     """Semantics §2.4: one old pod is live, and six of the new eight would fit."""
-    world = _ran(nodes=7, members=8 - 1, left=1)
+    world = ran(nodes=7, members=8 - 1, left=1)
     world.alter("g", minimum=8)
-    _members(world, NEXT_JOB, 8)
+    add_members(world, NEXT_JOB, 8)
     world.settle(seconds=3600)
     assert world.where("job-2") == {}
     assert world.started("g") is None, "the status tells of the new run"
@@ -57,11 +33,11 @@ def test_a_rerun_that_overlaps_is_placed_whole_or_not_at_all() -> None:
 
 def test_old_and_new_members_are_never_bound_as_one_gang() -> None:
     """Semantics §2.4: five old ones run, and three new ones came so far."""
-    world = _ran(nodes=8, members=8, left=5)
-    _members(world, NEXT_JOB, 3)
+    world = ran(nodes=8, members=8, left=5)
+    add_members(world, NEXT_JOB, 3)
     world.settle(seconds=3600)
     assert world.where("job-2") == {}
-    _members(world, NEXT_JOB, 5, first=3)
+    add_members(world, NEXT_JOB, 5, first=3)
     for index in range(5):
         world.delete(f"job-1-{index}")
     world.settle()
@@ -73,8 +49,8 @@ def test_neither_are_members_of_a_burst_that_was_cut() -> None:
     world = World()
     world.nodes(" ".join(f"n{index}" for index in range(8)), cpu=4)
     world.group("g", 8, timeout=60)
-    _members(world, JOB, 3, node="n0", scheduled_at=world.now)
-    _members(world, NEXT_JOB, 5)
+    add_members(world, JOB, 3, node="n0", scheduled_at=world.now)
+    add_members(world, NEXT_JOB, 5)
     world.settle(seconds=3600)
     assert world.where("job-2") == {}
 
@@ -83,9 +59,9 @@ def test_of_two_runs_that_wait_each_is_planned_by_itself_the_older_first() -> No
     """Semantics §2.4."""
     world = World()
     world.group("g", 2)
-    _members(world, JOB, 2)
+    add_members(world, JOB, 2)
     world.now += 5
-    _members(world, NEXT_JOB, 2)
+    add_members(world, NEXT_JOB, 2)
     world.nodes("n1 n2 n3", cpu=4)
     world.settle(seconds=3600)
     assert sorted(world.where()) == ["job-1-0", "job-1-1"]
@@ -99,17 +75,17 @@ def test_a_run_that_comes_while_the_one_before_is_being_bound_is_not_taken_for_p
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
     world.group("g", 2)
-    _members(world, JOB, 2)
+    add_members(world, JOB, 2)
     world.answer = lambda _: "hold"
     world.settle()
-    _members(world, NEXT_JOB, 1)
+    add_members(world, NEXT_JOB, 1)
     world.settle()
     for bind in list(world.sent):
         world.confirm(bind)
     world.answer = lambda _: "ok"
     world.settle()
     assert world.where("job-2") == {}
-    _members(world, NEXT_JOB, 1, first=1)
+    add_members(world, NEXT_JOB, 1, first=1)
     world.settle()
     assert len(world.where("job-2")) == 2
 
@@ -121,9 +97,9 @@ def test_who_comes_while_jobs_of_one_gang_are_being_bound_is_not_of_that_gang() 
     world.group("g", 2)
     world.answer = lambda _: "hold"
     for owner in (JOB, NEXT_JOB):
-        _members(world, owner, 1)
+        add_members(world, owner, 1)
     world.settle()
-    _members(world, THIRD_JOB, 1)
+    add_members(world, THIRD_JOB, 1)
     world.settle()
     for bind in list(world.sent):
         world.confirm(bind)
@@ -138,11 +114,11 @@ def test_who_gathered_and_has_no_part_in_the_plan_may_be_the_next_run() -> None:
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
     for owner in (JOB, NEXT_JOB, THIRD_JOB):
-        _members(world, owner, 1)
+        add_members(world, owner, 1)
         world.now += 1
     world.settle()
     assert sorted(world.where()) == ["job-1-0", "job-2-0"]
-    _members(world, THIRD_JOB, 1, first=1)
+    add_members(world, THIRD_JOB, 1, first=1)
     world.node("n3", cpu=4)
     world.settle(seconds=3600)
     assert world.where("job-3") == {}
@@ -153,9 +129,9 @@ def test_who_gathered_and_has_no_part_in_the_plan_may_be_the_next_run() -> None:
 
 def test_a_launcher_that_nobody_owns_and_that_comes_later_is_another_run() -> None:
     """Semantics §2.4: what tells it from the next run is the controller of the PodGroup alone."""
-    world = _ran(nodes=3, members=2, left=2)
+    world = ran(nodes=3, members=2, left=2)
     world.now += 60
-    _members(world, NEXT_JOB, 1)
+    add_members(world, NEXT_JOB, 1)
     world.settle(seconds=3600)
     assert world.where("job-2") == {}
     assert world.condition("g")[1] == "WaitingForMembers"
@@ -163,12 +139,12 @@ def test_a_launcher_that_nobody_owns_and_that_comes_later_is_another_run() -> No
 
 def test_the_older_of_two_lives_goes_on_as_a_gang_of_its_own() -> None:
     """Semantics §2.4: its lost member is replaced, and its success counts for it alone."""
-    world = _ran(nodes=4, members=3, left=3)
-    _members(world, NEXT_JOB, 2)
+    world = ran(nodes=4, members=3, left=3)
+    add_members(world, NEXT_JOB, 2)
     world.finish("job-1-0")
     world.delete("job-1-1")
     world.settle()
-    _members(world, JOB, 1, first=7)
+    add_members(world, JOB, 1, first=7)
     world.settle()
     assert "job-1-7" in world.where()
     assert world.condition("g")[2].startswith("2 of 3 members exist")
@@ -178,20 +154,20 @@ def test_the_older_of_two_lives_goes_on_as_a_gang_of_its_own() -> None:
 
 def test_what_an_older_life_lost_does_not_hold_up_the_next_one() -> None:
     """Semantics §2.4, §4.1."""
-    world = _ran(nodes=4, members=4, left=4)
+    world = ran(nodes=4, members=4, left=4)
     for index in (2, 3):
         world.delete(f"job-1-{index}")
     world.alter("g", minimum=2)
     world.now += 1
-    _members(world, NEXT_JOB, 2)
+    add_members(world, NEXT_JOB, 2)
     world.settle()
     assert len(world.where("job-2")) == 2
 
 
 def test_when_the_older_life_has_ended_the_next_one_is_all_there_is() -> None:
     """Semantics §2.4."""
-    world = _ran(nodes=4, members=2, left=1)
-    _members(world, NEXT_JOB, 2)
+    world = ran(nodes=4, members=2, left=1)
+    add_members(world, NEXT_JOB, 2)
     world.settle()
     world.run_pods(world.where("job-2"))
     world.finish("job-1-0")
@@ -200,7 +176,7 @@ def test_when_the_older_life_has_ended_the_next_one_is_all_there_is() -> None:
     for index in range(2):
         world.finish(f"job-2-{index}")
     world.settle()
-    _members(world, THIRD_JOB, 2)
+    add_members(world, THIRD_JOB, 2)
     world.settle()
     assert len(world.where("job-3")) == 2
     assert world.status["g"].succeeded == 0
@@ -213,7 +189,7 @@ def test_nothing_is_left_of_lives_that_came_and_went() -> None:
     world.group("g", 1)
     for run in range(50):
         owner = Owner("Job", "job", f"run-{run}")
-        _members(world, owner, 1)
+        add_members(world, owner, 1)
         world.settle()
         if run:
             world.delete(f"run-{run - 1}-0")
@@ -231,7 +207,7 @@ def test_more_than_eight_lives_wait_until_one_ends() -> None:
     world.nodes(" ".join(f"n{index}" for index in range(12)), cpu=4)
     world.group("g", 1)
     for run in range(10):
-        _members(world, Owner("Job", "job", f"run-{run}"), 1)
+        add_members(world, Owner("Job", "job", f"run-{run}"), 1)
         world.settle()
     assert len(world.where()) == 8
     assert "8 runs of this PodGroup are live" in world.condition("g")[2]
@@ -239,245 +215,6 @@ def test_more_than_eight_lives_wait_until_one_ends() -> None:
         world.delete(f"run-{run}-0")
     world.settle()
     assert {"run-8-0", "run-9-0"} <= set(world.where())
-
-
-# ── what a controller's attempts, replacements and waves are ─────────────────────────────────────
-
-
-def test_members_that_somebody_else_binds_make_no_further_lives() -> None:
-    """Semantics §2.4: each is of a Job of its own, and is bound before the next one comes."""
-    world = World()
-    world.node("n0", cpu=100)
-    world.group("g", 4)
-    for index in range(20):
-        owner = Owner("Job", f"job-{index}", f"job-{index}")
-        world.member(f"m-{index}", "g", owner=owner, scheduler="other", spec=spec(cpu=1))
-        world.change(f"m-{index}", node="n0")
-    world.settle()
-    assert len(world.status["g"].lives) == 8
-    other = world.restarted()
-    other.settle()
-    assert len(other.status["g"].lives) == 8
-
-
-def test_binding_records_that_are_forged_make_no_further_lives() -> None:
-    """Semantics §2.4: each names an incarnation of its own, and another process finds them."""
-    world = World(sync=False)
-    world.node("n0", cpu=100)
-    world.group("g", 4)
-    for index in range(40):
-        owner = Owner("Job", f"forged-{index}", f"forged-{index}")
-        record = f'{{"plan":"p","incarnation":"i{index}","floor":1,"queueTime":1}}'
-        world.member(f"m-{index}", "g", owner=owner, node="n0", binding_record=record)
-    world.sync()
-    world.settle()
-    _members(world, JOB, 4)
-    world.settle()
-    assert len(world.status["g"].lives) <= 16, "the schema allows no more"
-    assert world.where("job-1") == {}
-    assert "waiting until one of them ends" in world.condition("g")[2]
-
-
-def test_an_attempt_that_a_newer_one_follows_holds_no_capacity_from_then_on() -> None:
-    """Semantics §2.4: another group takes at once what was held for its lost member."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    world.group("g", 2, timeout=3600)
-    for index in range(2):
-        world.member(f"old-{index}", "g", restart="js/0")
-    world.settle()
-    world.run_pods(["old-0", "old-1"])
-    world.settle()
-    world.delete("old-1")
-    world.settle()
-    world.pod("later", spec=ONE_A_NODE)
-    world.settle()
-    assert world.where("later") == {}
-    world.member("new-0", "g", restart="js/1")
-    world.settle()
-    assert world.where("later") != {}
-
-
-def test_an_attempt_of_a_jobset_that_a_newer_one_follows_is_not_completed() -> None:
-    """Semantics §2.4: no hold, no precedence, no plan."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2, timeout=60)
-    _members(world, JOB, 2, restart="set/0")
-    world.settle()
-    world.run_pods(sorted(world.where()))
-    world.settle()
-    world.delete("job-1-1")
-    _members(world, JOB, 1, first=5, restart="set/0")
-    _members(world, NEXT_JOB, 2, restart="set/1")
-    world.settle()
-    assert sorted(world.where()) == ["job-1-0", "job-2-0", "job-2-1"]
-    world.node("n4", cpu=4)
-    world.settle(seconds=100)
-    assert "job-1-5" not in world.where()
-
-
-def test_an_attempt_does_not_take_the_place_of_the_one_before_beside_another_job() -> None:
-    """Semantics §2.4: a Job that was made again would."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    world.group("g", 2)
-    _members(world, JOB, 1)
-    _members(world, NEXT_JOB, 1, restart="set/0")
-    world.settle()
-    world.run_pods(sorted(world.where()))
-    world.settle()
-    world.delete("job-2-0")
-    world.now += 5
-    _members(world, NEXT_JOB, 1, first=1, restart="set/1")
-    world.settle(seconds=3600)
-    assert sorted(world.where()) == ["job-1-0"]
-
-
-def test_two_attempts_of_one_jobset_never_gather() -> None:
-    """Semantics §2.4."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 3)
-    _members(world, JOB, 2, restart="set/0")
-    _members(world, NEXT_JOB, 1, restart="set/1")
-    world.settle(seconds=3600)
-    assert world.where() == {}
-
-
-def test_the_newest_attempt_gathers_with_others_though_an_older_one_is_there() -> None:
-    """Semantics §2.4: of three identities none has the quorum alone."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    _members(world, JOB, 1)
-    _members(world, NEXT_JOB, 1, restart="set/0")
-    _members(world, NEXT_JOB, 1, first=1, restart="set/1")
-    world.settle()
-    assert sorted(world.where()) == ["job-1-0", "job-2-1"]
-
-
-def test_an_identity_that_lacks_a_role_gathers_with_who_has_it() -> None:
-    """Semantics §2.4: the workers are as many as the minimum, but it takes a launcher too."""
-    world = World()
-    world.nodes("n1 n2 n3 n4", cpu=4)
-    world.group("g", 3, roles=(("worker", 2), ("launcher", 1)))
-    _members(world, JOB, 3, role="worker")
-    _members(world, NEXT_JOB, 1, role="launcher")
-    world.settle()
-    assert len(world.where()) == 4
-
-
-def test_nobody_takes_the_place_of_a_job_that_succeeded() -> None:
-    """Semantics §2.4: who comes after it is the next run."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    world.group("g", 2)
-    for owner in (JOB, NEXT_JOB):
-        _members(world, owner, 1)
-    world.settle()
-    world.run_pods(sorted(world.where()))
-    world.settle()
-    world.finish("job-2-0")
-    world.delete("job-2-0")
-    world.now += 5
-    _members(world, THIRD_JOB, 1)
-    world.settle(seconds=3600)
-    assert sorted(world.where()) == ["job-1-0"]
-
-
-def test_a_launcher_after_its_workers_joins_them_where_one_controller_owns_the_podgroup() -> None:
-    """Semantics §2.4."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2, owner="MPIJob/mpi")
-    _members(world, JOB, 2)
-    world.settle()
-    world.run_pods(sorted(world.where()))
-    world.settle()
-    _members(world, NEXT_JOB, 1)
-    world.settle()
-    assert "job-2-0" in world.where()
-    assert len(world.status["g"].lives) == 1
-
-
-def test_a_cronjob_that_owns_the_podgroup_makes_one_run_after_the_other() -> None:
-    """Semantics §2.4."""
-    world = _ran(nodes=3, members=2, left=2)
-    world.alter("g", owner="CronJob/cron")
-    _members(world, NEXT_JOB, 2)
-    world.settle(seconds=60)
-    assert world.where("job-2") == {}
-
-
-def test_who_was_there_when_the_floor_was_held_and_is_no_run_of_its_own_is_placed() -> None:
-    """Semantics §2.4: a launcher that the minimum does not count."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    _members(world, JOB, 2)
-    _members(world, NEXT_JOB, 1)
-    world.settle()
-    assert sorted(world.where()) == ["job-1-0", "job-1-1"]
-    world.settle(seconds=11)
-    assert "job-2-0" in world.where()
-
-
-def test_one_job_of_two_that_is_made_again_takes_its_place() -> None:
-    """Semantics §2.4."""
-    world = World()
-    world.nodes("n1 n2 n3 n4", cpu=4)
-    world.group("g", 4)
-    _members(world, JOB, 2)
-    _members(world, NEXT_JOB, 2)
-    world.settle()
-    assert len(world.where()) == 4
-    world.run_pods(sorted(world.where()))
-    world.settle()
-    for index in range(2):
-        world.delete(f"job-2-{index}")
-    _members(world, THIRD_JOB, 2)
-    world.settle(seconds=11)
-    assert len(world.where("job-3")) == 2
-
-
-def test_executors_are_of_the_life_of_the_pod_that_owns_them() -> None:
-    """Semantics §1: also where they are seen before it."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 3)
-    driver = Owner("Pod", "driver", "driver-uid")
-    world.member("executor-0", "g", owner=driver)
-    world.settle()
-    world.member("driver", "g", owner=Owner("SparkApplication", "app", "app"), uid="driver-uid")
-    world.member("executor-1", "g", owner=driver)
-    world.settle()
-    assert len(world.where()) == 3
-    assert [life.identities for life in world.status["g"].lives] == [("app",)]
-
-
-def test_owners_that_are_forged_into_a_circle_are_no_harm() -> None:
-    """Semantics §1."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    world.group("g", 2)
-    world.member("a", "g", uid="a", owner=Owner("Pod", "b", "b"))
-    world.member("b", "g", uid="b", owner=Owner("Pod", "a", "a"))
-    world.settle()
-    assert len(world.where()) == 2
-
-
-def test_a_rollout_of_a_deployment_is_no_new_life() -> None:
-    """Semantics §1."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    for revision in ("5d4f", "77c9"):
-        owner = Owner("ReplicaSet", f"web-{revision}", f"rs-{revision}")
-        _members(world, owner, 2, labels=(("pod-template-hash", revision),))
-        world.settle()
-    assert len(world.where()) == 3, "one by one, as there is room"
-    assert [life.identities for life in world.status["g"].lives] == [("Deployment:web",)]
 
 
 # ── started, and what is relaunched ──────────────────────────────────────────────────────────────
@@ -541,7 +278,7 @@ def test_the_captured_floor_outlives_a_suspension() -> None:
     for name in list(world.where()):
         world.delete(name)
     world.settle()
-    _members(world, JOB, 2, first=8)
+    add_members(world, JOB, 2, first=8)
     world.settle()
     assert len(world.where("job-1")) == 2
 
@@ -551,15 +288,15 @@ def test_the_captured_floor_outlives_a_suspension() -> None:
 
 def test_a_minimum_that_was_raised_counts_for_the_next_run() -> None:
     """Semantics §2.5: when nothing is left of the run before."""
-    world = _ran(nodes=3, members=2, left=2)
+    world = ran(nodes=3, members=2, left=2)
     world.alter("g", minimum=3)
     world.settle()
     for index in range(2):
         world.delete(f"job-1-{index}")
-    _members(world, NEXT_JOB, 2)
+    add_members(world, NEXT_JOB, 2)
     world.settle(seconds=3600)
     assert world.where() == {}
-    _members(world, NEXT_JOB, 1, first=2)
+    add_members(world, NEXT_JOB, 1, first=2)
     world.settle()
     assert len(world.where()) == 3
 
@@ -569,7 +306,7 @@ def test_roles_that_come_and_go_are_not_captured_for_ever() -> None:
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2, roles=(("a", 1),))
-    _members(world, JOB, 2, role="a")
+    add_members(world, JOB, 2, role="a")
     world.settle()
     world.run_pods(sorted(world.where()))
     world.settle()
@@ -582,8 +319,8 @@ def test_roles_that_come_and_go_are_not_captured_for_ever() -> None:
 
 def test_another_process_knows_both_lives() -> None:
     """Semantics §2.2."""
-    world = _ran(nodes=3, members=3, left=3)
-    _members(world, NEXT_JOB, 3)
+    world = ran(nodes=3, members=3, left=3)
+    add_members(world, NEXT_JOB, 3)
     world.settle()
     world.finish("job-1-0")
     world.delete("job-1-1")
@@ -650,12 +387,12 @@ def test_bare_pods_that_are_made_again_while_an_old_one_is_live_are_of_its_life(
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
-    _members(world, None, 2)
+    add_members(world, None, 2)
     world.settle()
     world.run_pods(sorted(world.where()))
     world.settle()
     world.delete("bare-0")
-    _members(world, None, 1, first=2)
+    add_members(world, None, 1, first=2)
     world.settle()
     assert "bare-2" in world.where()
 
@@ -665,13 +402,13 @@ def test_bare_pods_that_are_made_again_when_none_is_live_are_another_life() -> N
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2)
-    _members(world, None, 2)
+    add_members(world, None, 2)
     world.settle()
     world.run_pods(sorted(world.where()))
     for index in range(2):
         world.finish(f"bare-{index}", Phase.FAILED)
     world.settle()
-    _members(world, None, 1, first=2)
+    add_members(world, None, 1, first=2)
     world.settle(seconds=60)
     assert "bare-2" not in world.where()
 
