@@ -419,3 +419,28 @@ def test_a_group_without_members_has_no_life() -> None:
     world.group("g", 2)
     world.settle()
     assert world.status["g"].lives == ()
+
+
+@pytest.mark.parametrize("runs_again", ["as another attempt", "as another Job"])
+def test_a_life_whose_status_was_written_before_its_members_came_ends_like_any_other(
+    runs_again: str,
+) -> None:
+    """Semantics §2.2, §2.4: a status without members names no life."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2, timeout=60)
+    world.settle()
+    world = world.restarted()
+    restart = "set/" if runs_again == "as another attempt" else ""
+    members(world, JOB, 2, restart=restart and restart + "0")
+    world = world.restarted()
+    world.settle()
+    for name in sorted(world.where()):
+        world.delete(name)
+    world.settle()
+    members(world, NEXT_JOB, 1, restart=restart and restart + "1")
+    world.settle(seconds=60)
+    assert world.where() == {}
+    members(world, NEXT_JOB, 1, first=1, restart=restart and restart + "1")
+    world.settle()
+    assert len(world.where("job-2")) == 2

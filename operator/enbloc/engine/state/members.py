@@ -505,12 +505,15 @@ class Members:
 
 
 def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
-    """What status remembers, life by life, the newest last; its top level alone where it is old."""
+    """What status remembers, life by life, the newest last; its top level alone where it is old.
+
+    A status that was written before any member came names no life, and so remembers none.
+    """
     if group is None:
         return ()
     memory: Memory = group.memory
     if memory.lives or not memory.incarnation:
-        return memory.lives
+        return tuple(life for life in memory.lives if life.incarnation)
     return (
         LifeMemory(
             memory.incarnation,
