@@ -432,15 +432,62 @@ def test_a_life_whose_status_was_written_before_its_members_came_ends_like_any_o
     world.settle()
     world = world.restarted()
     restart = "set/" if runs_again == "as another attempt" else ""
-    members(world, JOB, 2, restart=restart and restart + "0")
+    add_members(world, JOB, 2, restart=restart and restart + "0")
     world = world.restarted()
     world.settle()
     for name in sorted(world.where()):
         world.delete(name)
     world.settle()
-    members(world, NEXT_JOB, 1, restart=restart and restart + "1")
+    add_members(world, NEXT_JOB, 1, restart=restart and restart + "1")
     world.settle(seconds=60)
     assert world.where() == {}
-    members(world, NEXT_JOB, 1, first=1, restart=restart and restart + "1")
+    add_members(world, NEXT_JOB, 1, first=1, restart=restart and restart + "1")
     world.settle()
     assert len(world.where("job-2")) == 2
+
+
+def test_a_run_that_comes_while_bindings_hang_is_no_part_of_the_one_that_they_bind() -> None:
+    """Semantics §2.4: it was not there when the plan was made, however slow its Job is."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    world.answer = lambda _: "hold"
+    world.settle()
+    world.now += 20
+    add_members(world, NEXT_JOB, 1)
+    world.settle(seconds=20)
+    for bind in list(world.sent):
+        world.confirm(bind)
+    world.answer = lambda _: "ok"
+    world.settle(seconds=3600)
+    assert world.where("job-2") == {}
+
+
+def test_a_launcher_of_the_same_second_as_its_workers_is_placed_by_another_leader() -> None:
+    """Semantics §2.4: the one before died within ten seconds of the start."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    add_members(world, NEXT_JOB, 1)
+    world.settle()
+    assert world.where("job-2") == {}
+    world = world.restarted()
+    world.settle(seconds=11)
+    assert "job-2-0" in world.where()
+
+
+def test_a_burst_of_two_jobs_that_a_crash_cut_is_completed_without_a_status() -> None:
+    """Semantics §2.1, §2.2: who was planned together is told by binding records."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 3, timeout=60)
+    add_members(world, JOB, 1)
+    add_members(world, NEXT_JOB, 2)
+    world.answer = lambda bind: "ok" if bind.target.pod.name == "job-1-0" else "hold"
+    world.settle()
+    assert sorted(world.where()) == ["job-1-0"]
+    world = world.restarted(status=False)
+    world.settle()
+    assert len(world.where()) == 3

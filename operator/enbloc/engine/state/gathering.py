@@ -54,11 +54,17 @@ def names(each: Gathering) -> bool:
 
 
 def was_with(life: Members, each: Gathering) -> bool:
-    """Whether members were there when the floor of a life was first held.
+    """Whether members were there when the plan of a life was made.
 
-    What this process did not see is told by times of whole seconds.
+    What this process did not see is told by times of whole seconds: who came no later than the
+    members that gave the life its place in the queue, or before any of it was bound.
     """
-    return each.identity in life.companions or each.since[0] + 1.0 <= (life.scheduled or 0.0)
+    if life.planned_here:
+        return each.identity in life.companions
+    since = each.since[0]
+    bound = (pod.scheduled_at or pod.created for pod in life.bound)
+    first = min((life.scheduled or 0.0, *bound))
+    return since + 1.0 <= first or since <= (life.queue_time or 0.0)
 
 
 def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:

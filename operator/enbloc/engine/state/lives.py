@@ -301,6 +301,7 @@ class Lives:
         members.committed = True
         if members.scheduled is not None:
             return []
+        members.planned_here = True
         others = (life for life in self._lives if life is not members and life.gathers)
         members.companions = {its for life in others for its in life.identities}
         if len(members.identities) <= 1:
@@ -530,23 +531,46 @@ class Lives:
         return self._without_companions(strangers)
 
     def _without_companions(self, strangers: Sequence[Pod]) -> list[Pod]:
-        """Without those that were there when members of a life were bound that has none left."""
-        oldest: dict[str, Pod] = {}
+        """Without those that were there when members of a life were bound.
+
+        They are of it where it has no live member left; or where its floor was not held yet, and
+        they have no quorum of their own: they were planned with it.
+        """
+        if not self._lives:
+            return list(strangers)
+        gathered: dict[str, Gathering] = {}
         for pod in strangers:
             if pod.live:
-                oldest.setdefault(self._identities[pod.uid], pod)
-        ended = [life for life in self._lives if life.pods and not life.live]
+                its = self._identities[pod.uid]
+                gathered.setdefault(its, Gathering(its, self.newest)).live.append(pod)
+        hosts = {its: self._planned_with(each) for its, each in gathered.items()}
         left: list[Pod] = []
         for pod in strangers:
             its = self._identities[pod.uid]
-            first = oldest.get(its)
-            life = next((each for each in ended if first is not None and _there(each, first)), None)
+            life = hosts.get(its)
             if life is None:
                 left.append(pod)
             else:
                 life.identities[its] = None
                 self._enter(pod, life)
         return left
+
+    def _planned_with(self, each: Gathering) -> Members | None:
+        """The life that an identity is of though nothing but times says so; None = there is none.
+
+        `each` has live members, the oldest first.
+        """
+        first = each.live[0]
+        alone = has_quorum(each, self.group)
+        for life in self._lives:
+            if life.pods and not life.live:
+                if _there(life, first):
+                    return life
+            elif life.scheduled is None and not alone and _queued(life, first):
+                attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
+                if len({each[0] for each in attempts if each}) == sum(map(bool, attempts)):
+                    return life
+        return None
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
         """Forget the lives of which nothing is live; where nobody lives at all, one stays.
@@ -576,9 +600,12 @@ def _goes_on(life: Members, bare: Sequence[Pod]) -> bool:
 
 def _there(life: Members, pod: Pod) -> bool:
     """Whether a pod was there when members of a life were bound."""
-    held = [(each, record_of(each)) for each in life.pods.values() if each.node]
-    return any(
-        (record is not None and pod.created <= record.queue_time)
-        or pod.created < (each.scheduled_at or 0.0)
-        for each, record in held
+    return _queued(life, pod) or any(
+        pod.created < (each.scheduled_at or 0.0) for each in life.pods.values() if each.node
     )
+
+
+def _queued(life: Members, pod: Pod) -> bool:
+    """Whether a pod was there when a life got its place in the queue, by its binding records."""
+    records = [record for each in life.pods.values() if (record := record_of(each))]
+    return any(pod.created <= record.queue_time for record in records)

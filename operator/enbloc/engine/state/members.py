@@ -89,6 +89,7 @@ class Members:
         committed: a plan of it is open.
         superseded: a newer attempt of its JobSet is there.
         companions: identities that were there when a plan was made that they have no part in.
+        planned_here: this process made a plan of it before its floor was held, and so knows them.
         lost: identities of which a member is gone, and did not succeed.
         relaunched: it started, and since then there was a time without any bound member.
         crowded: it gathers who must wait until one of too many other lives ends.
@@ -135,6 +136,7 @@ class Members:
         self.crowded = False
         self.lost: set[str] = set()
         self.companions: set[str] = set()
+        self.planned_here = False
         self.relaunched = False
         self._relaunched_with: dict[str, int] = {}
         self.succeeded_then = _NONE
