@@ -3,7 +3,12 @@
 """A standby knows the cluster and decides nothing: what it keeps, and what it does at takeover."""
 
 import gc
+from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
@@ -20,7 +25,7 @@ from enbloc.engine.events import (
 )
 from enbloc.engine.trial.ranking_cache import LONGEST_JOURNAL
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import PodKey
+from enbloc.model.pods import Owner, Pod, PodKey
 from tests.effort import slow
 from tests.world.builders import group, node, pod, spec
 
@@ -93,3 +98,78 @@ def test_a_node_that_was_not_ready_for_a_while_is_not_held_against_it_at_takeove
     standby.tell(NodeSeen(replace(here, resource_version=3)))
     events = [effect for effect in standby.takes_over() if isinstance(effect, Emit)]
     assert not [event for event in events if event.node == "n1"]
+
+
+def kept(root: object) -> int:
+    """How many entries the containers of an engine hold, those of its parts included."""
+    entries, seen, left = 0, set[int](), [root]
+    while left:
+        found = left.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if isinstance(found, dict):
+            entries += len(found)
+            left += [*found.keys(), *found.values()]
+        elif isinstance(found, list | tuple | set | frozenset | deque):
+            entries += len(found)
+            left += found
+        elif type(found).__module__.startswith("enbloc.engine"):
+            names = (name for of in type(found).__mro__ for name in getattr(of, "__slots__", ()))
+            left += [getattr(found, name) for name in names if hasattr(found, name)]
+            left += vars(found).values() if hasattr(found, "__dict__") else ()
+    return entries
+
+
+#: What of an engine knows groups; the journal of the nodes is full much later.
+PARTS = ("_groups", "_queue", "_victims", "_reporter", "_next", "_deferred")
+
+#: Who makes the pods that come and go, by number.
+MAKERS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "one Job": lambda number: {"owner": Owner("Job", "job", "job")},
+    "a Job each": lambda number: {"owner": Owner("Job", "job", f"job-{number}")},
+    "attempts of a JobSet": lambda number: {"restart": f"set/{number}"},
+    "nobody": lambda number: {},
+    "a driver that is never seen": lambda number: {"owner": Owner("Pod", "d", f"d-{number // 4}")},
+}
+
+
+def _come_and_go(
+    standby: Standby, made: list[Pod], first: int, many: int, maker: str
+) -> None:
+    """Pods of one PodGroup come, are bound and go; some are always there."""
+    for number in range(first, first + many):
+        new = pod(spec(cpu=1), f"p{number}", scheduler="enbloc", group=GroupKey("ns", "g"))
+        new = replace(new, created=float(number), **MAKERS[maker](number))
+        made.append(new)
+        standby.tell(PodSeen(new))
+        standby.tell(PodSeen(replace(new, node="n1")))
+        if len(made) > 2:
+            old = made.pop(0)
+            standby.tell(PodGone(old.key, old.uid))
+
+
+def _flat(many: int, maker: str, owner: str) -> None:
+    standby = Standby()
+    standby.tell(NodeSeen(node("n1", cpu=4)), GroupSeen(group("g", 2, owner=owner)))
+    made: list[Pod] = []
+    _come_and_go(standby, made, 0, many, maker)  # what is bounded is full
+    before = {part: kept(getattr(standby.engine, part)) for part in PARTS}
+    _come_and_go(standby, made, many, many, maker)
+    after = {part: kept(getattr(standby.engine, part)) for part in PARTS}
+    assert all(after[part] <= before[part] + many // 4 for part in PARTS), (before, after)
+
+
+@pytest.mark.parametrize("owner", ["", "MPIJob/mpi", "CronJob/cron"])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_standby_keeps_nothing_of_the_members_of_a_group_that_came_and_went(
+    maker: str, owner: str
+) -> None:
+    """Semantics §9.1: whoever makes them, and whatever life they are of."""
+    _flat(1000, maker, owner)
+
+
+@slow("100 000 pods come and go")
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_standby_keeps_nothing_of_100_000_members_that_came_and_went(maker: str) -> None:
+    _flat(50_000, maker, "MPIJob/mpi")

@@ -154,14 +154,16 @@ class Engine:
         from then, as it is after a restart.
         """
         turn, self._next = self._next, Turn()
-        for key in turn.changed:
-            members = self._groups.get(key)
-            if members is None or members.at_rest or self._groups.over(members):
-                self._deferred.pop(key, None)
-                if members is not None:
-                    self._forget(turn, members)
-            else:
-                self._deferred[key] = None
+        while turn.changed:  # who forgets a life changes the others of its group
+            due, turn.changed = turn.changed, {}
+            for key in due:
+                members = self._groups.get(key)
+                if members is None or members.at_rest or self._groups.over(members):
+                    self._deferred.pop(key, None)
+                    if members is not None:
+                        self._forget(turn, members)
+                else:
+                    self._deferred[key] = None
 
     def _expire(self, turn: Turn) -> None:
         """Take in what time ended: claims, evictions, reservations, pauses; and a new order."""

@@ -16,6 +16,7 @@ comes to a life that is committed or closed begins the next one, unless a rule s
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from enbloc.engine.state.gathering import (
@@ -26,7 +27,7 @@ from enbloc.engine.state.gathering import (
     names,
     was_with,
 )
-from enbloc.engine.state.members import Members, record_of, remembered_lives
+from enbloc.engine.state.members import MOST_KNOWN, Members, record_of, remembered_lives
 from enbloc.model.groups import Group, GroupKey, LifeMemory
 from enbloc.model.incarnation import BARE, attempt_of, identity, joins, short
 from enbloc.model.pods import Phase, Pod, PodUID
@@ -212,7 +213,19 @@ class Lives:
     def _take_in(self, life: Members, its: str, pod: Pod) -> Members:
         life.incarnation = life.incarnation or self._name(its, pod)
         life.identities[its] = None
+        if len(life.identities) > life.most_identities and self._is_one(its):
+            self._forget_identities(life)
         return life
+
+    def _forget_identities(self, life: Members) -> None:
+        """Who joins a life that goes on for ever is forgotten when nothing of it is left.
+
+        If more comes of it, it joins again.
+        """
+        present = {self._identities[uid] for uid in life.pods} | set(islice(life.identities, 1))
+        life.identities = {its: None for its in life.identities if its in present}
+        life.lost &= present
+        life.most_identities = max(MOST_KNOWN, 2 * len(present))
 
     def _name(self, its: str, pod: Pod) -> str:
         """What a life is called that begins with this pod; no two that are known have one name."""
@@ -566,11 +579,17 @@ class Lives:
             if life.pods and not life.live:
                 if _there(life, first):
                     return life
-            elif life.scheduled is None and not alone and _queued(life, first):
+            elif life.scheduled is None and not alone and self._lacks(life) and _queued(life, first):
                 attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
                 if len({each[0] for each in attempts if each}) == sum(map(bool, attempts)):
                     return life
         return None
+
+    def _lacks(self, life: Members) -> bool:
+        """Whether those who are known to be of a life are too few for its floor."""
+        known = Gathering("", life, live=[*life.live.values()])
+        known.live += [pod for pod in life.pods.values() if pod.phase is Phase.SUCCEEDED]
+        return not has_quorum(known, self.group)
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
         """Forget the lives of which nothing is live; where nobody lives at all, one stays.

@@ -17,6 +17,9 @@ from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 #: So many identities of a life are written to status.
 MOST_IDENTITIES: Final = 32
 
+#: With more of them, those of a life that everybody joins are forgotten once nothing is left.
+MOST_KNOWN: Final = 4 * MOST_IDENTITIES
+
 _NONE: Final = Counter[str]()
 
 
@@ -78,6 +81,7 @@ class Members:
         live: those that are neither finished nor terminating.
         incarnation: name of this life; "" before the first member.
         identities: of its members, in the order in which they came.
+        most_identities: so many are kept before those without a pod are looked for.
         scheduled: when its floor was first held, server seconds; None = not yet. From then on no
             further identity is taken in without a reason (semantics §2.4).
         started: when the floor last began to run together, server seconds; None = not yet, or no
@@ -126,6 +130,7 @@ class Members:
         self._with_node.clear()
         self.incarnation = ""
         self.identities: dict[str, None] = {}
+        self.most_identities = MOST_KNOWN
         self.scheduled = None
         self.started = None
         self.captured = {}
