@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
 from tests.rules.runs import THIRD_JOB, add_members, ran
@@ -491,3 +492,50 @@ def test_a_burst_of_two_jobs_that_a_crash_cut_is_completed_without_a_status() ->
     world = world.restarted(status=False)
     world.settle()
     assert len(world.where()) == 3
+
+
+def test_a_member_that_a_former_leader_binds_does_not_bind_the_next_run_with_it() -> None:
+    """Semantics §2.4: its Binding lands after both runs were seen to wait."""
+    world = World()
+    world.group("g", 3)
+    _members(world, JOB, 3)
+    world.now += 5
+    _members(world, NEXT_JOB, 2)
+    world.change("job-1-1", node="gone", scheduled_at=world.now)
+    world.delete("job-1-0")
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.settle()
+    assert sorted(world.where()) == ["job-1-1"]
+
+
+def test_members_that_a_former_leader_planned_together_stay_together() -> None:
+    """Semantics §2.4: the binding record of the one that it bound tells."""
+    world = World()
+    world.group("g", 3, timeout=60)
+    _members(world, JOB, 1)
+    _members(world, NEXT_JOB, 2)
+    world.settle()
+    record = binding_record("0-1", "job-1", 3, world.now)
+    world.nodes("n1 n2 n3", cpu=4)
+    world.change("job-1-0", node="n1", scheduled_at=world.now, binding_record=record)
+    world.settle()
+    assert len(world.where()) == 3
+
+
+def test_a_launcher_that_a_former_leader_binds_is_of_the_life_that_its_binding_record_names() -> (
+    None
+):
+    """Semantics §2.2: it is no half of a gang that is evicted at the deadline."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2, timeout=5)
+    _members(world, JOB, 2)
+    _members(world, NEXT_JOB, 1)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    record = binding_record("0-2", "job-1", 2, world.now, started=True)
+    world.change("job-2-0", node="n3", scheduled_at=world.now, binding_record=record)
+    world.settle(seconds=600)
+    assert world.evictions == []
+    assert len(world.status["g"].lives) == 1

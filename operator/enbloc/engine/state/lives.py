@@ -96,9 +96,10 @@ class Lives:
                 life.remove(pod.uid)
                 self._of[pod.uid] = None
                 return [life]
+            unplanned = bool(pod.node) and life.gathers
             life.put(pod)
             self._note_loss(life, pod)
-            return [life]
+            return self._bound_by_another(life, pod) if unplanned else [life]
         its = self._identify(pod)
         changed = self._take_orphans(pod.uid, its)
         life = self._place(its, pod) if pod.live else self._known(its, pod)
@@ -320,11 +321,43 @@ class Lives:
         if len(members.identities) <= 1:
             return []
         held = (uid for uid, pod in members.pods.items() if pod.node)
-        stay = {self._identities[uid] for uid in (*planned, *held)}
+        return self._keep_only(members, {self._identities[uid] for uid in (*planned, *held)})
+
+    def _bound_by_another(self, members: Members, pod: Pod) -> list[Members]:
+        """A member that gathers was bound by a former leader, or by anybody.
+
+        It is of the life that its binding record names; else who was not planned with it leaves.
+
+        Returns:
+            The lives that this changes, its own first.
+        """
+        record, its = record_of(pod), self._identities[pod.uid]
+        name = record.incarnation if record is not None else ""
+        for life in self._lives if name else ():
+            if life is not members and life.live and life.incarnation == name:
+                self._move([(Gathering(its, members, [pod]), life)])
+                return [life, members]
+        if len(members.identities) <= 1:
+            return [members]
+        bound = {self._identities[uid] for uid, pod in members.pods.items() if pod.node}
+        stay = set(bound)
+        found = self._gathering([members])
+        known = [pod for each in found if each.identity in bound for pod in each.live]
+        if not has_quorum(Gathering("", members, live=known), self.group):
+            stay |= {
+                each.identity
+                for each in found
+                if not has_quorum(each, self.group)
+                and _queued(members, min(each.live, key=lambda pod: pod.seniority))
+            }
+        return list(dict.fromkeys([members, *self._keep_only(members, stay)]))
+
+    def _keep_only(self, members: Members, identities: set[str]) -> list[Members]:
+        """Whoever is of another identity gathers elsewhere; the lives that this changes."""
         leaving = [
             each
             for each in self._gathering([members])
-            if each.identity not in stay and not self._is_one(each.identity)
+            if each.identity not in identities and not self._is_one(each.identity)
         ]
         if not leaving:
             return []
