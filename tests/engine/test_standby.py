@@ -126,17 +126,15 @@ PARTS = ("_groups", "_queue", "_victims", "_reporter", "_next", "_deferred")
 
 #: Who makes the pods that come and go, by number.
 MAKERS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "one Job": lambda number: {"owner": Owner("Job", "job", "job")},
+    "one Job": lambda _: {"owner": Owner("Job", "job", "job")},
     "a Job each": lambda number: {"owner": Owner("Job", "job", f"job-{number}")},
     "attempts of a JobSet": lambda number: {"restart": f"set/{number}"},
-    "nobody": lambda number: {},
+    "nobody": lambda _: {},
     "a driver that is never seen": lambda number: {"owner": Owner("Pod", "d", f"d-{number // 4}")},
 }
 
 
-def _come_and_go(
-    standby: Standby, made: list[Pod], first: int, many: int, maker: str
-) -> None:
+def _come_and_go(standby: Standby, made: list[Pod], first: int, many: int, maker: str) -> None:
     """Pods of one PodGroup come, are bound and go; some are always there."""
     for number in range(first, first + many):
         new = pod(spec(cpu=1), f"p{number}", scheduler="enbloc", group=GroupKey("ns", "g"))

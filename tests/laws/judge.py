@@ -56,6 +56,7 @@ from tests.laws.naive import (
     usable,
 )
 from tests.laws.objects import Objects
+from tests.laws.reached import notice
 
 
 class Reservation(NamedTuple):
@@ -175,6 +176,7 @@ class Judge:
     # ── what it did ──────────────────────────────────────────────────────────────────────────
 
     def judge(self, effects: Sequence[Effect]) -> None:
+        notice(self, effects, self.server.reached)
         evicts = [effect for effect in effects if isinstance(effect, Evict)]
         for effect in effects:
             match effect:

@@ -36,7 +36,6 @@ from enbloc.engine.events import (
 from enbloc.model.names import OUTDATED_REASONS
 from tests.laws.judge import Judge
 from tests.laws.objects import Objects
-from tests.laws.reached import notice
 from tests.world.builders import remembered
 from tests.world.cluster import Recorded, told_again
 from tests.world.server import SHOWN
@@ -67,12 +66,19 @@ class Flight:
 class Process:
     """A process knows what the API server showed it, and that only."""
 
-    def __init__(self, server: Objects, life: int, slots: int, order: Sequence[Stream]) -> None:
+    def __init__(
+        self,
+        server: Objects,
+        life: int,
+        slots: int,
+        order: Sequence[Stream],
+        judged_by: type[Judge] = Judge,
+    ) -> None:
         self.server = server
         self.life = life
         self.slots = slots
         self.engine = Recorded(PROFILES, replace(SETTINGS, identity=str(life)))
-        self.judge = Judge(server, self.engine)
+        self.judge = judged_by(server, self.engine)
         self.lagging: set[Stream] = set()
         self.undelivered: dict[Stream, deque[Event]] = {stream: deque() for stream in SHOWN}
         self.answers: deque[Event] = deque()
@@ -146,7 +152,6 @@ class Process:
         self.judge.before_step()
         effects = list(self.engine.step(self.server.now))
         self.effects += effects
-        notice(self.judge, effects, self.server.reached)
         self.judge.judge(effects)
         for effect in effects:
             match effect:

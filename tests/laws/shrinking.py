@@ -8,14 +8,17 @@ file holds what pytest printed.
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from enbloc.engine.events import Stream
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase
-from tests.laws.actions import Gang, Step, play
+from tests.laws import controllers
+from tests.laws.actions import Actions, Gang, Step, play
 from tests.laws.objects import Part
+
+Play = Callable[..., Actions]
 
 #: Members of an enum are printed as `<Phase.FAILED: 'Failed'>`.
 _ENUM = re.compile(r"<(\w+\.\w+): [^>]*>")
@@ -29,7 +32,13 @@ _WORDS = {
 }
 
 
-def broken_by(script: Sequence[Step], *, slots: int, eager: bool) -> str:
+def player(script: Sequence[Step]) -> Play:
+    """The world of which these are the actions."""
+    plain = all(hasattr(Actions, step.action) for step in script)
+    return play if plain else controllers.play
+
+
+def broken_by(script: Sequence[Step], *, slots: int, eager: bool, play: Play) -> str:
     """Which law a list of actions breaks; "" = none."""
     try:
         play(script, slots=slots, eager=eager)
@@ -40,14 +49,15 @@ def broken_by(script: Sequence[Step], *, slots: int, eager: bool) -> str:
 
 def shortest(script: Sequence[Step], *, slots: int, eager: bool) -> list[Step]:
     """A part of this list that breaks the same law, and of which nothing can be left out."""
-    law = broken_by(script, slots=slots, eager=eager)
+    play = player(script)
+    law = broken_by(script, slots=slots, eager=eager, play=play)
     assert law, "this breaks no law"
     found, size = list(script), len(script) // 2
     while size:
         at = 0
         while at < len(found):
             fewer = found[:at] + found[at + size :]
-            if broken_by(fewer, slots=slots, eager=eager) == law:
+            if broken_by(fewer, slots=slots, eager=eager, play=play) == law:
                 found = fewer
             else:
                 at += size
@@ -67,6 +77,7 @@ def read(text: str) -> tuple[list[Step], int, bool]:
 
 if __name__ == "__main__":
     steps, slots, eager = read(Path(sys.argv[1]).read_text())
-    print(f"slots={slots}, eager={eager}: {broken_by(steps, slots=slots, eager=eager)}")
+    law = broken_by(steps, slots=slots, eager=eager, play=player(steps))
+    print(f"slots={slots}, eager={eager}: {law}")
     for each in shortest(steps, slots=slots, eager=eager):
         print(f"    {each!r},")

@@ -8,6 +8,7 @@ for a while, on what it knew, before it finds out.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from enbloc.engine.effects import Bind, Effect, Evict
 from enbloc.engine.events import (
@@ -20,6 +21,7 @@ from enbloc.engine.events import (
     Stream,
 )
 from enbloc.model.binding import Cause
+from tests.laws.judge import Judge
 from tests.laws.objects import Objects
 from tests.laws.process import Flight, Process
 from tests.world.server import SHOWN
@@ -30,7 +32,12 @@ class World(Objects):
 
     Args:
         slots: how many Binds a process sends at once.
+
+    Attributes:
+        JUDGE: by whom each process is judged.
     """
+
+    JUDGE: ClassVar[type[Judge]] = Judge
 
     def __init__(self, *, slots: int = 2) -> None:
         super().__init__()
@@ -58,7 +65,7 @@ class World(Objects):
     # ── who schedules ────────────────────────────────────────────────────────────────────────
 
     def start(self, order: Sequence[Stream] = SHOWN) -> None:
-        self.leader = Process(self, self.lives, self.slots, order)
+        self.leader = Process(self, self.lives, self.slots, order, self.JUDGE)
         self.lives += 1
 
     def kill(self) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.engine.state.members import Members
+from enbloc.engine.state.members import Members, record_of
 from enbloc.model.groups import Group
 from enbloc.model.incarnation import attempt_of
-from enbloc.model.pods import Pod, PodKey
+from enbloc.model.pods import Phase, Pod, PodKey
 
 #: Who was there when the floor was first held, and has no quorum of its own for so long after its
 #: last pod came (seconds), is no next run, but of that life.
@@ -82,3 +82,54 @@ def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
         else:
             mixed.append(each)
     return [*old, mixed] if mixed else old
+
+
+def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None) -> Members | None:
+    """The life that an identity is of though nothing but times says so; None = there is none.
+
+    Args:
+        lives: of which somebody found the members after a restart.
+        each: has live members, the oldest first.
+        group: of all of them.
+    """
+    first = each.live[0]
+    alone = has_quorum(each, group)
+    for life in lives:
+        if life.pods and not life.live:
+            if there(life, first):
+                return life
+        elif life.scheduled is None and not alone and _lacks(life, group) and queued(life, first):
+            attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
+            if len({named[0] for named in attempts if named}) == sum(map(bool, attempts)):
+                return life
+    return None
+
+
+def _lacks(life: Members, group: Group | None) -> bool:
+    """Whether those who are known to be of a life are too few for its floor."""
+    known = Gathering("", life, live=[*life.live.values()])
+    known.live += [pod for pod in life.pods.values() if pod.phase is Phase.SUCCEEDED]
+    return not has_quorum(known, group)
+
+
+def goes_on(life: Members, bare: Sequence[Pod]) -> bool:
+    """Whether pods without a controller, which share one identity, are of a life still."""
+    if not life.pods and life.scheduled is None:
+        return True  # nothing of it was ever bound
+    scheduled = life.scheduled or 0.0
+    return any(pod.owner is None for pod in life.live.values()) or any(
+        pod.node or pod.created <= scheduled or there(life, pod) for pod in bare
+    )
+
+
+def there(life: Members, pod: Pod) -> bool:
+    """Whether a pod was there when members of a life were bound."""
+    return queued(life, pod) or any(
+        pod.created < (each.scheduled_at or 0.0) for each in life.pods.values() if each.node
+    )
+
+
+def queued(life: Members, pod: Pod) -> bool:
+    """Whether a pod was there when a life got its place in the queue, by its binding records."""
+    records = [record for each in life.pods.values() if (record := record_of(each))]
+    return any(pod.created <= record.queue_time for record in records)

@@ -22,9 +22,12 @@ from typing import Final
 from enbloc.engine.state.gathering import (
     COMPANION_SECONDS,
     Gathering,
+    goes_on,
     has_quorum,
     mixed,
     names,
+    planned_with,
+    queued,
     was_with,
 )
 from enbloc.engine.state.members import MOST_KNOWN, Members, record_of, remembered_lives
@@ -348,7 +351,7 @@ class Lives:
                 each.identity
                 for each in found
                 if not has_quorum(each, self.group)
-                and _queued(members, min(each.live, key=lambda pod: pod.seniority))
+                and queued(members, min(each.live, key=lambda pod: pod.seniority))
             }
         return list(dict.fromkeys([members, *self._keep_only(members, stay)]))
 
@@ -569,7 +572,7 @@ class Lives:
         for pod in left:
             its = self._identities[pod.uid]
             known = (each for each in (*remembered, *self._lives) if its in each.identities)
-            life = next((each for each in known if its != BARE or _goes_on(each, bare)), None)
+            life = next((each for each in known if its != BARE or goes_on(each, bare)), None)
             if life is None:
                 strangers.append(pod)
             else:
@@ -589,7 +592,7 @@ class Lives:
             if pod.live:
                 its = self._identities[pod.uid]
                 gathered.setdefault(its, Gathering(its, self.newest)).live.append(pod)
-        hosts = {its: self._planned_with(each) for its, each in gathered.items()}
+        hosts = {its: planned_with(self._lives, each, self.group) for its, each in gathered.items()}
         left: list[Pod] = []
         for pod in strangers:
             its = self._identities[pod.uid]
@@ -600,29 +603,6 @@ class Lives:
                 life.identities[its] = None
                 self._enter(pod, life)
         return left
-
-    def _planned_with(self, each: Gathering) -> Members | None:
-        """The life that an identity is of though nothing but times says so; None = there is none.
-
-        `each` has live members, the oldest first.
-        """
-        first = each.live[0]
-        alone = has_quorum(each, self.group)
-        for life in self._lives:
-            if life.pods and not life.live:
-                if _there(life, first):
-                    return life
-            elif life.scheduled is None and not alone and self._lacks(life) and _queued(life, first):
-                attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
-                if len({each[0] for each in attempts if each}) == sum(map(bool, attempts)):
-                    return life
-        return None
-
-    def _lacks(self, life: Members) -> bool:
-        """Whether those who are known to be of a life are too few for its floor."""
-        known = Gathering("", life, live=[*life.live.values()])
-        known.live += [pod for pod in life.pods.values() if pod.phase is Phase.SUCCEEDED]
-        return not has_quorum(known, self.group)
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
         """Forget the lives of which nothing is live; where nobody lives at all, one stays.
@@ -638,26 +618,3 @@ class Lives:
         self._lives = living
         if not self._lives:
             self._further()
-
-
-def _goes_on(life: Members, bare: Sequence[Pod]) -> bool:
-    """Whether pods without a controller, which share one identity, are of a life still."""
-    if not life.pods and life.scheduled is None:
-        return True  # nothing of it was ever bound
-    scheduled = life.scheduled or 0.0
-    return any(pod.owner is None for pod in life.live.values()) or any(
-        pod.node or pod.created <= scheduled or _there(life, pod) for pod in bare
-    )
-
-
-def _there(life: Members, pod: Pod) -> bool:
-    """Whether a pod was there when members of a life were bound."""
-    return _queued(life, pod) or any(
-        pod.created < (each.scheduled_at or 0.0) for each in life.pods.values() if each.node
-    )
-
-
-def _queued(life: Members, pod: Pod) -> bool:
-    """Whether a pod was there when a life got its place in the queue, by its binding records."""
-    records = [record for each in life.pods.values() if (record := record_of(each))]
-    return any(pod.created <= record.queue_time for record in records)
