@@ -206,6 +206,8 @@ class Controllers(Actions):
         each = self.workloads.get(name)
         if each is None or each.kind == "deployment":
             return  # the next one of that name is the same
+        if len(each.past) + 1 >= MOST_RUNS:
+            return  # their controllers make what is lost again, and the next one would have to wait
         self.now += 1.0  # whoever starts it is no quicker
         if old == "live" and each.kind not in OVERLAPS:
             old = "terminating"

@@ -244,3 +244,19 @@ def test_a_rollout_of_a_deployment_is_no_new_life() -> None:
         world.settle()
     assert len(world.where()) == 3, "one by one, as there is room"
     assert [life.identities for life in world.status["g"].lives] == [("Deployment:web",)]
+
+
+def test_who_was_there_is_placed_though_the_others_have_ended_meanwhile() -> None:
+    """Semantics §2.4: the workers succeed before it is known that no more launchers come."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    add_members(world, NEXT_JOB, 1)
+    world.settle()
+    world.run_pods(["job-1-0", "job-1-1"])
+    world.settle()
+    for index in range(2):
+        world.finish(f"job-1-{index}")
+    world.settle(seconds=11)
+    assert "job-2-0" in world.where()

@@ -498,9 +498,9 @@ def test_a_member_that_a_former_leader_binds_does_not_bind_the_next_run_with_it(
     """Semantics §2.4: its Binding lands after both runs were seen to wait."""
     world = World()
     world.group("g", 3)
-    _members(world, JOB, 3)
+    add_members(world, JOB, 3)
     world.now += 5
-    _members(world, NEXT_JOB, 2)
+    add_members(world, NEXT_JOB, 2)
     world.change("job-1-1", node="gone", scheduled_at=world.now)
     world.delete("job-1-0")
     world.nodes("n1 n2 n3 n4", cpu=4)
@@ -512,8 +512,8 @@ def test_members_that_a_former_leader_planned_together_stay_together() -> None:
     """Semantics §2.4: the binding record of the one that it bound tells."""
     world = World()
     world.group("g", 3, timeout=60)
-    _members(world, JOB, 1)
-    _members(world, NEXT_JOB, 2)
+    add_members(world, JOB, 1)
+    add_members(world, NEXT_JOB, 2)
     world.settle()
     record = binding_record("0-1", "job-1", 3, world.now)
     world.nodes("n1 n2 n3", cpu=4)
@@ -529,8 +529,8 @@ def test_a_launcher_that_a_former_leader_binds_is_of_the_life_that_its_binding_r
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.group("g", 2, timeout=5)
-    _members(world, JOB, 2)
-    _members(world, NEXT_JOB, 1)
+    add_members(world, JOB, 2)
+    add_members(world, NEXT_JOB, 1)
     world.settle()
     world.run_pods(sorted(world.where()))
     world.settle()

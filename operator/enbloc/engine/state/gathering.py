@@ -92,7 +92,7 @@ def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None)
         each: has live members, the oldest first.
         group: of all of them.
     """
-    first = each.live[0]
+    first = each.pods[0]
     alone = has_quorum(each, group)
     for life in lives:
         if life.pods and not life.live:
@@ -107,9 +107,8 @@ def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None)
 
 def _lacks(life: Members, group: Group | None) -> bool:
     """Whether those who are known to be of a life are too few for its floor."""
-    known = Gathering("", life, live=[*life.live.values()])
-    known.live += [pod for pod in life.pods.values() if pod.phase is Phase.SUCCEEDED]
-    return not has_quorum(known, group)
+    done = (pod for pod in life.pods.values() if pod.phase is Phase.SUCCEEDED)
+    return not has_quorum(Gathering("", life, [*life.live.values(), *done]), group)
 
 
 def goes_on(life: Members, bare: Sequence[Pod]) -> bool:

@@ -252,11 +252,6 @@ class Lives:
             self._of[uid] = None
         life.identities = {}
 
-    def _living(self) -> Members | None:
-        """The newest life that held its floor and has live members."""
-        closed = (life for life in reversed(self._lives) if life.scheduled is not None)
-        return next((life for life in closed if life.live), None)
-
     def _further(self) -> Members:
         life = Members(self.key._replace(life=self._next))
         self._next += 1
@@ -345,13 +340,13 @@ class Lives:
         bound = {self._identities[uid] for uid, pod in members.pods.items() if pod.node}
         stay = set(bound)
         found = self._gathering([members])
-        known = [pod for each in found if each.identity in bound for pod in each.live]
-        if not has_quorum(Gathering("", members, live=known), self.group):
+        known = [pod for each in found if each.identity in bound for pod in each.pods]
+        if not has_quorum(Gathering("", members, known), self.group):
             stay |= {
                 each.identity
                 for each in found
                 if not has_quorum(each, self.group)
-                and queued(members, min(each.live, key=lambda pod: pod.seniority))
+                and queued(members, min(each.pods, key=lambda pod: pod.seniority))
             }
         return list(dict.fromkeys([members, *self._keep_only(members, stay)]))
 
@@ -417,11 +412,10 @@ class Lives:
         """The life that an identity joins; None = it waits for a floor of its own, as yet."""
         if self._is_one(each.identity):
             return self._begun()
-        living = self._living()
         if attempt_of(each.identity) is not None or has_quorum(each, self.group):
             return None
-        there = living is not None and was_with(living, each)
-        if not vacant and not there:
+        living = self._with(each)
+        if not vacant and living is None:
             return None
         if now < each.latest + COMPANION_SECONDS:  # more of it may come: perhaps it is another run
             self._companions[each.identity] = each.latest + COMPANION_SECONDS
@@ -432,6 +426,14 @@ class Lives:
         life.lost.discard(its)
         life.identities.pop(its)
         return life
+
+    def _with(self, each: Gathering) -> Members | None:
+        """The life whose floor was first held while these were there, though it may have ended."""
+        closed = [life for life in reversed(self._lives) if life.scheduled is not None]
+        living = next((life for life in closed if life.live), None)
+        if living is not None and was_with(living, each):
+            return living
+        return next((life for life in closed if each.identity in life.companions), None)
 
     def _is_one(self, its: str) -> bool:
         """Whether the PodGroup belongs to whoever makes all of its members, in a single life."""
@@ -587,12 +589,14 @@ class Lives:
         """
         if not self._lives:
             return list(strangers)
-        gathered: dict[str, Gathering] = {}
+        gathered: dict[str, list[Pod]] = {}
         for pod in strangers:
             if pod.live:
-                its = self._identities[pod.uid]
-                gathered.setdefault(its, Gathering(its, self.newest)).live.append(pod)
-        hosts = {its: planned_with(self._lives, each, self.group) for its, each in gathered.items()}
+                gathered.setdefault(self._identities[pod.uid], []).append(pod)
+        hosts = {
+            its: planned_with(self._lives, Gathering(its, self.newest, pods), self.group)
+            for its, pods in gathered.items()
+        }
         left: list[Pod] = []
         for pod in strangers:
             its = self._identities[pod.uid]
