@@ -5,7 +5,7 @@
 Each makes its pods within a few seconds, so that who waits for ten knows all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
@@ -22,7 +22,7 @@ from tests.laws.waiting import nobody_is_lost, nothing_is_kept
 from tests.world.builders import spec
 
 #: How many members of each part there are, of a workload of so many; the floor counts the first.
-KINDS: Final = {
+KINDS: Final[Mapping[str, Callable[[int], tuple[int, ...]]]] = {
     "job": lambda n: (n,),
     "cron": lambda n: (n,),
     "deployment": lambda n: (n,),

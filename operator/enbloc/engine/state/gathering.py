@@ -84,6 +84,27 @@ def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
     return [*old, mixed] if mixed else old
 
 
+def note_attempts(lives: Sequence[Members]) -> list[Members]:
+    """Of one JobSet's attempts only the newest is worth completing.
+
+    Returns:
+        The lives of which that is otherwise now.
+    """
+    if not any("/" in each for life in lives for each in life.identities):
+        return []
+    newest: dict[str, int] = {}
+    named = [list(filter(None, map(attempt_of, life.identities))) for life in lives]
+    for jobset, attempt in (each for attempts in named for each in attempts):
+        newest[jobset] = max(attempt, newest.get(jobset, 0))
+    changed: list[Members] = []
+    for life, attempts in zip(lives, named, strict=True):
+        superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)
+        if superseded is not life.superseded:
+            changed.append(life)
+        life.superseded = superseded
+    return changed
+
+
 def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None) -> Members | None:
     """The life that an identity is of though nothing but times says so; None = there is none.
 

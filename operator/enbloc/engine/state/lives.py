@@ -26,6 +26,7 @@ from enbloc.engine.state.gathering import (
     has_quorum,
     mixed,
     names,
+    note_attempts,
     planned_with,
     queued,
     was_with,
@@ -34,6 +35,8 @@ from enbloc.engine.state.members import MOST_KNOWN, Members, record_of, remember
 from enbloc.model.groups import Group, GroupKey, LifeMemory
 from enbloc.model.incarnation import BARE, attempt_of, identity, joins, short
 from enbloc.model.pods import Phase, Pod, PodUID
+
+_NOTHING: Final = LifeMemory("")
 
 #: So many lives of one PodGroup may be live at once; who is of further ones waits.
 MOST_LIVES: Final = 8
@@ -252,11 +255,16 @@ class Lives:
             self._of[uid] = None
         life.identities = {}
 
-    def _further(self) -> Members:
+    def _new(self, memory: LifeMemory = _NOTHING) -> Members:
+        """Another life, of which so much is remembered."""
         life = Members(self.key._replace(life=self._next))
         self._next += 1
-        life.group = self.group
-        self._lives.append(life)
+        life.group, life.incarnation = self.group, memory.incarnation
+        life.identities, life.scheduled = dict.fromkeys(memory.identities), memory.scheduled
+        return life
+
+    def _further(self) -> Members:
+        self._lives.append(life := self._new())
         return life
 
     def drop(self, members: Members) -> None:
@@ -276,26 +284,6 @@ class Lives:
             return True
         ended = [life for life in self._lives[:-1] if not life.live]
         return len(self._lives) > MOST_LIVES and bool(ended) and members is ended[0]
-
-    def _note_attempts(self) -> list[Members]:
-        """Of one JobSet's attempts only the newest is worth completing.
-
-        Returns:
-            The lives of which that is otherwise now.
-        """
-        if not any("/" in each for life in self._lives for each in life.identities):
-            return []
-        newest: dict[str, int] = {}
-        named = [list(filter(None, map(attempt_of, life.identities))) for life in self._lives]
-        for jobset, attempt in (each for attempts in named for each in attempts):
-            newest[jobset] = max(attempt, newest.get(jobset, 0))
-        changed: list[Members] = []
-        for life, attempts in zip(self._lives, named, strict=True):
-            superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)
-            if superseded is not life.superseded:
-                changed.append(life)
-            life.superseded = superseded
-        return changed
 
     # ── arranging who gathers ────────────────────────────────────────────────────────────────
 
@@ -373,7 +361,7 @@ class Lives:
             The lives that gained or lost members.
         """
         if len(self._lives) == 1 and len(self.newest.identities) <= 1:
-            return self._note_attempts()
+            return note_attempts(self._lives)
         self._companions.clear()
         lives = [life for life in self._lives if life.gathers]
         moves: list[tuple[Gathering, Members]] = []
@@ -395,7 +383,7 @@ class Lives:
         self._lives = [*(life for life in self._lives if life not in gathering), *gathering]
         moves += own
         changed = self._move(moves)
-        return list(dict.fromkeys((*changed, *self._note_attempts())))
+        return list(dict.fromkeys((*changed, *note_attempts(self._lives))))
 
     def _gathering(self, lives: Sequence[Members]) -> list[Gathering]:
         """The identities of these lives that have live members, the oldest first."""
@@ -526,7 +514,7 @@ class Lives:
         first.begin()
         self._of.clear()
         memories = {memory.incarnation: memory for memory in remembered_lives(self.group)}
-        named = {name: self._named(memory) for name, memory in memories.items()}
+        named = {name: self._new(memory) for name, memory in memories.items()}
         self._lives = list(named.values())
         for pod in sorted(pods, key=lambda pod: (bool(pod.owning_pod), pod.seniority)):
             self._identify(pod)
@@ -543,16 +531,7 @@ class Lives:
             life.lost |= life.identities.keys() - present
             life.settle(memories.get(life.incarnation))
         self._next = len(self._lives)
-        self._note_attempts()
-
-    def _named(self, memory: LifeMemory | None, name: str = "") -> Members:
-        """A life of which status or a binding record knows."""
-        life = Members(self.key._replace(life=self._next))
-        self._next += 1
-        life.incarnation = memory.incarnation if memory else name
-        life.identities = dict.fromkeys(memory.identities if memory else ())
-        life.scheduled = memory.scheduled if memory else None
-        return life
+        note_attempts(self._lives)
 
     def _settle_named(self, pods: Sequence[Pod], named: dict[str, Members]) -> list[Pod]:
         """Find the members of lives that have a name; who is of none of these, the oldest first."""
@@ -562,7 +541,7 @@ class Lives:
             record = record_of(pod) if pod.live or pod.phase is Phase.SUCCEEDED else None
             name = record.incarnation if record is not None else ""
             if name and name not in named and len(named) < 2 * MOST_LIVES:  # they can be forged
-                named[name] = self._named(None, name)
+                named[name] = self._new(LifeMemory(name))
                 self._lives.append(named[name])
             if name in named:
                 named[name].identities[self._identities[pod.uid]] = None
@@ -593,10 +572,8 @@ class Lives:
         for pod in strangers:
             if pod.live:
                 gathered.setdefault(self._identities[pod.uid], []).append(pod)
-        hosts = {
-            its: planned_with(self._lives, Gathering(its, self.newest, pods), self.group)
-            for its, pods in gathered.items()
-        }
+        them = (Gathering(its, self.newest, pods) for its, pods in gathered.items())
+        hosts = {each.identity: planned_with(self._lives, each, self.group) for each in them}
         left: list[Pod] = []
         for pod in strangers:
             its = self._identities[pod.uid]
@@ -619,6 +596,4 @@ class Lives:
         for life in self._lives:
             if life not in living:
                 self._end(life)
-        self._lives = living
-        if not self._lives:
-            self._further()
+        self._lives = living or [self._new()]

@@ -1,0 +1,317 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Slips in repair, reservations, the queue, rankings and placing."""
+
+from typing import Final
+
+from hack.faults_of_gangs import Fault
+
+CAPACITY: Final = (
+    # ── repair ───────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "deadline-from-the-first-member-scheduled",
+        "return max(times, default=since) + self.timeout(facts)",
+        "return min(times, default=since) + self.timeout(facts)",
+    ),
+    Fault(
+        "deadline-from-the-newest-member-needed",
+        "times = [min((pod.created for pod in _needed(facts)), default=since)]",
+        "times = [max((pod.created for pod in _needed(facts)), default=since)]",
+    ),
+    Fault(
+        "deadline-of-the-default-always",
+        "        own = facts.group.timeout if facts.group else 0\n"
+        "        return float(own or self._default_timeout)",
+        "        return float(self._default_timeout)",
+    ),
+    Fault(
+        "evict-without-a-failed-plan",
+        "if repair.failed\n            and repair.bound",
+        "if repair.bound",
+    ),
+    Fault(
+        "evict-the-earliest-that-is-due",
+        "gang = self._gang(due[-1]) if due else None",
+        "gang = self._gang(due[0]) if due else None",
+    ),
+    Fault(
+        "evict-the-earlier-of-two",
+        "self._open[waiting].able and self._order.before(yielding, waiting)",
+        "self._open[waiting].able and self._order.before(waiting, yielding)",
+    ),
+    Fault(
+        "evict-who-could-have-the-capacity-of-those-that-leave",
+        "repair.lacks_capacity and bool(uids) and",
+        "repair.lacks_capacity and not uids and",
+    ),
+    Fault(
+        "forget-the-other-pairs-when-one-yields",
+        "            if found is not None or self._pairs:\n",
+        "            if found is not None:\n                self._pairs.clear()\n"
+        "            if found is not None or self._pairs:\n",
+    ),
+    Fault(
+        "ask-again-at-once-for-an-eviction-of-which-nothing-was-heard",
+        "            if self.staying(unit.group):\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "evict-while-one-is-yet-to-be-planned",
+        "        if self._any_undecided:\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "compare-only-who-failed-for-the-first-time",
+        "repair.fresh |= first or repair.lacks_capacity",
+        "repair.fresh |= first",
+    ),
+    Fault(
+        "yield-to-one-that-a-server-refused",
+        "            if not self._open[waiting].lacks_capacity:\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "say-for-ever-that-both-wait",
+        "                if repair.stuck_with == key:\n",
+        "                if False:\n",
+    ),
+    Fault(
+        "pause-after-the-first-release",
+        "    if times <= 1:\n",
+        "    if times <= 0:\n",
+    ),
+    Fault(
+        "pause-no-longer-than-the-last-time",
+        "timeout * 2.0 ** min(times - 1, 31)",
+        "timeout * 2.0",
+    ),
+    Fault(
+        "pause-though-the-group-has-run",
+        "if key in self._pauses and members.runs_whole(facts):",
+        "if False:",
+    ),
+    Fault(
+        "pause-though-the-spec-changed",
+        "if releases.spec != _spec(facts) or not",
+        "if not",
+    ),
+    Fault(
+        "pause-inverts-the-order",
+        "pause = None if item.called else self._pause(facts, turn.now)",
+        "pause = self._pause(facts, turn.now)",
+    ),
+    Fault(
+        "evict-bare-members",
+        "if self.bare or not self.ours:",
+        "if not self.ours:",
+    ),
+    Fault(
+        "evict-what-is-to-be-kept",
+        "if group is None or group.on_incomplete is OnIncomplete.KEEP:",
+        "if group is None:",
+    ),
+    Fault(
+        "evict-a-started-gang-that-is-to-be-repaired",
+        "return group.on_incomplete is OnIncomplete.RESTART and self.facts.quorum",
+        "return self.facts.quorum",
+    ),
+    Fault(
+        "restart-before-the-replacements-exist",
+        "return group.on_incomplete is OnIncomplete.RESTART and self.facts.quorum",
+        "return group.on_incomplete is OnIncomplete.RESTART",
+    ),
+    Fault(
+        "ask-a-budget-again-at-once",
+        "return self.able and self.not_before <= now",
+        "return self.able",
+    ),
+    Fault(
+        "wait-for-ever-for-members-that-leave",
+        "for unit in self._units.values() if unit.until <= turn.now]",
+        "for unit in self._units.values() if unit.until == turn.now - 1.0]",
+    ),
+    # ── reservations ─────────────────────────────────────────────────────────────────────────
+    Fault(
+        "reservation-to-groups-ordered-later",
+        "if each.order < order and not each.shared_by(wanted):",
+        "if each.order > order and not each.shared_by(wanted):",
+    ),
+    Fault(
+        "reservation-held-against-its-own-owner",
+        "if each.order < order and not each.shared_by(wanted):",
+        "if each.order < order:",
+    ),
+    Fault(
+        "reservation-never-expires",
+        "if p.open and self._end(g, p) <= turn.now]",
+        "if p.open and self._end(g, p) < 0.0]",
+    ),
+    Fault(
+        "reservation-prolonged-without-end",
+        "if clock.ends <= now:",
+        "if False:",
+    ),
+    Fault(
+        "reservation-begun-anew-by-a-loss",
+        "if clock is None or clock.life != terms.life:",
+        "if clock is None or clock.since is None:",
+    ),
+    Fault(
+        "reservation-begun-anew-by-a-restart",
+        "since=min(_held_since(members), default=turn.now),",
+        "since=turn.now,",
+    ),
+    Fault(
+        "reservation-without-the-limit-of-its-namespace",
+        "Capacity(_within(limits, found, subject) if limits else found)",
+        "Capacity(found)",
+    ),
+    Fault(
+        "reservation-not-prolonged-by-progress",
+        "self.progress_at, self.open = now, True",
+        "pass",
+    ),
+    Fault(
+        "reservation-not-filled-by-what-is-held",
+        "due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - filled.held,",
+    ),
+    Fault(
+        "reservation-not-filled-by-its-owner-s-groups",
+        "due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._held(members),",
+    ),
+    Fault(
+        "reservation-kept-by-a-group-that-ended",
+        "if group is None or not admitted or over:\n            self._drop(turn, members)\n",
+        "if group is None or not admitted or over:\n            pass\n",
+    ),
+    Fault(
+        "reservation-on-cordoned-nodes",
+        "nodes.ready & ~nodes.unschedulable",
+        "nodes.ready",
+    ),
+    Fault(
+        "reservation-without-its-capacity",
+        "            if wanted.due[resource] > amount:\n                free",
+        "            if wanted.due[resource] > 2 * amount:\n                free",
+    ),
+    # ── the queue, and who is woken ──────────────────────────────────────────────────────────
+    Fault(
+        "pause-never-grows",
+        "return min(self.maximum, self.initial * 2.0 ** min(failures - 1, 31))",
+        "return min(self.maximum, self.initial)",
+    ),
+    Fault(
+        "miss-events-during-an-attempt",
+        "if self._deciding:\n            self._events.extend(happened)",
+        "if False:\n            self._events.extend(happened)",
+    ),
+    Fault(
+        "wake-groups-that-wait-for-capacity-without-end",
+        "release.number < group.counted",
+        "True",
+    ),
+    Fault(
+        "wake-nobody-at-a-gate",
+        "for gated, index in ((False, self._waiting), (True, self._gated)):",
+        "for gated, index in ((False, self._waiting),):",
+    ),
+    Fault(
+        "pause-inverts-the-order",
+        "if entry is None or not entry.key < item.sort_key:",
+        "if entry is None or not entry.key > item.sort_key:",
+    ),
+    Fault(
+        "no-turn-for-other-namespaces",
+        "        self._active.set_back(item.subqueue)\n",
+        "",
+    ),
+    Fault(
+        "place-out-of-turn-without-asking-who-is-before",
+        "if entry is None or not entry.key < item.sort_key:",
+        "if True:",
+    ),
+    Fault(
+        "count-those-called-up-over-placements",
+        "self._called = 0\n        self._called_kinds.clear()\n        if",
+        "if",
+    ),
+    Fault(
+        "decide-before-all-were-looked-at",
+        "if turn.behind or self._plans.far_ahead:",
+        "if self._plans.far_ahead:",
+    ),
+    Fault(
+        "look-at-all-groups-at-once",
+        "if left <= 0:\n                return again",
+        "if False:\n                return again",
+    ),
+    Fault(
+        "forget-what-was-not-remembered",
+        "if first < 0:  # more happened than is remembered",
+        "if False:",
+    ),
+    Fault(
+        "forget-who-waits-when-nothing-happens",
+        "latest = (now + self._longest_wait,)",
+        "latest = (math.inf,)",
+    ),
+    Fault(
+        "no-pause-for-pods-without-a-group",
+        "(item.solo or patient or item.hinted >= _MOST_HINTED)",
+        "(patient or item.hinted >= _MOST_HINTED)",
+    ),
+    Fault(
+        "hints-without-bound",
+        "(item.solo or patient or item.hinted >= _MOST_HINTED)",
+        "(item.solo or patient)",
+    ),
+    # ── kept rankings ────────────────────────────────────────────────────────────────────────
+    Fault(
+        "class-key-without-annotations",
+        "            pod.annotations,\n            signatures,",
+        "            (),\n            signatures,",
+    ),
+    Fault(
+        "class-key-without-labels",
+        "labels = telling(labels, self.selected.in_namespace(pod.key.namespace))",
+        "labels = ()",
+    ),
+    Fault(
+        "class-key-without-values",
+        "key, value if (values := named[key]) is None or value in values else _OTHER",
+        "key, _OTHER",
+    ),
+    Fault(
+        "selectors-of-other-namespaces-tell-pods-apart",
+        "for scope in {_EVERYWHERE, namespace}:",
+        "for scope in self._named:",
+    ),
+    Fault(
+        "one-namespace-takes-all-slots",
+        "return (3 * self.slots - self._sent_of.get(namespace, 0)) // 4",
+        "return self.slots",
+    ),
+    Fault(
+        "class-key-without-the-namespace",
+        "            pod.key.namespace,\n            self._number(pod.spec),",
+        '            "",\n            self._number(pod.spec),',
+    ),
+    Fault(
+        "ranking-not-caught-up",
+        "if left and not kept.ranking.catch_up(snapshot.nodes, left):",
+        "if left and not kept.ranking.catch_up(snapshot.nodes, left[:-1]):",
+    ),
+    Fault(
+        "ranking-outlives-its-epoch",
+        "        if self._stamp(epoch) != self._epoch:\n            self._kept.clear()",
+        "        if self._stamp(epoch) != self._epoch:",
+    ),
+    # ── placing ──────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "surplus-for-a-group-held-in-part",
+        "    if facts.held_in_part:\n        return\n    for pod in others:",
+        "    for pod in others:",
+    ),
+)

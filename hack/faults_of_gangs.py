@@ -1,0 +1,311 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Slips in what a gang is, in its order, and in how it is sent and held."""
+
+from typing import Final, NamedTuple
+
+
+class Fault(NamedTuple):
+    """A slip in one line.
+
+    Attributes:
+        name: what goes wrong, in a few words.
+        line: a part of a line, or of neighbours, that stands once in the engine.
+        slip: what stands there instead.
+    """
+
+    name: str
+    line: str
+    slip: str
+
+
+GANGS: Final = (
+    # ── who counts ───────────────────────────────────────────────────────────────────────────
+    Fault(
+        "count-gated-members-as-pending",
+        "elif not pod.gates:\n                    pending.append(pod)",
+        "else:\n                    pending.append(pod)",
+    ),
+    Fault(
+        "count-reserved-members-as-pending",
+        "elif pod.uid not in assumed:\n",
+        "else:\n",
+    ),
+    Fault(
+        "count-strangers-members-as-pending",
+        "if pod.scheduler not in ours:\n",
+        "if False:\n",
+    ),
+    Fault(
+        "forget-what-status-counts-as-succeeded",
+        "more = count_succeeded(seen, memory) - seen",
+        "more = seen - seen",
+    ),
+    Fault(
+        "count-successes-of-an-earlier-life",
+        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n        self._counted",
+        "        self._forgotten = _NONE\n"
+        "        self.done = getattr(self, 'done', _NO_SUCCESSES)\n        self._counted",
+    ),
+    Fault(
+        "keep-the-floor-of-an-earlier-life",
+        "        self.captured: dict[str, int] = {}\n",
+        "        self.captured: dict[str, int] = getattr(self, 'captured', {})\n",
+    ),
+    # ── which life a member is of ────────────────────────────────────────────────────────────
+    Fault(
+        "lives-a-rerun-joins",
+        "gathering = self.newest if self.newest.gathers else self._further()\n"
+        "        return self._take_in",
+        "gathering = self.newest\n        return self._take_in",
+    ),
+    Fault(
+        "lives-a-rerun-joins-while-a-plan-is-open",
+        "if self.scheduled is not None or self.committed or self.all_succeeded:",
+        "if self.scheduled is not None or self.all_succeeded:",
+    ),
+    Fault(
+        "lives-members-outside-the-plan-stay",
+        "        if not leaving:\n            return []",
+        "        if leaving or not leaving:\n            return []",
+    ),
+    Fault(
+        "lives-a-companion-joins-at-once",
+        "if now < each.latest + COMPANION_SECONDS:",
+        "if now < each.latest:",
+    ),
+    Fault(
+        "lives-a-companion-with-a-quorum-joins",
+        "if attempt_of(each.identity) is not None or has_quorum(each, self.group):",
+        "if attempt_of(each.identity) is not None:",
+    ),
+    Fault(
+        "lives-an-attempt-joins",
+        "if attempt_of(each.identity) is not None or has_quorum(each, self.group):",
+        "if has_quorum(each, self.group):",
+    ),
+    Fault(
+        "lives-identities-with-a-quorum-gather",
+        "elif has_quorum(each, self.group) and not self._is_one(each.identity):",
+        "elif False:",
+    ),
+    Fault(
+        "lives-the-youngest-with-a-quorum-is-first",
+        "*mixed(rest)], key=lambda each: each[0].since)",
+        "*mixed(rest)], key=lambda each: each[0].since, reverse=True)",
+    ),
+    Fault(
+        "lives-attempts-gather",
+        "if named is not None and named[1] < newest[named[0]]:",
+        "if False:",
+    ),
+    Fault(
+        "lives-a-quorum-without-the-roles",
+        "return all(of_role[role] >= least for role, least in group.minimums())",
+        "return True",
+    ),
+    Fault(
+        "lives-an-old-attempt-is-placed",
+        "superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)",
+        "superseded = False and bool(newest) and bool(attempts)",
+    ),
+    Fault(
+        "lives-an-old-attempt-is-not-looked-at",
+        "                changed.append(life)\n            life.superseded = superseded",
+        "                pass\n            life.superseded = superseded",
+    ),
+    Fault(
+        "lives-a-bare-pod-joins-the-dead",
+        "if its in life.identities and (its != BARE or life.live):",
+        "if its in life.identities:",
+    ),
+    Fault(
+        "lives-anybody-takes-the-place-of-who-succeeded",
+        "if pod.phase is not Phase.SUCCEEDED:\n                life.lost.add",
+        "if True:\n                life.lost.add",
+    ),
+    Fault(
+        "lives-without-end",
+        ">= MOST_LIVES",
+        ">= 1000",
+    ),
+    Fault(
+        "lives-crowded-are-placed",
+        "life.crowded = number >= own",
+        "life.crowded = False",
+    ),
+    Fault(
+        "lives-executors-are-strangers",
+        "            return self._identities[driver]",
+        "            return driver",
+    ),
+    Fault(
+        "lives-a-relaunched-gang-has-started",
+        "        self._capture()\n        self.started = None",
+        "        self._capture()",
+    ),
+    Fault(
+        "lives-successes-before-a-relaunch-are-held",
+        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n\n",
+        "\n",
+    ),
+    Fault(
+        "lives-a-start-is-believed-of-whoever-is-there",
+        "self.started = memory.started if self._believed(memory.started, records) else None",
+        "self.started = memory.started",
+    ),
+    Fault(
+        "lives-what-runs-in-part-has-started-at-a-restart",
+        "elif not any(pod.binding_record for pod in bound):",
+        "else:",
+    ),
+    # ── when a group has started ─────────────────────────────────────────────────────────────
+    Fault(
+        "start-a-group-that-lacks-members",
+        "if not facts.deficit and members.runs_whole(facts):",
+        "if not facts.deficit:",
+    ),
+    Fault(
+        "run-whole-without-the-roles",
+        "and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)",
+        "and True",
+    ),
+    Fault(
+        "let-a-raised-minimum-count-after-the-start",
+        "minimum = min(minimum, self.captured.get(role, 0))",
+        "pass",
+    ),
+    # ── order ────────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "queue-time-of-the-oldest-member",
+        "k = max(1, total.minimum - total.succeeded)",
+        "k = 1",
+    ),
+    Fault(
+        "queue-time-never-kept",
+        "if k <= len(created) and complete:",
+        "if k <= len(created) and complete and not live:",
+    ),
+    Fault(
+        "priority-of-the-highest-member",
+        "lowest = min((pod.priority for pod in self.live.values())",
+        "lowest = max((pod.priority for pod in self.live.values())",
+    ),
+    Fault(
+        "order-backwards",
+        "return mine is not None and one != other and (its is None or mine < its)",
+        "return mine is not None and one != other and (its is None or its < mine)",
+    ),
+    # ── sending ──────────────────────────────────────────────────────────────────────────────
+    Fault(
+        "no-last-look",
+        "if open_plan.seen == self._state.foreign_version:",
+        "if open_plan.seen >= 0:",
+    ),
+    Fault(
+        "last-look-counts-the-plan-against-itself",
+        "trial.take_off(seat.pod, row)",
+        "_ = seat.pod",
+    ),
+    Fault(
+        "last-look-forgets-what-it-found-to-fit",
+        "                trial.put(assignment.pod, row)\n        return failed",
+        "                pass\n        return failed",
+    ),
+    Fault(
+        "send-more-than-there-are-slots",
+        "self.slots -= 1",
+        "self.slots -= 0",
+    ),
+    Fault(
+        "send-surplus-before-the-floor-is-bound",
+        "if len(found) >= limit or not (assignment.needed or self.floor_confirmed):",
+        "if len(found) >= limit:",
+    ),
+    Fault(
+        "send-on-after-a-refusal",
+        "if self.refusals and (self.doomed or counts[Stage.SENT]):",
+        "if self.refusals and self.doomed:",
+    ),
+    Fault(
+        "never-doomed",
+        "return bool(self.refusals) and self._needed_total > 0 and self._sent == 0",
+        "return False",
+    ),
+    Fault(
+        "surplus-never-void",
+        "return lost > 0 and lost + self._needed[Stage.CONFIRMED] == self._needed_total",
+        "return False",
+    ),
+    Fault(
+        "send-before-all-are-prepared",
+        "if counts[Stage.RESERVED] or counts[Stage.PREPARING]:",
+        "if counts[Stage.RESERVED]:",
+    ),
+    Fault(
+        "believe-an-answer-before-the-watch",
+        "self._move(open_plan, answer.uid, Stage.BOUND)",
+        "self._move(open_plan, answer.uid, Stage.CONFIRMED)",
+    ),
+    Fault(
+        "take-a-binding-elsewhere-for-ours",
+        "same = assignment is not None and assignment.node == pod.node",
+        "same = assignment is not None",
+    ),
+    Fault(
+        "keep-the-capacity-of-a-refused-member",
+        "happening = self._state.forget(uid, open_plan.number)",
+        "happening = None",
+    ),
+    Fault(
+        "ranks-of-held-members-given-twice",
+        "taken = set(facts.ranks)",
+        "taken = set[int]()",
+    ),
+    Fault(
+        "a-plan-outlives-a-raised-minimum",
+        "if not open_plan.started and not open_plan.still_meets(facts, members.pods):",
+        "if False:",
+    ),
+    Fault(
+        "permit-waits-for-ever",
+        "over = [name for name, wait in open_plan.waits.items() if wait.deadline <= now]",
+        "over = list[str]()",
+    ),
+    # ── what is held ─────────────────────────────────────────────────────────────────────────
+    Fault(
+        "hold-no-capacity-of-the-lost",
+        "if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):",
+        "if False:",
+    ),
+    Fault(
+        "hold-more-than-the-deficit",
+        "spare = [c for c in held if c.pod is not None and not lacking.take(c.pod.role)]",
+        "spare = [c for c in held if c.pod is not None and lacking.take(c.pod.role) is None]",
+    ),
+    Fault(
+        "hold-capacity-after-the-deadline",
+        "if until <= turn.now or self._repair.releasing(facts.key):",
+        "if self._repair.releasing(facts.key):",
+    ),
+    Fault(
+        "held-capacity-binds-earlier-groups-too",
+        "return self.holder is not None and order.before(self.holder, facts.key)",
+        "return self.holder is not None",
+    ),
+    Fault(
+        "foreign-nominations-count-for-nobody",
+        "return self.pod is not None and self.pod.priority >= facts.priority",
+        "return False",
+    ),
+    Fault(
+        "foreign-nominations-of-lower-priority-count",
+        "return self.pod is not None and self.pod.priority >= facts.priority",
+        "return True",
+    ),
+    Fault(
+        "foreign-nominations-never-lapse",
+        "self.claims.put(claim._replace(end=now + NOMINATION_SECONDS))",
+        "self.claims.put(claim._replace(end=math.inf))",
+    ),
+)
