@@ -110,7 +110,7 @@ async def test_a_rerun_starts_whole_or_not_at_all_while_a_pod_of_the_run_before_
         Condition.SCHEDULED,
         "False",
         reason=Reason.UNSCHEDULABLE,
-        message="members of earlier runs are live",
+        message="of earlier runs",
     )
     await world.event("train", EventReason.OVERLAPPING_RUNS)
     await new.none_is_bound()

@@ -328,7 +328,8 @@ class Engine:
             notes = [note for p in self._policies if (note := p.remark(members, facts))]
             others = sum(len(life.live) for life in self._groups.lives(members.key)) - facts.members
             if others:
-                notes.append(f"{others} members of earlier runs are live, and not counted")
+                theirs = "1 member" if others == 1 else f"{others} members"
+                notes.append(f"not counted: {theirs} of earlier runs")
             if notes:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
         self._reporter.status(
