@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from enbloc.kube.coalescing_writer import BUG_SECONDS, CoalescingWriter
+from enbloc.kube.coalescing_writer import BUG_SECONDS, NEWER_SECONDS, CoalescingWriter
 from enbloc.kube.errors import (
     APIError,
     Conflict,
@@ -196,6 +196,29 @@ async def test_a_write_that_is_rejected_is_repeated_later_and_said_once(
     assert caplog.messages == [
         f"API server rejected the test update of a: cannot patch x/status: {code}: bad"
     ]
+
+
+async def test_a_newer_value_does_not_wait_for_one_that_was_rejected() -> None:
+    sink = Sink(Invalid("patch", "x/status", "bad", code=422))
+    writer = sink.writer()
+    writer.put("a", 1)
+    await asyncio.sleep(5)
+    writer.put("a", 2)
+    await writer.settled()
+    assert [time for time, _, _ in sink.begun] == [0, 5]
+    assert sink.written == [("a", 2)]
+
+
+async def test_newer_values_that_are_rejected_as_well_are_written_once_a_second() -> None:
+    sink = Sink(*(Invalid("patch", "x/status", "bad", code=422) for _ in range(2)))
+    writer = sink.writer()
+    writer.put("a", 1)
+    for value in range(2, 15):
+        await asyncio.sleep(0.1)
+        writer.put("a", value)
+    await writer.settled()
+    assert [round(time, 1) for time, _, _ in sink.begun] == [0, NEWER_SECONDS, 2 * NEWER_SECONDS]
+    assert sink.written == [("a", 14)]
 
 
 async def test_a_missing_permission_is_named_once_and_until_it_is_there(

@@ -14,6 +14,8 @@ from enbloc.telemetry import Problems
 
 #: A value whose write raised, or that the server rejected, is written again after this (seconds).
 BUG_SECONDS: Final = 30.0
+#: A newer one is written instead after no more than this (seconds): it may be valid.
+NEWER_SECONDS: Final = 1.0
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -25,7 +27,8 @@ class CoalescingWriter(Generic[K, V]):
     """Writes the newest value of each key; one write is in flight per key.
 
     A value whose object is gone is dropped. After any other failure the newest value is written
-    again: with growing pauses, or every BUG_SECONDS where we or the server must change first.
+    again: with growing pauses, or every BUG_SECONDS where we or the server must change first. A
+    newer value that replaces such a one does not wait for that.
 
     Args:
         what: is written, for messages: "PodGroup status".
@@ -52,6 +55,7 @@ class CoalescingWriter(Generic[K, V]):
         self._newest: dict[K, V] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._rejected: dict[K, str] = {}
+        self._newer: dict[K, asyncio.Event] = {}
         self._closing = asyncio.Event()
 
     def put(self, key: K, value: V) -> None:
@@ -59,6 +63,8 @@ class CoalescingWriter(Generic[K, V]):
         if self._closing.is_set():
             return
         self._newest[key] = value
+        if key in self._newer:
+            self._newer[key].set()
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._run(key), name=f"write {key}")
 
@@ -91,6 +97,8 @@ class CoalescingWriter(Generic[K, V]):
                     retry_after = await self._attempt(key, self._newest.pop(key), backoff)
                 if retry_after is None:
                     await self._rest(next_turn - now())
+                elif retry_after == BUG_SECONDS:
+                    await self._until_newer(key, retry_after, next_turn - now())
                 else:
                     await asyncio.sleep(max(retry_after, next_turn - now()))
         finally:
@@ -103,6 +111,17 @@ class CoalescingWriter(Generic[K, V]):
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._closing.wait()
+
+    async def _until_newer(self, key: K, seconds: float, least: float) -> None:
+        """Wait so long, or until there is a newer value of the key."""
+        newer = self._newer[key] = asyncio.Event()
+        try:
+            await asyncio.sleep(max(least, NEWER_SECONDS))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds - NEWER_SECONDS):
+                    await newer.wait()
+        finally:
+            del self._newer[key]
 
     async def _attempt(self, key: K, value: V, backoff: Backoff) -> float | None:
         """Write a value; the seconds to wait before it is written again, None = it need not be."""
