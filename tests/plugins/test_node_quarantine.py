@@ -343,7 +343,8 @@ def test_without_new_blame_fewer_nodes_are_barred_as_time_goes_on(
     last = blamed[-1][0] if blamed else 0.0
     sooner, later = (last + moment for moment in times)
     for group in (A, B, C):
-        assert quarantine.barred(group, later).items() <= quarantine.barred(group, sooner).items()
+        # For what a node is blamed is another matter: the group's own reason may end first.
+        assert quarantine.barred(group, later).keys() <= quarantine.barred(group, sooner).keys()
 
 
 @given(BLAMES)
