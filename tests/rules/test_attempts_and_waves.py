@@ -260,3 +260,21 @@ def test_who_was_there_is_placed_though_the_others_have_ended_meanwhile() -> Non
         world.finish(f"job-1-{index}")
     world.settle(seconds=11)
     assert "job-2-0" in world.where()
+
+
+def test_another_process_knows_whom_a_companion_waits_for_though_they_have_ended() -> None:
+    """Semantics §2.2, §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    add_members(world, NEXT_JOB, 1)
+    world.settle()
+    world.run_pods(["job-1-0", "job-1-1"])
+    world.settle()
+    for index in range(2):
+        world.finish(f"job-1-{index}")
+    world.settle()
+    again = world.restarted()
+    again.settle(seconds=11)
+    assert "job-2-0" in again.where()

@@ -72,8 +72,12 @@ def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
 
 
 def _remembered(lives: Sequence[Members]) -> tuple[LifeMemory, ...]:
-    """What another process must know: of the newest life, and of those with live members."""
-    known = [life for life in lives if life.incarnation and (life.live or life is lives[-1])]
+    """What another process must know: of the newest life, and of those that matter still."""
+    known = [
+        life
+        for life in lives
+        if life.incarnation and (life.live or life.companions or life is lives[-1])
+    ]
     return tuple(each.memory() for each in known[-MOST_LIVES_KEPT:])
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gathering: members of one identity, and with whom they may be counted (semantics §2.4)."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,6 +66,20 @@ def was_with(life: Members, each: Gathering) -> bool:
     bound = (pod.scheduled_at or pod.created for pod in life.bound)
     first = min((life.scheduled or 0.0, *bound))
     return since + 1.0 <= first or since <= (life.queue_time or 0.0)
+
+
+def awaited(life: Members, them: Sequence[Gathering], group: Group | None) -> bool:
+    """Whether a life of which status knows has companions that wait; it notes them."""
+    if life.scheduled is not None:
+        since = -math.inf if life.live else life.scheduled
+        life.companions = {
+            each.identity
+            for each in them
+            if each.life.scheduled is None
+            and not has_quorum(each, group)
+            and (was_with(life, each) or each.since[0] <= since)
+        }
+    return bool(life.companions)
 
 
 def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:

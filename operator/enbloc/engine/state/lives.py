@@ -22,6 +22,7 @@ from typing import Final
 from enbloc.engine.state.gathering import (
     COMPANION_SECONDS,
     Gathering,
+    awaited,
     goes_on,
     has_quorum,
     mixed,
@@ -261,6 +262,7 @@ class Lives:
         self._next += 1
         life.group, life.incarnation = self.group, memory.incarnation
         life.identities, life.scheduled = dict.fromkeys(memory.identities), memory.scheduled
+        life.queue_time = memory.queue_time
         return life
 
     def _further(self) -> Members:
@@ -282,8 +284,8 @@ class Lives:
             return False
         if members.scheduled is None:
             return True
-        ended = [life for life in self._lives[:-1] if not life.live]
-        return len(self._lives) > MOST_LIVES and bool(ended) and members is ended[0]
+        first = next((life for life in self._lives[:-1] if not life.live), None)
+        return len(self._lives) > MOST_LIVES and members is first
 
     # ── arranging who gathers ────────────────────────────────────────────────────────────────
 
@@ -367,8 +369,10 @@ class Lives:
         moves: list[tuple[Gathering, Members]] = []
         alone: list[Gathering] = []
         rest: list[Gathering] = []
-        vacant = self._vacant()
-        for each in self._gathering(lives):
+        vacant, them = self._vacant(), self._gathering(lives)
+        for life in self._lives:
+            life.companions &= {each.identity for each in them}
+        for each in them:
             host = self._host(each, vacant, now)
             if host is not None:
                 host.identities[each.identity] = None
@@ -525,8 +529,7 @@ class Lives:
         for pod in reversed([pod for pod in strangers if not pod.live]):
             self._enter(pod, self._known(self._identities[pod.uid], pod))
         for number, life in enumerate(self._lives):
-            life.key = self.key._replace(life=number)
-            life.group = self.group
+            life.key, life.group = self.key._replace(life=number), self.group
             present = {self._identities[uid] for uid in life.pods}
             life.lost |= life.identities.keys() - present
             life.settle(memories.get(life.incarnation))
@@ -586,11 +589,9 @@ class Lives:
         return left
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
-        """Forget the lives of which nothing is live; where nobody lives at all, one stays.
-
-        It is the newest of those that status remembers, which come first.
-        """
-        living = [life for life in self._lives if life.live]
+        """Forget the lives of which nothing is live; of these the newest in status may stay."""
+        them = self._gathering(self._lives)
+        living = [life for life in self._lives if awaited(life, them, self.group) or life.live]
         if not living and not any(pod.live for pod in strangers):
             living = (self._lives[:remembered] or self._lives)[-1:]
         for life in self._lives:
