@@ -50,7 +50,7 @@ async def test_a_priority_of_1000_is_never_overtaken_by_a_younger_gang_while_pod
         high, low = f"high-{round_}", f"low-{round_}"
         await world.pod(high, cpu=SIZE, priority_class=HIGH)
         for _ in range(5):  # each gives it hope, in vain
-            await gone(world, sitting[0])
+            await world.remove_pod(sitting[0])
             await world.pod(sitting[0], scheduler="somebody-else", node=node)
         if round_ == 1:
             await replicas.kill_the_leader()
@@ -58,19 +58,13 @@ async def test_a_priority_of_1000_is_never_overtaken_by_a_younger_gang_while_pod
         await world.condition(low, "Scheduled", "False", reason="Unschedulable")
         if round_ == 2:
             await replicas.kill_the_leader()
-        await asyncio.gather(*(gone(world, name) for name in sitting))
+        await asyncio.gather(*(world.remove_pod(name) for name in sitting))
         await world.bound(high, 1)
         assert world.observer.bound(world.namespace, low) == {}
-        await gone(world, high)
+        await world.remove_pod(high)
         await world.bound(low, 2)
-        await asyncio.gather(*(gone(world, f"{low}-{index}") for index in range(2)))
+        await asyncio.gather(*(world.remove_pod(f"{low}-{index}") for index in range(2)))
         await world.delete_group(low)
-
-
-async def gone(world: World, pod: str) -> None:
-    """Delete a pod, and wait until it is gone."""
-    await world.delete_pod(pod)
-    await world.until(lambda: not world.observer.of(world.namespace, pod), f"{pod} is gone")
 
 
 # ── gangs of other projects ──────────────────────────────────────────────────────────────────
@@ -165,7 +159,7 @@ async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
     await world.quiet()
     assert world.observer.bound(world.namespace, "job") == {}
     assert await started(world, "job") == ""
-    await gone(world, "sitting")
+    await world.remove_pod("sitting")
     await world.bound("job", SIZE)
     await world.condition("job", "Ready", "True", reason="Running")
     assert await started(world, "job") > before

@@ -280,6 +280,11 @@ class World:
         self.observer.deleted_by_test.add(name)
         await self.client.delete(PODS, name, self.namespace)
 
+    async def remove_pod(self, name: str) -> None:
+        """Delete a pod, and wait until its name is free."""
+        await self.delete_pod(name)
+        await self._gone(PODS, name)
+
     async def delete_group(self, name: str) -> None:
         """Delete a PodGroup, as a user does."""
         del self._minimums[name]
@@ -472,9 +477,11 @@ class World:
         await self._eventually(there, lambda: "the API server has it", PATIENCE)
 
     async def _gone(self, resource: Resource, name: str) -> None:
+        namespace = self.namespace if resource.namespaced else None
+
         async def gone() -> bool:
             with suppress(NotFound):
-                await self.client.get(resource, name)
+                await self.client.get(resource, name, namespace)
                 return False
             return True
 
