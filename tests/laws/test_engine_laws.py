@@ -13,23 +13,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 import pytest
-from hypothesis import Phase as Stage
-from hypothesis import seed, settings, target
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from enbloc.engine.effects import Bind, Evict
 from enbloc.engine.events import Stream
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase, Pod
-from tests.effort import deep, slow
+from tests.effort import slow
 from tests.laws.actions import Actions, Gang, Step
+from tests.laws.machines import DEEP, end, run, run_until_reached
 from tests.laws.objects import Part
 from tests.laws.reached import STATES
 from tests.world.server import SHOWN
@@ -37,7 +35,6 @@ from tests.world.server import SHOWN
 #: In how many runs each state was reached.
 REACHED: Counter[str] = Counter()
 
-DEEP = deep()
 MOST_NODES, MOST_GROUPS, MOST_PODS = 4, 4, 18
 PAIR = (Part("", 2, 1),)
 
@@ -394,28 +391,7 @@ class Gangs(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "world"):
-            self.world.do("ends")
-            self.world.do("replay_gives_the_same_effects")
-            REACHED.update(state for state, times in self.world.reached.items() if times)
-            if DEEP:
-                target(len(self.world.reached), label="states that matter")
-
-
-def run(examples: int, steps: int, *, begin: int | None = None) -> None:
-    """Let so many worlds live; `begin` makes the same ones again, None = others each time."""
-    if begin is not None:
-        seed(begin)(Gangs)
-    run_state_machine_as_test(
-        Gangs,
-        settings=settings(
-            database=None,
-            max_examples=examples,
-            stateful_step_count=steps,
-            # A failure lists its actions, which `shrinking` makes few.
-            phases=(Stage.generate, Stage.target) if DEEP else (Stage.generate,),
-            report_multiple_bugs=False,
-        ),
-    )
+            end(self.world, REACHED)
 
 
 #: Worlds of each batch, and what happens to each of them.
@@ -425,22 +401,16 @@ WORLDS, STEPS = 50, 50
 @pytest.mark.parametrize("batch", range(4))
 def test_the_laws_hold(batch: int) -> None:
     """Every run is the same, so that what is red stays red."""
-    run(WORLDS, STEPS, begin=batch)
+    run(Gangs, WORLDS, STEPS, begin=batch)
 
 
 @slow("it makes worlds until all states were reached that matter")
 def test_the_laws_hold_in_all_states_that_matter() -> None:
-    REACHED.clear()
-    for batch in range(24):
-        run(2 * WORLDS, STEPS, begin=batch)
-        if not set(STATES) - set(REACHED):
-            break
-    for state, worlds in sorted(REACHED.items()):
-        print(f"{worlds:6} {state}")
+    run_until_reached(Gangs, 2 * WORLDS, STEPS, STATES, REACHED)
     assert not set(STATES) - set(REACHED)
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not DEEP, reason="goes on for hours, with other cases each time")
 def test_the_laws_hold_for_ever() -> None:
-    run(100_000, 120)
+    run(Gangs, 100_000, 120)

@@ -10,28 +10,25 @@ leaves out what does not matter.
 from collections import Counter
 
 import pytest
-from hypothesis import Phase as Stage
-from hypothesis import seed, settings, target
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import Stream
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Phase
-from tests.effort import deep, slow
+from tests.effort import slow
 from tests.laws.controllers import KINDS, Controllers
+from tests.laws.machines import DEEP, end, run, run_until_reached
 from tests.world.server import SHOWN
 
 #: In how many worlds each state was reached.
 REACHED: Counter[str] = Counter()
-DEEP = deep()
 MOST_PODS = 24
 
 #: Every state that matters.
@@ -246,27 +243,7 @@ class Lives(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "world"):
-            self.world.do("ends")
-            self.world.do("replay_gives_the_same_effects")
-            REACHED.update(state for state, times in self.world.reached.items() if times)
-            if DEEP:
-                target(len(self.world.reached), label="states that matter")
-
-
-def run(examples: int, steps: int, *, begin: int | None = None) -> None:
-    """Let so many worlds live; `begin` makes the same ones again, None = others each time."""
-    if begin is not None:
-        seed(begin)(Lives)
-    run_state_machine_as_test(
-        Lives,
-        settings=settings(
-            database=None,
-            max_examples=examples,
-            stateful_step_count=steps,
-            phases=(Stage.generate, Stage.target) if DEEP else (Stage.generate,),
-            report_multiple_bugs=False,
-        ),
-    )
+            end(self.world, REACHED)
 
 
 #: Worlds of each batch, and what happens to each of them.
@@ -276,22 +253,16 @@ WORLDS, STEPS = 25, 40
 @pytest.mark.parametrize("batch", range(4))
 def test_runs_are_never_mixed_up(batch: int) -> None:
     """Every run of this test is the same, so that what is red stays red."""
-    run(WORLDS, STEPS, begin=batch)
+    run(Lives, WORLDS, STEPS, begin=batch)
 
 
 @slow("it makes worlds until all states were reached that matter")
 def test_runs_are_never_mixed_up_in_all_states_that_matter() -> None:
-    REACHED.clear()
-    for batch in range(24):
-        run(2 * WORLDS, STEPS, begin=batch)
-        if not set(STATES) - set(REACHED):
-            break
-    for state, worlds in sorted(REACHED.items()):
-        print(f"{worlds:6} {state}")
+    run_until_reached(Lives, 2 * WORLDS, STEPS, STATES, REACHED)
     assert not set(STATES) - set(REACHED)
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not DEEP, reason="goes on for hours, with other cases each time")
 def test_runs_are_never_mixed_up_for_ever() -> None:
-    run(100_000, 80)
+    run(Lives, 100_000, 80)

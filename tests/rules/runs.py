@@ -5,7 +5,7 @@
 from typing import Final
 
 from enbloc.model.pods import Owner
-from tests.rules.world import JOB, World
+from tests.rules.world import JOB, NEXT_JOB, World
 
 THIRD_JOB: Final = Owner("Job", "job", "job-3")
 
@@ -32,3 +32,22 @@ def ran(*, nodes: int, members: int, left: int, minimum: int | None = None) -> W
         world.delete(f"job-1-{index}")
     world.settle()
     return world
+
+
+def with_a_launcher() -> World:
+    """Two workers that are placed, and a launcher of another Job that does not count."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    add_members(world, NEXT_JOB, 1)
+    world.settle()
+    return world
+
+
+def workers_end(world: World) -> None:
+    """Both workers run, and succeed."""
+    world.run_pods(["job-1-0", "job-1-1"])
+    world.settle()
+    for index in range(2):
+        world.finish(f"job-1-{index}")

@@ -3,7 +3,7 @@
 """Semantics §2.4: what attempts, replacements and waves of controllers are to a life."""
 
 from enbloc.model.pods import Owner
-from tests.rules.runs import THIRD_JOB, add_members, ran
+from tests.rules.runs import THIRD_JOB, add_members, ran, with_a_launcher, workers_end
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
@@ -178,12 +178,7 @@ def test_a_cronjob_that_owns_the_podgroup_makes_one_run_after_the_other() -> Non
 
 def test_who_was_there_when_the_floor_was_held_and_is_no_run_of_its_own_is_placed() -> None:
     """Semantics §2.4: a launcher that the minimum does not count."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    add_members(world, JOB, 2)
-    add_members(world, NEXT_JOB, 1)
-    world.settle()
+    world = with_a_launcher()
     assert sorted(world.where()) == ["job-1-0", "job-1-1"]
     world.settle(seconds=11)
     assert "job-2-0" in world.where()
@@ -248,32 +243,16 @@ def test_a_rollout_of_a_deployment_is_no_new_life() -> None:
 
 def test_who_was_there_is_placed_though_the_others_have_ended_meanwhile() -> None:
     """Semantics §2.4: the workers succeed before it is known that no more launchers come."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    add_members(world, JOB, 2)
-    add_members(world, NEXT_JOB, 1)
-    world.settle()
-    world.run_pods(["job-1-0", "job-1-1"])
-    world.settle()
-    for index in range(2):
-        world.finish(f"job-1-{index}")
+    world = with_a_launcher()
+    workers_end(world)
     world.settle(seconds=11)
     assert "job-2-0" in world.where()
 
 
 def test_another_process_knows_whom_a_companion_waits_for_though_they_have_ended() -> None:
     """Semantics §2.2, §2.4."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    add_members(world, JOB, 2)
-    add_members(world, NEXT_JOB, 1)
-    world.settle()
-    world.run_pods(["job-1-0", "job-1-1"])
-    world.settle()
-    for index in range(2):
-        world.finish(f"job-1-{index}")
+    world = with_a_launcher()
+    workers_end(world)
     world.settle()
     again = world.restarted()
     again.settle(seconds=11)

@@ -9,7 +9,7 @@ import pytest
 from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
-from tests.rules.runs import THIRD_JOB, add_members, ran
+from tests.rules.runs import THIRD_JOB, add_members, ran, with_a_launcher
 from tests.rules.world import JOB, NEXT_JOB, World
 from tests.world.builders import remembered
 
@@ -467,12 +467,7 @@ def test_a_run_that_comes_while_bindings_hang_is_no_part_of_the_one_that_they_bi
 
 def test_a_launcher_of_the_same_second_as_its_workers_is_placed_by_another_leader() -> None:
     """Semantics §2.4: the one before died within ten seconds of the start."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.group("g", 2)
-    add_members(world, JOB, 2)
-    add_members(world, NEXT_JOB, 1)
-    world.settle()
+    world = with_a_launcher()
     assert world.where("job-2") == {}
     world = world.restarted()
     world.settle(seconds=11)

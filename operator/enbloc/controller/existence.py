@@ -15,13 +15,6 @@ Creators = Mapping[str, Creator]
 _MOST_NAMED = 3
 
 
-def floors(group: Group) -> Iterator[tuple[str, int]]:
-    """Every minimum of a group: its own with role "", then those of its roles."""
-    yield "", group.min_member
-    for role in group.roles:
-        yield role.name, role.min_member
-
-
 def of_role(counts: Counter[str], role: str) -> int:
     """How many of them count for this role's minimum; "" = the group's own, for which all do."""
     return counts[role] if role else counts.total()
@@ -45,7 +38,7 @@ def cannot_exist(
     has, ready = Counter(m.owner for m in live), Counter(m.owner for m in live if m.ready)
     room = {c.uid: c.room(has[c.uid], ready[c.uid]) for c in makers}
     exist = Counter(m.role for m in live) + succeeded
-    for role, minimum in floors(group):
+    for role, minimum in group.floors():
         part = [c for c in makers if role in ("", c.role)]
         done = max(of_role(succeeded, role), sum(c.succeeded for c in part))
         most = done + sum(room[c.uid] for c in part)

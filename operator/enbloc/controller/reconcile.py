@@ -36,7 +36,6 @@ from enbloc.controller.existence import (
     Creators,
     at_once,
     cannot_exist,
-    floors,
     of_role,
     suspended,
 )
@@ -188,7 +187,7 @@ def _missing(view: View) -> list[str]:
     exist = Counter(member.role for member in view.life if member.live) + view.succeeded
     return [
         f"{count} of {minimum} members{f' of role {role}' if role else ''} exist"
-        for role, minimum in floors(view.group)
+        for role, minimum in view.group.floors()
         if (count := of_role(exist, role)) < minimum
     ]
 

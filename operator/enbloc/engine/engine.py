@@ -316,9 +316,9 @@ class Engine:
         """Bring the status of a group up to date; a pod without one has its own conditions."""
         if members.solo:
             return
-        newest = self._groups.newest(members)
-        if newest is not members:
-            members, facts = newest, self._groups.facts(newest)
+        lives = self._groups.lives(members.key)
+        if lives[-1] is not members:
+            members, facts = lives[-1], self._groups.facts(lives[-1])
         why = self._admission.why(members.key)
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:
@@ -326,7 +326,7 @@ class Engine:
             why = Explanation(Reason.WAITING_ON_PERMIT, note)
         elif open_plan is None:
             notes = [note for p in self._policies if (note := p.remark(members, facts))]
-            others = sum(len(life.live) for life in self._groups.lives(members.key)) - facts.members
+            others = sum(len(life.live) for life in lives) - facts.members
             if others:
                 theirs = "1 member" if others == 1 else f"{others} members"
                 notes.append(f"not counted: {theirs} of earlier runs")
@@ -334,7 +334,7 @@ class Engine:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
         self._reporter.status(
             turn,
-            self._groups.lives(members.key),
+            lives,
             facts,
             self._admission.item(members),
             why,

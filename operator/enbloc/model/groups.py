@@ -151,6 +151,10 @@ class Group:
         """
         return f"{self.key.namespace}/{self.owner}" if self.owner else ""
 
+    def floors(self) -> tuple[tuple[str, int], ...]:
+        """Every minimum, `(role, minimum)`: the group's own with role "", then each role's."""
+        return (("", self.min_member), *self.minimums())
+
     def minimums(self) -> tuple[tuple[str, int], ...]:
         """Every role's minimum, `(role, minimum)`."""
         return tuple((role.name, role.min_member) for role in self.roles)

@@ -210,6 +210,11 @@ class Pod:
         return self.live and self.node != ""
 
     @property
+    def bound_at(self) -> float:
+        """When it was bound as far as its conditions tell, server seconds; else its creation."""
+        return self.created if self.scheduled_at is None else self.scheduled_at
+
+    @property
     def running(self) -> bool:
         """Its phase is Running."""
         return self.phase is Phase.RUNNING

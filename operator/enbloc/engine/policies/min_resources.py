@@ -534,7 +534,7 @@ class MinResources(Policy):
 
 def _latest(members: Members) -> float | None:
     """When a group got a member last; None = it has none."""
-    times = [pod.scheduled_at or pod.created for pod in members.bound]
+    times = [pod.bound_at for pod in members.bound]
     if members.done.latest is not None:
         times.append(members.done.latest)
     return max(times, default=None)
@@ -542,7 +542,7 @@ def _latest(members: Members) -> float | None:
 
 def _held_since(members: Members) -> list[float]:
     """Times at which a group surely held a member in this life."""
-    times = [pod.scheduled_at or pod.created for pod in members.bound]
+    times = [pod.bound_at for pod in members.bound]
     if members.done.earliest is not None:
         times.append(members.done.earliest)
     return times if members.started is None else [*times, members.started]

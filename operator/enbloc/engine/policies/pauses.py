@@ -9,6 +9,7 @@ be another life of the group.
 from dataclasses import dataclass
 from typing import Final
 
+from enbloc.engine.queue import Backoff
 from enbloc.engine.report import Explanation
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey, OnIncomplete, Role
@@ -104,7 +105,8 @@ class Pauses:
         """
         releases = self._of.get(_name(key))
         if releases is not None:
-            releases.until = now + _seconds(releases.times, timeout)
+            pause = Backoff(2.0 * timeout, LONGEST_SECONDS)  # none after the first release
+            releases.until = now + pause.after(releases.times - 1)
 
     def of(self, facts: GroupFacts, now: float) -> Pause | None:
         """The pause of a group as it is now; it ends early where the cause may have."""
@@ -131,14 +133,6 @@ class Pauses:
 
 def _name(key: GroupKey) -> tuple[str, str]:
     return key.namespace, key.name
-
-
-def _seconds(times: int, timeout: float) -> float:
-    """None after the first release, then twice the timeout, doubled each time."""
-    if times <= 1:
-        return 0.0
-    # 2^31 timeouts are past the longest pause; the bound keeps the float finite.
-    return min(LONGEST_SECONDS, timeout * 2.0 ** min(times - 1, 31))
 
 
 def _spec(facts: GroupFacts) -> _Spec | None:

@@ -224,7 +224,7 @@ class Repair(Policy):
         if facts.started:
             times = [min((pod.created for pod in _needed(facts)), default=since)]
         else:
-            times = [_scheduled(pod) for pod in members.bound]
+            times = [pod.bound_at for pod in members.bound]
         return max(times, default=since) + self.timeout(facts)
 
     def deadline_of(self, key: GroupKey) -> float:
@@ -542,10 +542,6 @@ class Repair(Policy):
             and not self._known_to_wait(key, leaving)
         )
         return min(times, default=None)
-
-
-def _scheduled(pod: Pod) -> float:
-    return pod.created if pod.scheduled_at is None else pod.scheduled_at
 
 
 def _needed(facts: GroupFacts) -> Sequence[Pod]:

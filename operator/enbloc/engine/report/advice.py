@@ -21,7 +21,7 @@ def _raised(facts: GroupFacts) -> str:
     """A minimum that was raised since the group started (semantics §2.5)."""
     if facts.group is None or not facts.started:
         return ""
-    asked = {"": facts.group.min_member, **dict(facts.group.minimums())}
+    asked = dict(facts.group.floors())
     later = [
         f"minMember {asked[floor.role]}" + (f" of role {floor.role}" if floor.role else "")
         for floor in facts.floors

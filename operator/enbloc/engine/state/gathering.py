@@ -4,7 +4,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,7 +63,7 @@ def was_with(life: Members, each: Gathering) -> bool:
     if life.planned_here:
         return each.identity in life.companions
     since = each.since[0]
-    bound = (pod.scheduled_at or pod.created for pod in life.bound)
+    bound = (pod.bound_at for pod in life.bound)
     first = min((life.scheduled or 0.0, *bound))
     return since + 1.0 <= first or since <= (life.queue_time or 0.0)
 
@@ -84,19 +84,19 @@ def awaited(life: Members, them: Sequence[Gathering], group: Group | None) -> bo
 
 def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
     """Identities without a quorum gather in one life, but no two attempts of one JobSet."""
-    newest: dict[str, int] = {}
-    for each in rest:
-        jobset, attempt = attempt_of(each.identity) or ("", 0)
-        newest[jobset] = max(attempt, newest.get(jobset, 0))
-    mixed: list[Gathering] = []
-    old: list[list[Gathering]] = []
-    for each in rest:
-        named = attempt_of(each.identity)
-        if named is not None and named[1] < newest[named[0]]:
-            old.append([each])
-        else:
-            mixed.append(each)
+    outdated = _outdated([each.identity for each in rest])
+    mixed = [each for each in rest if each.identity not in outdated]
+    old = [[each] for each in rest if each.identity in outdated]
     return [*old, mixed] if mixed else old
+
+
+def _outdated(identities: Iterable[str]) -> frozenset[str]:
+    """Attempts of a JobSet of which a newer one is among these identities."""
+    attempts = {its: named for its in identities if (named := attempt_of(its))}
+    newest: dict[str, int] = {}
+    for jobset, attempt in attempts.values():
+        newest[jobset] = max(attempt, newest.get(jobset, 0))
+    return frozenset(its for its, (jobset, n) in attempts.items() if n < newest[jobset])
 
 
 def note_attempts(lives: Sequence[Members]) -> list[Members]:
@@ -107,13 +107,10 @@ def note_attempts(lives: Sequence[Members]) -> list[Members]:
     """
     if not any("/" in each for life in lives for each in life.identities):
         return []
-    newest: dict[str, int] = {}
-    named = [list(filter(None, map(attempt_of, life.identities))) for life in lives]
-    for jobset, attempt in (each for attempts in named for each in attempts):
-        newest[jobset] = max(attempt, newest.get(jobset, 0))
+    outdated = _outdated(its for life in lives for its in life.identities)
     changed: list[Members] = []
-    for life, attempts in zip(lives, named, strict=True):
-        superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)
+    for life in lives:
+        superseded = not outdated.isdisjoint(life.identities)
         if superseded is not life.superseded:
             changed.append(life)
         life.superseded = superseded

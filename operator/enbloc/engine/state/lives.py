@@ -157,10 +157,9 @@ class Lives:
             return identity(pod)
         if driver in self._identities:
             return self._identities[driver]
-        record = record_of(pod)
-        for life in self._lives:
-            if record is not None and record.incarnation == life.incarnation != "":
-                return next(iter(life.identities), driver)
+        life = self._recorded(pod)
+        if life is not None:
+            return next(iter(life.identities), driver)
         self._orphans.setdefault(driver, {})[pod.uid] = None
         return driver
 
@@ -184,11 +183,17 @@ class Lives:
             life.identities.pop(uid, None)
         return list(dict.fromkeys(left))
 
+    def _recorded(self, pod: Pod) -> Members | None:
+        """The life that the binding record of a pod names."""
+        record = record_of(pod)
+        name = record.incarnation if record is not None else ""
+        return next((life for life in self._lives if life.incarnation == name != ""), None)
+
     def _known(self, its: str, pod: Pod) -> Members | None:
         """The life of a pod that nobody saw before it finished, or terminated."""
-        record = record_of(pod)
+        recorded = self._recorded(pod)
         for life in reversed(self._lives):
-            if its in life.identities or (record and record.incarnation == life.incarnation != ""):
+            if its in life.identities or life is recorded:
                 return life
         if self.newest.incarnation:
             return None
@@ -319,12 +324,10 @@ class Lives:
         Returns:
             The lives that this changes, its own first.
         """
-        record, its = record_of(pod), self._identities[pod.uid]
-        name = record.incarnation if record is not None else ""
-        for life in self._lives if name else ():
-            if life is not members and life.live and life.incarnation == name:
-                self._move([(Gathering(its, members, [pod]), life)])
-                return [life, members]
+        life = self._recorded(pod)
+        if life is not None and life is not members and life.live:
+            self._move([(Gathering(self._identities[pod.uid], members, [pod]), life)])
+            return [life, members]
         if len(members.identities) <= 1:
             return [members]
         bound = {self._identities[uid] for uid, pod in members.pods.items() if pod.node}
@@ -370,8 +373,9 @@ class Lives:
         alone: list[Gathering] = []
         rest: list[Gathering] = []
         vacant, them = self._vacant(), self._gathering(lives)
+        waiting = {each.identity for each in them}
         for life in self._lives:
-            life.companions &= {each.identity for each in them}
+            life.companions &= waiting
         for each in them:
             host = self._host(each, vacant, now)
             if host is not None:

@@ -63,7 +63,7 @@ class Successes:
             self.ranks.add(pod.rank)
         self.priority = pod.priority if self.priority is None else min(self.priority, pod.priority)
         self.recorded |= bool(pod.binding_record)
-        bound = pod.scheduled_at or pod.created
+        bound = pod.bound_at
         self.earliest = bound if self.earliest is None else min(self.earliest, bound)
         self.latest = bound if self.latest is None else max(self.latest, bound)
 
@@ -198,8 +198,8 @@ class Members:
     def start(self, now: float) -> None:
         """The floor runs together."""
         if self.relaunched and self.group is not None:
-            minimums = (("", self.group.min_member), *self.group.minimums())
-            self._relaunched_with = {role: self._minimum(role, least) for role, least in minimums}
+            floors = self.group.floors()
+            self._relaunched_with = {role: self._minimum(role, least) for role, least in floors}
         self.started = now
         self._capture()
 
@@ -219,9 +219,9 @@ class Members:
         """Keep what a started group needs to be complete: the least since it started."""
         if self.group is None or not (self.captured or self.started is not None):
             return
-        minimums = (("", self.group.min_member), *self.group.minimums())
-        known = dict(self.captured or minimums)
-        self.captured = {role: min(minimum, known.get(role, 0)) for role, minimum in minimums}
+        floors = self.group.floors()
+        known = dict(self.captured or floors)
+        self.captured = {role: min(minimum, known.get(role, 0)) for role, minimum in floors}
 
     def recall(self, memory: LifeMemory) -> None:
         """Take over what status counts and nobody saw: pods that were deleted since."""
@@ -253,7 +253,7 @@ class Members:
         elif not any(pod.binding_record for pod in bound):
             # Somebody else has bound them: without a status a running one is proof enough.
             running = [pod for pod in bound if pod.running]
-            times = [pod.scheduled_at or pod.created for pod in running]
+            times = [pod.bound_at for pod in running]
             self.started = min(times, default=None)
         if self.queue_time is None and records and self.pods:
             oldest = min(pod.created for pod in self.pods.values())
@@ -291,7 +291,7 @@ class Members:
         held = self._held_pods()
         return (
             not held
-            or any((pod.scheduled_at or pod.created) <= started for pod in held)
+            or any(pod.bound_at <= started for pod in held)
             or any(record.started for record in records)
         )
 
@@ -303,7 +303,7 @@ class Members:
         """
         if self.group is None:
             return
-        last = max(bound, key=lambda pod: (pod.scheduled_at or pod.created, pod.key), default=None)
+        last = max(bound, key=lambda pod: (pod.bound_at, pod.key), default=None)
         known = record_of(last) if last is not None else None
         floor = min(self.group.min_member, known.floor if known else self.group.min_member)
         done = self._held_successes

@@ -249,5 +249,4 @@ def _newcomer(change: PodChanged, now: float, lately: float) -> bool:
         return False
     if pod.owner is not None and pod.owner.kind in _OF_EVERY_NODE:
         return False
-    since = pod.created if pod.scheduled_at is None else pod.scheduled_at
-    return now - since < lately
+    return now - pod.bound_at < lately
