@@ -135,8 +135,10 @@ class Attempts:
         core.queue.placed(item)
         core.plans.open(plan, profile, facts, turn)
         members.plan = plan.id
-        for key in self._groups.commit(members, (each.pod.uid for each in plan.assignments)):
-            turn.change(key)
+        if not members.solo:
+            planned = [each.pod.uid for each in plan.assignments]
+            for key in self._groups.commit(members, planned):
+                turn.change(key)
         for policy in self._policies:
             policy.planned(turn, members, facts)
         return True

@@ -303,8 +303,9 @@ class Engine:
     def _forget(self, turn: Turn, members: Members) -> None:
         key = members.key
         self._groups.drop(members)
-        for each in self._groups.lives(key):
-            turn.change(each.key)
+        if not members.solo:
+            for each in self._groups.lives(key):
+                turn.change(each.key)
         for policy in self._policies:
             policy.forget(turn, members)
         self._attempts.forget(key)

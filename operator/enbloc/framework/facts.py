@@ -45,7 +45,7 @@ class Floor:
     @property
     def quorum(self) -> bool:
         """Enough members exist for the minimum to be met."""
-        return self.pending + self.held >= self.minimum
+        return self.pending + self.bound + self.succeeded >= self.minimum
 
 
 class Lacking:

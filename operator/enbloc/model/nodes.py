@@ -151,15 +151,15 @@ class Nodes:
         if lines is None:
             return np.stack([self.allocatable(resource) for resource in resources])
         if isinstance(self._rows, slice):
-            return matrix[lines, self._rows]
-        return matrix[lines][:, self._rows]
+            return matrix[:, self._rows].take(lines, 0)
+        return matrix.take(lines, 0)[:, self._rows]
 
     def frees(self, resources: tuple[str, ...]) -> Amounts:
         """int64[R, N]: as `free`, for several resources at once."""
         lines = self._lines(resources, _NONZERO, len(self._view))
         if lines is None:
             return np.stack([self.free(resource) for resource in resources])
-        return self._view[lines]
+        return self._view.take(lines, 0)  # as [lines], in half the time
 
     def _lines(self, resources: tuple[str, ...], first: int, end: int) -> Lines | None:
         """The lines of a matrix for these resources; None = it lacks one of them."""

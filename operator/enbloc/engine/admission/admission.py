@@ -179,16 +179,16 @@ class Admission:
         self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
         if self.kept_out(turn, item, members, facts):
             self._precheck.forget(item.key)
-        elif item.fingerprint != fingerprint(facts) or (
-            item.held and self._pause(facts, turn.now) is None
-        ):
+            return
+        mark = fingerprint(facts)
+        if item.fingerprint != mark or (item.held and self._pause(facts, turn.now) is None):
             self._precheck.forget(item.key)
             item.profile = self._groups.profile(facts)
             if misplaced:
                 item.fingerprint = None
                 self.refused(turn, members, facts, Explanation(Reason.SCHEDULER_ERROR, misplaced))
                 return
-            item.fingerprint = fingerprint(facts)
+            item.fingerprint = mark
             self._why[members.key] = PENDING
             self._queue.activate(item)
 

@@ -28,8 +28,9 @@ def gate(
     if facts.crowded:
         text = f"{MOST_LIVES} runs of this PodGroup are live; waiting until one of them ends"
         return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
+    quorum = facts.quorum
     for plugin in profile.pre_enqueue:
-        name = plugin.name if facts.quorum else ""
+        name = plugin.name if quorum else ""
         try:
             status = asked_status(plugin.name, "PreEnqueue", plugin.pre_enqueue, group, facts)
         except PluginError as error:
@@ -37,7 +38,7 @@ def gate(
         if not status.ok:
             return Explanation(Reason.WAITING_FOR_MEMBERS, status.message), name
     # The quorum is the engine's own rule: no profile can switch it off (semantics §2.3).
-    return None if facts.quorum else Explanation(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
+    return None if quorum else Explanation(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
 
 
 def group_action(before: Group | None, group: Group) -> Action:
@@ -55,9 +56,7 @@ def group_action(before: Group | None, group: Group) -> Action:
 def fingerprint(facts: GroupFacts) -> object:
     """What would make another attempt worthwhile without any event from elsewhere."""
     resources = facts.group.min_resources if facts.group else ()
-    floors = tuple((floor.role, floor.deficit) for floor in facts.floors)
-    pending = tuple(
-        (pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending
-    )
+    floors = [(floor.role, floor.deficit) for floor in facts.floors]
+    pending = [(pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending]
     # Bound members that it needs no more may have been in the way of those that it needs.
     return pending, floors, facts.total.bound, facts.priority, resources

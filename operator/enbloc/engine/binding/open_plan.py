@@ -13,7 +13,7 @@ The members of the deficit are sent first; surplus waits until the watch shows a
 """
 
 import enum
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -93,9 +93,9 @@ class OpenPlan:
         self.refusals: list[Refusal] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
         self._stages = dict.fromkeys(self._assignments, Stage.RESERVED)
-        self._all = Counter({Stage.RESERVED: len(self._stages)})
+        self._all = defaultdict[Stage, int](int, {Stage.RESERVED: len(self._stages)})
         needed = sum(a.needed for a in plan.assignments)
-        self._needed = Counter({Stage.RESERVED: needed})
+        self._needed = defaultdict[Stage, int](int, {Stage.RESERVED: needed})
         self._needed_total = needed
         self._order = plan.assignments
         self._ranks = {} if facts.solo else _ranks(plan, facts)

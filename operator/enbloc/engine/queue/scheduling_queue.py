@@ -340,10 +340,12 @@ class SchedulingQueue:
 
     def _first_in_order(self) -> tuple[Rotation, Entry | None]:
         """The first by the order that is active or in a pause, while nobody is set back."""
-        sources = (self._early, self._active, self._held)
-        found = [(entry, source) for source in sources if (entry := source.first()) is not None]
-        entry, source = min(found, key=lambda each: each[0], default=(None, self._early))
-        return source, entry
+        first, where = None, self._early
+        for source in (self._early, self._active, self._held):
+            entry = source.first()
+            if entry is not None and (first is None or entry < first):
+                first, where = entry, source
+        return where, first
 
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""

@@ -77,7 +77,7 @@ class ScorePart:
         evaluator = self.evaluator
         if self.among:
             assert decide.implements(evaluator, decide.ScoreAmong)
-            if not feasible.any():  # it is asked again as soon as there is one
+            if not np.count_nonzero(feasible):  # it is asked again as soon as there is one
                 return np.zeros(len(nodes), np.int64)
             scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
         else:
@@ -115,7 +115,7 @@ class ScorePart:
             wrong = scores.view(np.uint64) > decide.MAX_NODE_SCORE
         else:
             wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
-        if wrong.any():
+        if np.count_nonzero(wrong):
             if mask is not None:
                 wrong &= mask
             for score in scores[wrong]:
@@ -217,7 +217,7 @@ class Ranking:
             self._listen(name, evaluator, changes)
             self._add_filter(name, evaluator, nodes)
         self._join()
-        if self._mask.any():
+        if np.count_nonzero(self._mask):
             self._pre_score(profile, snapshot, nodes, changes)
             self._sum()
 
@@ -374,11 +374,11 @@ class Ranking:
         before = self._mask
         if whole:
             self._join()
-            changed = bool((before != self._mask).any())
+            changed = bool(np.count_nonzero(before != self._mask))
         else:
             changed = self._join_rows(rows)
         if not self._scored:
-            return not self._mask.any()
+            return not np.count_nonzero(self._mask)
         self._rescore(nodes, part, rows, moved, changed=changed)
         return True
 
@@ -452,7 +452,7 @@ class Ranking:
         mask = self._fixed[rows].copy()
         for entry in self._moving:
             mask &= entry.mask[rows]
-        changed = bool((self._mask[rows] != mask).any())
+        changed = bool(np.count_nonzero(self._mask[rows] != mask))
         self._mask[rows] = mask
         return changed
 
