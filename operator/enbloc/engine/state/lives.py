@@ -32,7 +32,7 @@ from enbloc.engine.state.gathering import (
     queued,
     was_with,
 )
-from enbloc.engine.state.members import MOST_KNOWN, Members, record_of, remembered_lives
+from enbloc.engine.state.members import MOST_KNOWN, Members, recorded_incarnation, remembered_lives
 from enbloc.model.groups import Group, GroupKey, LifeMemory
 from enbloc.model.incarnation import BARE, attempt_of, identity, joins, short
 from enbloc.model.pods import Phase, Pod, PodUID
@@ -185,8 +185,7 @@ class Lives:
 
     def _recorded(self, pod: Pod) -> Members | None:
         """The life that the binding record of a pod names."""
-        record = record_of(pod)
-        name = record.incarnation if record is not None else ""
+        name = recorded_incarnation(pod)
         return next((life for life in self._lives if life.incarnation == name != ""), None)
 
     def _known(self, its: str, pod: Pod) -> Members | None:
@@ -407,7 +406,8 @@ class Lives:
     ) -> Members | None:
         """The life that an identity joins; None = it waits for a floor of its own, as yet."""
         if self._is_one(each.identity):
-            return self._begun()
+            begun = (life for life in reversed(self._lives) if not life.gathers)
+            return next((life for life in begun if life.live), None)
         if attempt_of(each.identity) is not None or has_quorum(each, self.group):
             return None
         living = self._with(each)
@@ -434,11 +434,6 @@ class Lives:
     def _is_one(self, its: str) -> bool:
         """Whether the PodGroup belongs to whoever makes all of its members, in a single life."""
         return self.group is not None and joins(its, self.group.owner)
-
-    def _begun(self) -> Members | None:
-        """The newest life of which something is bound or planned."""
-        begun = (life for life in reversed(self._lives) if not life.gathers)
-        return next((life for life in begun if life.live), None)
 
     def _vacant(self) -> list[tuple[Members, str]]:
         """The identities of which nothing is live, and not all succeeded, where others are live."""
@@ -545,8 +540,8 @@ class Lives:
         left: list[Pod] = []
         remembered = tuple(reversed(self._lives))
         for pod in pods:
-            record = record_of(pod) if pod.live or pod.phase is Phase.SUCCEEDED else None
-            name = record.incarnation if record is not None else ""
+            counts = pod.live or pod.phase is Phase.SUCCEEDED
+            name = recorded_incarnation(pod) if counts else ""
             if name and name not in named and len(named) < 2 * MOST_LIVES:  # they can be forged
                 named[name] = self._new(LifeMemory(name))
                 self._lives.append(named[name])

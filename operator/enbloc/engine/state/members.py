@@ -33,6 +33,12 @@ def record_of(pod: Pod) -> BindingRecord | None:
     return read_binding_record(pod.binding_record) if pod.node and pod.binding_record else None
 
 
+def recorded_incarnation(pod: Pod) -> str:
+    """The incarnation that the binding record of a pod names; "" = none."""
+    record = record_of(pod)
+    return record.incarnation if record is not None else ""
+
+
 class Successes:
     """What the members count for that succeeded, deleted ones too; none is taken back.
 
