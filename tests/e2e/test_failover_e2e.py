@@ -135,6 +135,28 @@ async def started(world: World, group: str) -> str:
     return str(found["status"].get("startedTime") or "")
 
 
+async def once_started(world: World, group: str, *, after: str = "") -> str:
+    """Wait until status says when a gang started, and that it was after such a time."""
+    said = ""
+
+    async def is_said() -> bool:
+        nonlocal said
+        said = await started(world, group)
+        return said > after
+
+    await world.eventually(is_said, lambda: f"{group} started after {after!r}: {said!r}")
+    return said
+
+
+async def once_not_started(world: World, group: str) -> None:
+    """Wait until status says that a gang has not started."""
+
+    async def is_said() -> bool:
+        return not await started(world, group)
+
+    await world.eventually(is_said, lambda: f"{group} has not started")
+
+
 async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
     world: World, replicas: Replicas
 ) -> None:
@@ -143,12 +165,10 @@ async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
     await world.group("job", SIZE)
     await world.job("job", SIZE, "job")
     await world.condition("job", "Ready", "True", reason="Running")
-    before = await started(world, "job")
-    assert before
+    before = await once_started(world, "job")
     await suspend(world, "job", suspended=True)
     await world.until(lambda: not world.observer.of(world.namespace, "job"), "its pods are gone")
-    await world.condition("job", "Scheduled", "False")
-    assert await started(world, "job") == ""
+    await once_not_started(world, "job")
     await world.pod("sitting", scheduler="somebody-else", node=f"{world.namespace}-n0")
     await replicas.kill_the_leader()
     await suspend(world, "job", suspended=False)
@@ -162,4 +182,4 @@ async def test_a_job_that_is_resumed_starts_whole_or_not_at_all(
     await world.remove_pod("sitting")
     await world.bound("job", SIZE)
     await world.condition("job", "Ready", "True", reason="Running")
-    assert await started(world, "job") > before
+    await once_started(world, "job", after=before)

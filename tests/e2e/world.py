@@ -435,7 +435,7 @@ class World:
                 for one in found
             )
 
-        await self._eventually(
+        await self.eventually(
             is_there,
             lambda: f"{group} has {kind}={status} {reason} {message}; it has {found}",
             timeout,
@@ -462,7 +462,7 @@ class World:
                 said == reason and note in text and times >= count for said, text, times in found
             )
 
-        await self._eventually(
+        await self.eventually(
             is_there, lambda: f"event {reason} {note!r} about {name}; there are {found}", timeout
         )
 
@@ -474,7 +474,7 @@ class World:
                 return False
             return True
 
-        await self._eventually(there, lambda: "the API server has it", PATIENCE)
+        await self.eventually(there, lambda: "the API server has it", PATIENCE)
 
     async def _gone(self, resource: Resource, name: str) -> None:
         namespace = self.namespace if resource.namespaced else None
@@ -485,10 +485,10 @@ class World:
                 return False
             return True
 
-        await self._eventually(gone, lambda: f"{name} is gone", PATIENCE)
+        await self.eventually(gone, lambda: f"{name} is gone", PATIENCE)
 
-    async def _eventually(
-        self, probe: Callable[[], Any], what: Callable[[], str], timeout: float
+    async def eventually(
+        self, probe: Callable[[], Any], what: Callable[[], str], timeout: float = PATIENCE
     ) -> None:
         """Wait until a question to the API server is answered with yes."""
         deadline = time.monotonic() + timeout
