@@ -182,6 +182,14 @@ class ControlPlane:
             )
         return done
 
+    def established(self, crd: str, timeout: float = 60.0) -> None:
+        """Wait until the kind of a CRD is served: `kubectl wait` fails before it has conditions."""
+        path = 'jsonpath={.status.conditions[?(@.type=="Established")].status}'
+        deadline = time.monotonic() + timeout
+        while self.kubectl("get", "crd", crd, "-o", path).stdout != "True":
+            assert time.monotonic() < deadline, f"{crd} is not established within {timeout:g} s"
+            time.sleep(0.1)
+
     def kubectl_environment(self, kubeconfig: Path | None = None) -> dict[str, str]:
         """Variables that keep kubectl (and helm) away from the developer's own settings."""
         return {

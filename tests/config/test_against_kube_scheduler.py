@@ -118,7 +118,7 @@ def bare(value: Any) -> Any:
 
 def arguments(profile: dict[str, Any]) -> dict[str, Any]:
     """What each plugin is given."""
-    given = [each for each in profile["pluginConfig"] if each["name"] not in OURS]
+    given = [each for each in profile.get("pluginConfig", ()) if each["name"] not in OURS]
     found = {each["name"]: bare(each["args"]) for each in given}
     return {name: values for name, values in found.items() if values}
 

@@ -126,7 +126,7 @@ CASES = {
 def controlplane() -> Iterator[ControlPlane]:
     with ControlPlane(controller_manager=False) as running:
         running.kubectl("apply", "-f", "crds/")
-        running.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
+        running.established("podgroups.enbloc.dev")
         yield running
 
 

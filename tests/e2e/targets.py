@@ -99,7 +99,7 @@ class ControlPlaneTarget:
         documents = yaml.safe_load_all(INSTALL.read_text(encoding="utf-8"))
         wanted = [one for one in documents if one["kind"] not in NOT_APPLIED]
         self.cp.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(wanted))
-        self.cp.kubectl("wait", "--for=condition=Established", f"crd/{CRD_NAME}")
+        self.cp.established(CRD_NAME)
 
     @property
     def url(self) -> str:

@@ -77,7 +77,7 @@ class World:
 def control() -> Generator[ControlPlane, None, None]:
     with ControlPlane() as started:
         started.kubectl("apply", "-f", str(CRDS))
-        started.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
+        started.established("podgroups.enbloc.dev")
         started.kubectl("apply", "-f", "-", stdin=json.dumps(_role()))
         started.kubectl("create", "clusterrolebinding", USER, f"--clusterrole={USER}",
                         f"--user={USER}")  # fmt: skip

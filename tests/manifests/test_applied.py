@@ -48,7 +48,7 @@ def test_install_yaml_is_accepted_without_a_warning(controlplane: ControlPlane, 
 
 def test_examples_are_accepted(controlplane: ControlPlane) -> None:
     controlplane.kubectl("apply", "-f", "crds/")
-    controlplane.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
+    controlplane.established("podgroups.enbloc.dev")
 
     done = controlplane.kubectl("apply", "--dry-run=server", "-f", "manifests/examples/")
 
