@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 from aiohttp import web
 
-from enbloc.kube import errors
+from enbloc.kube import backoff
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.kube.reflector import Reflector
@@ -319,7 +319,7 @@ async def test_a_missing_resource_is_awaited() -> None:
 
 
 async def test_a_server_that_asks_for_patience_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(backoff, "LONGEST_WAIT", 0.01)
     server = Server(
         [lists(version=4)],
         [

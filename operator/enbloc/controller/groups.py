@@ -1,25 +1,32 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The watch of PodGroups: kopf, started when they are served, and restarted when it fails."""
+"""The watch of PodGroups: kopf, started when they are served, and restarted when it fails.
+
+It is restarted as well when it does not show what a consistent read does (`kube/probe.py`).
+"""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from enbloc.controller.login import Login
 from enbloc.controller.watch import NotServedYet, Seen, Watch, WatchFailed
 from enbloc.errors import ConfigError
 from enbloc.kube import APIError, Client
 from enbloc.kube.backoff import Backoff
+from enbloc.kube.items import version_of
 from enbloc.kube.paths import POD_GROUPS
-from enbloc.telemetry import Problems
+from enbloc.kube.probe import Key, Probe
+from enbloc.telemetry import Problems, metrics
 
 log = logging.getLogger(__name__)
 
 _LISTING: Final = "listing podgroups"
 _WATCHING: Final = "watching podgroups"
+_COMPARING: Final = "comparing podgroups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +38,13 @@ class WatchTiming:
         retries: kopf repeats a request that failed after each of these, and then gives up; few,
             so that what is wrong is said soon.
         proven: kopf works if it has not given up by then; above the sum of `retries`.
+        compare: the longest time between two looks whether kopf shows what the server has.
     """
 
     probe: float = 2.0
     retries: Sequence[float] = (0.5, 1.0, 2.0)
     proven: float = 8.0
+    compare: float = 30.0
 
 
 class Groups:
@@ -63,17 +72,22 @@ class Groups:
         self._seen = seen
         self._timing = timing
         self._backoff = Backoff()
+        self._shown: dict[Key, int] = {}
+        self._probe = Probe(
+            client, POD_GROUPS, lambda key: self._shown.get(key, 0), lambda: len(self._shown)
+        )
         self._problem: str | None = None
 
     async def follow(self) -> None:
         """Tell of PodGroups until cancelled."""
         while True:
             await self._until_listable()
+            self._shown.clear()
             self._begins()
             loop = asyncio.get_running_loop()
             proven = loop.call_later(self._timing.proven, self._proven)
             try:
-                await Watch(Login(self._client.cluster), self._seen, self._timing.retries).run()
+                await self._watch()
             except NotServedYet as error:
                 log.debug("Restarting the watch: %s", error)
             except (WatchFailed, ConfigError) as error:
@@ -81,6 +95,58 @@ class Groups:
             finally:
                 proven.cancel()
             await asyncio.sleep(self._backoff.next())
+
+    async def _watch(self) -> None:
+        """Run kopf until it fails, or is found not to show what the server has.
+
+        Raises:
+            WatchFailed: always.
+            ConfigError: there are no credentials.
+        """
+        watch = Watch(Login(self._client.cluster), self._tell, self._timing.retries)
+        tasks = [asyncio.ensure_future(work) for work in (watch.run(), self._until_stale())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _tell(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        metadata = found["metadata"]
+        key = (metadata.get("namespace") or "", metadata["name"])
+        version = version_of(metadata.get("resourceVersion"))
+        if kind == "DELETED":
+            self._shown.pop(key, None)
+        else:
+            self._shown[key] = version
+        self._probe.saw(key, version)
+        self._seen(kind, found)
+
+    async def _until_stale(self) -> None:
+        """Compare what kopf shows with what the server has, again and again.
+
+        Raises:
+            WatchFailed: it lacks something.
+        """
+        while True:
+            await asyncio.sleep(self._timing.compare * random.uniform(0.7, 1.0))  # noqa: S311
+            try:
+                lacking = await self._probe.look()
+            except APIError as error:
+                self._problems.report(_COMPARING, error.advice)
+                continue
+            if lacking:
+                problem = (
+                    f"the watch of {POD_GROUPS.label()} is stale: a list has {lacking}, "
+                    "which the watch has not shown; relisting"
+                )
+                metrics.STALE_WATCHES.labels(POD_GROUPS.plural).inc()
+                self._problems.report(_COMPARING, problem)
+                raise WatchFailed(problem)
+            self._problems.report(_COMPARING, None)
 
     async def _until_listable(self) -> None:
         """Return once PodGroups can be listed; until then it is said why they cannot."""

@@ -11,9 +11,9 @@
         or no API server's                         201, or a 4xx that a GET of the pod explains
 """
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -32,6 +32,10 @@ from enbloc.kube.errors import (
 )
 from enbloc.kube.paths import PODS
 from enbloc.model.binding import Cause
+
+#: The longest pause before a Binding of unknown outcome is sent again: few wait so, and their gang
+#: is partially bound meanwhile.
+SETTLE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ async def settle(client: Client, binding: Binding) -> Bound | Refused:
     Raises:
         Fenced: not sent, because the client may no longer write.
     """
-    backoff = Backoff()
+    backoff = Backoff(cap=SETTLE_SECONDS)
     while True:
         error = await _send(client, binding)
         if error is None:
@@ -125,7 +129,7 @@ async def settle(client: Client, binding: Binding) -> Bound | Refused:
             settled = await look(client, binding, Refused(cause(error), str(error)))
             if settled is not None:
                 return settled
-        await asyncio.sleep(backoff.next())
+        await backoff.wait_out(error)
 
 
 async def _send(client: Client, binding: Binding) -> APIError | None:
@@ -147,10 +151,8 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
             await client.create(
                 PODS, body, binding.namespace, name=binding.name, subresource="binding", tries=1
             )
-        except TooManyRequests as error:
-            await asyncio.sleep(error.wait)
-        except Unauthorized:
-            await asyncio.sleep(backoff.next())
+        except (TooManyRequests, Unauthorized) as error:
+            await backoff.wait_out(error)
         except Fenced:
             raise
         except APIError as error:

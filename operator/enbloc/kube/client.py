@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of the Kubernetes API, with JSON bodies and typed errors.
 
-A 429 is waited out here (it was not processed); nothing else is sent twice, because only the
-caller knows what may be.
+A 429 that asks for a moment is waited out here (it was not processed); nothing else is sent twice,
+because only the caller knows what may be, and what else it could do meanwhile.
 """
 
-import asyncio
 import copy
 import enum
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -20,12 +19,16 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
+from enbloc.kube.backoff import Backoff
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import Fenced, TooManyRequests, readable
 from enbloc.kube.paths import Resource
 from enbloc.kube.permissions import Rule, allowed
 from enbloc.kube.transport import (
+    ANSWER_BYTES,
     CONNECT_SECONDS,
+    JSON,
+    LIST_BYTES,
     READ_TIMEOUT,
     WRITE_SECONDS,
     WRITE_TIMEOUT,
@@ -37,6 +40,8 @@ from enbloc.kube.transport import (
 PAGE_SIZE: Final = 500
 #: How often a request is sent when the answer is 429.
 THROTTLED_TRIES: Final = 5
+#: A 429 that asks for more than this is not waited out here (seconds).
+MOMENT_SECONDS: Final = 2.0
 _SERVER_TIMEOUT: Final = f"timeout={WRITE_SECONDS:.0f}s"
 _READS: Final = frozenset({"get", "list", "watch"})
 
@@ -127,10 +132,11 @@ class Client:
         *,
         query: Query | None = None,
         limit: int = PAGE_SIZE,
+        accept: str = JSON,
     ) -> bytes:
         """One page of a list, undecoded; ``query`` may hold selectors and ``continue``."""
         asked = {**(query or {}), **({"limit": limit} if limit else {})}
-        return await self.request("list", resource, namespace=namespace, query=asked)
+        return await self.request("list", resource, namespace=namespace, query=asked, accept=accept)
 
     async def list(
         self, resource: Resource, namespace: str | None = None, *, query: Query | None = None
@@ -230,7 +236,8 @@ class Client:
         subresource: str = "",
         query: Query | None = None,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
         tries: int = THROTTLED_TRIES,
     ) -> bytes:
         """Any request, answered with the undecoded body.
@@ -244,7 +251,8 @@ class Client:
             query: the query string's values.
             body: what to encode as JSON.
             content_type: of the body.
-            tries: how often to send in all while the answer is 429.
+            accept: how the answer is to be written.
+            tries: how often to send in all while the answer is 429 and asks for a moment.
 
         Raises:
             APIError: the request did not succeed.
@@ -259,7 +267,10 @@ class Client:
             None if body is None else msgspec.json.encode(body),
             content_type,
             WRITE_TIMEOUT if writes else READ_TIMEOUT,
+            accept,
+            LIST_BYTES if verb == "list" else ANSWER_BYTES,
         )
+        backoff = Backoff()
         while True:
             if writes:
                 self.check_fence(verb, call.resource)
@@ -267,9 +278,9 @@ class Client:
                 return await self._transport.exchange(call)
             except TooManyRequests as error:
                 tries -= 1
-                if tries <= 0:
+                if tries <= 0 or error.retry_after > MOMENT_SECONDS:
                     raise
-                await asyncio.sleep(error.wait)
+                await backoff.wait_out(error)
 
     def check_fence(self, verb: str, resource: str) -> None:
         """Refuse a write now if none may be sent; for what is written by other ways than this.

@@ -5,6 +5,14 @@
 import logging
 import time
 from collections.abc import Callable
+from typing import Final
+
+#: A Date is cut to the second, and takes its time to arrive (seconds).
+TOLERANCE: Final = 2.0
+#: By what share of the time that passes the clock is corrected.
+SLEW: Final = 0.1
+#: For no longer than this at once (seconds): nobody may have asked for hours.
+LONGEST_SLEW: Final = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -18,9 +26,11 @@ def boot_clock() -> float:
 class ServerClock:
     """Seconds of server time since the epoch, once the server's time is known.
 
-    The offset is taken once: a clock that is set anew would move deadlines (semantics §4.2).
-    Nobody asks before the first answer of the server, for there is nothing to decide either. Where
-    a proxy spoils the Date of its answers, the local wall clock at the first call has to do.
+    It never jumps and never goes back, for that would move deadlines (semantics §4.2): where it
+    differs from what the server says by more than TOLERANCE, it runs slower or faster by SLEW until
+    it agrees. Nobody asks before the first answers of the server, for there is nothing to decide
+    either. Where a proxy spoils the Date of its answers, the local wall clock at the first call has
+    to do.
 
     Args:
         offset: server time minus the local clock, None while unknown: `server_offset` of the
@@ -39,12 +49,17 @@ class ServerClock:
         self._monotonic = monotonic
         self._wall = wall
         self._offset: float | None = None
+        self._asked = 0.0
 
     def now(self) -> float:
         """The time."""
+        local, told = self._monotonic(), self._read_offset()
         if self._offset is None:
-            self._offset = self._read_offset()
-        if self._offset is None:
-            logger.warning("The API server sends no readable Date header: using the local clock")
-            self._offset = self._wall() - self._monotonic()
-        return self._offset + self._monotonic()
+            if told is None:
+                logger.warning("The API server sends no readable Date: using the local clock")
+            self._offset = self._wall() - local if told is None else told
+        elif told is not None and abs(wrong := told - self._offset) > TOLERANCE:
+            most = SLEW * min(local - self._asked, LONGEST_SLEW)
+            self._offset += max(-most, min(most, wrong))
+        self._asked = local
+        return self._offset + local

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
-from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound
+from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound, Unreachable
 from enbloc.telemetry import Problems
 
 #: A value whose write raised, or that the server rejected, is written again after this (seconds).
@@ -138,7 +138,11 @@ class CoalescingWriter(Generic[K, V]):
             if not isinstance(error, Conflict):  # the object changed: its watch soon shows how
                 self._problems.report(f"{self._what} update", error.advice)
             logger.debug("Retrying %s update of %s: %s", self._what, key, error)
-            return backoff.next()
+            pause = backoff.after(error)
+            if isinstance(error, Unreachable) and not error.sent:
+                await asyncio.sleep(pause)  # with its slot: no other key fares better now
+                return 0.0
+            return pause
         except Exception:  # a bug must not keep other objects from being written
             logger.exception("Failed %s update of %s", self._what, key)
             self._newest.setdefault(key, value)

@@ -16,6 +16,7 @@
     ├── Gone                410
     ├── ServerError         5xx                                        outcome unknown
     ├── Unreachable         refused, reset, timed out, unreadable      outcome unknown if sent
+    │   └── TooLong         more than is read of any answer
     └── Fenced              not sent: this process may no longer write
 """
 
@@ -29,6 +30,10 @@ from enbloc.model.names import API_GROUP
 
 #: What a 429 can make anybody wait at most (seconds).
 LONGEST_WAIT: Final = 30.0
+#: What is kept of a message of the server (characters).
+MESSAGE_LENGTH: Final = 4096
+#: The longest time that is shown as asked for (seconds): a year.
+LONGEST_ASKED: Final = 366.0 * 86400
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -149,11 +154,6 @@ class TooManyRequests(APIError):
         super().__init__(*args, **kwargs)
         self.retry_after = retry_after
 
-    @property
-    def wait(self) -> float:
-        """Seconds to wait before it is sent again: what the server asks for, within reason."""
-        return min(self.retry_after, LONGEST_WAIT)
-
 
 class Gone(APIError):
     """410: the resourceVersion or the continue token is too old."""
@@ -187,6 +187,15 @@ class Unreachable(APIError):
         return f"the API server cannot be reached: {self.message}; retrying"
 
 
+class TooLong(Unreachable):
+    """The answer is longer than any that is read whole."""
+
+    @property
+    def advice(self) -> str:
+        """Which answer it was."""
+        return f"{self}; retrying"
+
+
 class Fenced(APIError):
     """The write was not sent, because this process no longer surely holds its Lease."""
 
@@ -218,14 +227,12 @@ def from_status(
         status: the Status object.
         retry_after: seconds from the Retry-After header, if there was one.
     """
-    message = str(status.get("message") or "")
-    reason = str(status.get("reason") or "")
+    message = str(status.get("message") or "")[:MESSAGE_LENGTH]
+    reason = str(status.get("reason") or "")[:MESSAGE_LENGTH]
     details = status.get("details")
     details = details if isinstance(details, dict) else {}
     if code == 429:
-        asked = details.get("retryAfterSeconds")
-        if retry_after is None:
-            retry_after = asked if isinstance(asked, int | float) and asked > 0 else 1.0
+        asked = _seconds(details.get("retryAfterSeconds"))
         return TooManyRequests(
             verb,
             resource,
@@ -233,12 +240,19 @@ def from_status(
             code=code,
             reason=reason,
             details=details,
-            retry_after=float(retry_after),
+            retry_after=next(filter(None, (_seconds(retry_after), asked)), 1.0),
         )
     kind = ServerError if code >= 500 else _BY_CODE.get(code, APIError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
     return kind(verb, resource, message, code=code, reason=reason, details=details)
+
+
+def _seconds(asked: object) -> float:
+    """How long to wait; 0 if that is no number of seconds above 0."""
+    if not isinstance(asked, int | float) or not asked > 0:  # not above 0 is NaN as well
+        return 0.0
+    return float(min(asked, LONGEST_ASKED))
 
 
 def readable(decode: Callable[[S], T], answer: S, verb: str, resource: str) -> T:

@@ -42,6 +42,8 @@ from enbloc.model.objects import ConditionObject, OwnerReference
 
 #: The least wait before a pod that was refused is asked for again (seconds).
 PAUSE: Final = 10.0
+#: What a budget's answer may ask for at most (seconds).
+LONGEST_PAUSE: Final = 300.0
 #: What a 500 says that is an answer, and not a failure of the server.
 _ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget")
 
@@ -136,16 +138,16 @@ async def evict(client: Client, victim: Victim, now: Callable[[], float]) -> Out
             raise
         except TooManyRequests as error:
             if error.has_cause("DisruptionBudget"):
-                return Blocked(max(PAUSE, error.retry_after), _why(error), budget=True)
-            await asyncio.sleep(error.wait)
-            continue
+                return Blocked(_pause(error), _why(error), budget=True)
+            await backoff.wait_out(error)
         except APIError as error:
             if not _look_again(error):
                 return _refused(error)
+            await backoff.wait_out(error)
         else:
             if outcome is not None:
                 return outcome
-        await asyncio.sleep(backoff.next())
+            await asyncio.sleep(backoff.next())
 
 
 class _Attempt:
@@ -254,6 +256,10 @@ def _refused(error: APIError) -> Blocked | Exempt:
     if error.namespace_terminating:
         return Exempt(str(error))
     return Blocked(PAUSE, str(error), budget=False)
+
+
+def _pause(error: TooManyRequests) -> float:
+    return min(max(PAUSE, error.retry_after), LONGEST_PAUSE)
 
 
 def _why(error: APIError) -> str:

@@ -126,12 +126,14 @@ class Timing:
         grace: silence allowed beyond a watch's length before it counts as stalled.
         retry: first and longest wait after an error.
         refused: first and longest wait after 403, or 404 of the whole resource.
+        probe: the longest time between two looks whether a watch shows what the server has.
     """
 
     watch: tuple[float, float] = (300.0, 600.0)
     grace: float = 15.0
     retry: tuple[float, float] = (0.5, 30.0)
-    refused: tuple[float, float] = (5.0, 30.0)
+    refused: tuple[float, float] = (1.0, 30.0)
+    probe: float = 30.0
 
 
 @dataclass(slots=True)

@@ -10,11 +10,14 @@
           ▲  │            ▲  │
           └──┘            └──┘  error: wait (jittered, growing), then the same step again
 
+A watch that does not show what a consistent read does (`probe`) is closed, and LIST is next.
+
 A list is compared with the rows seen before, and the difference is emitted. A row holds UID and
 resourceVersion only: who needs the objects keeps them.
 """
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -32,7 +35,7 @@ from enbloc.kube.errors import (
     Invalid,
     NotFound,
     ServerError,
-    TooManyRequests,
+    TooLong,
     Unreachable,
     from_status,
     readable,
@@ -52,11 +55,16 @@ from enbloc.kube.items import (
     Wire,
 )
 from enbloc.kube.paths import Resource
-from enbloc.kube.transport import Stream
+from enbloc.kube.probe import Probe
+from enbloc.kube.transport import ANSWER_BYTES, Stream
 from enbloc.telemetry import metrics
 
 #: A watch that is to confirm is this short: the server sends a bookmark before it ends (seconds).
 CONFIRM_SECONDS: Final = 3.0
+#: After a watch that lost its place comes a list, at first at once (seconds).
+EXPIRED_SECONDS: Final = 0.1
+
+logger = logging.getLogger(__name__)
 
 
 class _Error(msgspec.Struct):
@@ -104,6 +112,13 @@ class Reflector(Generic[T]):
         self._report = report
         self._wire = Wire(shape)
         self._rows: dict[tuple[str, str], Row] = {}
+        self._probe = Probe(
+            client, resource, self._shown, self._known, namespace=namespace, query=query
+        )
+        #: What is wrong with requests, and what with the watch although none failed.
+        self._failure: str | None = None
+        self._doubt: str | None = None
+        self._stale = False
         self._problem: str | None = None
         self._list_from = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
@@ -114,37 +129,44 @@ class Reflector(Generic[T]):
 
         An item counts as taken when the next one is asked for.
         """
-        retry, refused = Backoff(*self._timing.retry), Backoff(*self._timing.refused)
+        probing = asyncio.create_task(self._keep_probing(), name=f"probe {self.resource.label()}")
+        least, most = self._timing.retry
+        retry, refused = Backoff(least, most), Backoff(*self._timing.refused)
+        expired = Backoff(min(least, EXPIRED_SECONDS), most)
         listed = False
-        while True:
-            before, began = self.version, time.monotonic()
-            wait, hurried = 0.0, listed and bool(self._waiting)
-            try:
-                if listed:
-                    async with aclosing(self._watch()) as changes:
-                        async for change in changes:
-                            yield change
-                else:
-                    async with aclosing(self.list_once()) as differences:
-                        async for difference in differences:
-                            yield difference
-                    listed = True
-                    continue
-            except APIError as error:
-                listed = not self._lost_its_place(error) and listed
-                self._failed(error)
-                lacking = isinstance(error, Forbidden | NotFound)
-                wait = (refused if lacking else retry).next()
-                if isinstance(error, TooManyRequests):
-                    wait = max(wait, error.wait)
-            if hurried and self._waiting:  # no bookmark came: only a list tells how far this is
-                listed, self._list_from = False, 0
-            if self.version > before or time.monotonic() - began > 1:  # it worked for a while
-                retry.reset()
-                refused.reset()
-            elif not wait:  # a server that hangs up at once is not to be hammered
-                wait = retry.next()
-            await asyncio.sleep(wait)
+        try:
+            while True:
+                before, began = self.version, time.monotonic()
+                wait, hurried = 0.0, listed and bool(self._waiting)
+                try:
+                    if listed:
+                        async with aclosing(self._watch()) as changes:
+                            async for change in changes:
+                                yield change
+                    else:
+                        async with aclosing(self.list_once()) as differences:
+                            async for difference in differences:
+                                yield difference
+                        listed = True
+                        continue
+                except APIError as error:
+                    lost = self._lost_its_place(error)
+                    listed = listed and not lost
+                    self._failed(error)
+                    lacking = isinstance(error, Forbidden | NotFound)
+                    wait = (refused if lacking else expired if lost else retry).after(error)
+                # Only a list tells what a stale watch has not shown; and how far this is if no
+                # bookmark came.
+                if self._stale or (hurried and self._waiting):
+                    listed, self._list_from, self._stale = False, 0, False
+                if self.version > before or time.monotonic() - began > 1:  # it worked for a while
+                    for backoff in (retry, refused, expired):
+                        backoff.reset()
+                elif not wait:  # a server that hangs up at once is not to be hammered
+                    wait = retry.next()
+                await asyncio.sleep(wait)
+        finally:
+            probing.cancel()
 
     async def confirm(self) -> None:
         """Return once the stream has passed a consistent read made now.
@@ -168,6 +190,43 @@ class Reflector(Generic[T]):
             await passed
         finally:
             self._waiting.remove((wanted, passed))
+
+    async def _keep_probing(self) -> None:
+        """Look again and again whether the watch shows what the server has."""
+        while True:
+            pause = self._timing.probe * random.uniform(0.7, 1.0)  # noqa: S311
+            await asyncio.sleep(pause / 3 if self._doubt else pause)
+            if not self.synced:
+                continue
+            try:
+                lacking = await self._probe.look()
+            except APIError as error:
+                self._doubt = error.advice
+            except Exception:  # a bug here must not stop the stream
+                logger.exception("Failed to probe the watch of %s", self.resource.label())
+            else:
+                self._doubt = None
+                if lacking:
+                    self._distrust(lacking)
+            self._say()
+
+    def _distrust(self, lacking: str) -> None:
+        """Have the watch closed, and all listed anew by a consistent read."""
+        metrics.STALE_WATCHES.labels(self.resource.plural).inc()
+        self._doubt = (
+            f"the watch of {self.resource.label()} is stale: a list has {lacking}, "
+            "which the watch has not shown; relisting"
+        )
+        self._stale = True
+        if self._open is not None:
+            self._open.close()
+
+    def _shown(self, key: tuple[str, str]) -> int:
+        row = self._rows.get(key)
+        return 0 if row is None else row.version
+
+    def _known(self) -> int:
+        return len(self._rows)
 
     # ── the two steps ────────────────────────────────────────────────────────────────────────
     async def list_once(self) -> AsyncGenerator[Item[T], None]:
@@ -214,6 +273,11 @@ class Reflector(Generic[T]):
                 raw = await self._client.page(
                     self.resource, self._namespace, query=query, limit=limit
                 )
+            except TooLong:
+                if limit == 1:
+                    raise
+                limit = max(1, (limit or PAGE_SIZE) // 10)
+                continue
             except Gone:
                 if "continue" not in query:
                     raise
@@ -240,20 +304,26 @@ class Reflector(Generic[T]):
         ) as stream:
             self._worked()
             self._open = stream
-            if self._waiting and not hurried:  # asked to hurry while this watch was opening
+            if self._closed(hurried=hurried):  # while it was opening
                 return
             rest = b""
             try:
                 async for chunk in stream:
                     *lines, rest = (rest + chunk).split(b"\n")
+                    if len(rest) > ANSWER_BYTES:
+                        raise self._endless()
                     for line in lines:
                         for item in self._changes(line):
                             yield item
             except Unreachable:
-                if not self._waiting or hurried:
+                if not self._closed(hurried=hurried):
                     raise
             finally:
                 self._open = None
+
+    def _closed(self, *, hurried: bool) -> bool:
+        """Whether it was ourselves who closed a watch."""
+        return self._stale or (bool(self._waiting) and not hurried)
 
     def _changes(self, line: bytes) -> Iterator[Item[T]]:
         label = self.resource.label()
@@ -281,12 +351,14 @@ class Reflector(Generic[T]):
         if kind == "DELETED":
             if row is not None:
                 del self._rows[key]
+                self._probe.saw(key, meta.version)
                 yield Deleted(row.meta(*key), found)
             return
         known = row is not None and row.uid == meta.uid
         if row is not None and not known:  # deleted and created again, unseen
             yield Deleted(row.meta(*key), None)
         self._rows[key] = Row(meta.uid, meta.version)
+        self._probe.saw(key, meta.version)
         if found is None:
             yield Malformed(meta, problem)
         else:
@@ -307,6 +379,10 @@ class Reflector(Generic[T]):
             if version >= wanted and not passed.done():
                 passed.set_result(None)
 
+    def _endless(self) -> Unreachable:
+        why = f"a line is longer than {ANSWER_BYTES} bytes"
+        return TooLong("watch", self.resource.label(), why, sent=True)
+
     # ── requests that fail ───────────────────────────────────────────────────────────────────
     def _page(self, raw: bytes) -> Page:
         return readable(self._wire.page, raw, "list", self.resource.label())
@@ -321,12 +397,15 @@ class Reflector(Generic[T]):
     # ── status ───────────────────────────────────────────────────────────────────────────────
     def _failed(self, error: APIError) -> None:
         metrics.WATCH_RESTARTS.labels(self.resource.plural).inc()
-        self._say(error.advice)
+        self._failure = error.advice
+        self._say()
 
     def _worked(self) -> None:
-        self._say(None)
+        self._failure = None
+        self._say()
 
-    def _say(self, problem: str | None) -> None:
+    def _say(self) -> None:
+        problem = self._failure or self._doubt
         if problem != self._problem:
             self._problem = problem
             self._report(problem)

@@ -5,8 +5,11 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+import statistics
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -18,7 +21,14 @@ import enbloc
 from enbloc.errors import ConfigError
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import UNREADABLE, APIError, Unauthorized, Unreachable, from_status
+from enbloc.kube.errors import (
+    UNREADABLE,
+    APIError,
+    TooLong,
+    Unauthorized,
+    Unreachable,
+    from_status,
+)
 
 #: Reads get this long in all (seconds).
 READ_SECONDS: Final = 30.0
@@ -27,6 +37,15 @@ READ_SECONDS: Final = 30.0
 WRITE_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 5.0
 GOODBYE_SECONDS: Final = 0.1
+#: Of how many answers the Date is known, to tell the server's time.
+DATES: Final = 15
+#: The longest answer that is read, bytes: an object is stored in up to 1.5 MiB.
+ANSWER_BYTES: Final = 2**25
+#: The same for a page of a list. Whoever lists asks for less at once if that is exceeded.
+LIST_BYTES: Final = 2**28
+#: What is read of a refusal, bytes; the rest is not waited for.
+REFUSAL_BYTES: Final = 2**16
+JSON: Final = "application/json"
 _METHODS: Final = {
     "get": "GET",
     "list": "GET",
@@ -54,16 +73,18 @@ class Call:
         body: the encoded body.
         content_type: of the body.
         timeout: limits on this exchange.
-        limit: the longest answer to read, bytes; None = as long as it is.
+        accept: how the answer is to be written.
+        limit: the longest answer to read, bytes.
     """
 
     verb: str
     resource: str
     path: str
     body: bytes | None = None
-    content_type: str = "application/json"
+    content_type: str = JSON
     timeout: aiohttp.ClientTimeout = READ_TIMEOUT
-    limit: int | None = None
+    accept: str = JSON
+    limit: int = ANSWER_BYTES
 
 
 class Stream:
@@ -113,7 +134,8 @@ class Transport:
         self._connections = connections
         self._tls: ssl.SSLContext | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._dated: tuple[str, float] | None = None
+        self._dated: deque[tuple[str, float]] = deque(maxlen=DATES)
+        self._offset: float | None = None
 
     async def open(self) -> None:
         """Make the pool; needs a running loop.
@@ -128,7 +150,7 @@ class Transport:
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=2**21,  # an object may reach 1.5 MiB, on one line
-            headers={"User-Agent": self._agent, "Accept": "application/json"},
+            headers={"User-Agent": self._agent},
         )
 
     async def close(self) -> None:
@@ -140,17 +162,16 @@ class Transport:
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``boot_clock()`` by the last response, ± 1 s.
+        """Server time (Unix seconds) minus ``boot_clock()``, ± 1 s.
 
-        None if no response had a Date, or the last one cannot be read.
+        The median of what the latest DATES responses say, so that no few of them can mislead.
+        None if none of them had a Date that can be read.
         """
-        if self._dated is None:
-            return None
-        date, received = self._dated
-        try:
-            return parsedate_to_datetime(date).timestamp() - received
-        except (ValueError, OverflowError):
-            return None
+        if self._offset is None:
+            said = [(_timestamp(date), received) for date, received in self._dated]
+            known = [then - received for then, received in said if then is not None]
+            self._offset = statistics.median_low(known) if known else None
+        return self._offset
 
     async def exchange(self, call: Call) -> bytes:
         """Send a request once (twice after a 401, with new credentials) and read the answer.
@@ -160,26 +181,27 @@ class Transport:
         """
         try:
             async with await self._respond(call) as response:
-                body = await _body(response, call.limit)
+                body = await _body(call, response)
         except _BROKEN as error:
             raise _unreachable(call, error) from error
-        if response.status >= 300:
+        if not _succeeded(response):
             raise _refused(call, response, body)
         return body
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncGenerator[Stream, None]:
-        """Send a request whose answer does not end.
+        """Send a request whose answer does not end; it must begin within READ_SECONDS.
 
         Raises:
             APIError: the answer was no success, or there was none.
         """
         try:
-            response = await self._respond(call)
-            body = await response.read() if response.status >= 300 else b""
+            async with asyncio.timeout(READ_SECONDS):
+                response = await self._respond(call)
+                body = b"" if _succeeded(response) else await _body(call, response)
         except _BROKEN as error:
             raise _unreachable(call, error) from error
-        if response.status >= 300:
+        if not _succeeded(response):
             raise _refused(call, response, body)
         stream = Stream(call, response)
         try:
@@ -194,10 +216,15 @@ class Transport:
         if response.status == 401 and self._cluster.auth.rejected(header):
             response.release()
             response = await self._send(call, await self._credentials(call))
-        date = response.headers.get("Date")
-        if date is not None:
-            self._dated = (date, boot_clock())
+        self._note_date(response.headers.get("Date"))
         return response
+
+    def _note_date(self, date: str | None) -> None:
+        """Keep when an answer came, and when it says it was given; once a second is enough."""
+        now, known = boot_clock(), self._dated
+        if date and (len(known) < DATES or now - known[-1][1] >= 1.0):
+            known.append((date, now))
+            self._offset = None
 
     async def _credentials(self, call: Call) -> str | None:
         try:
@@ -207,7 +234,9 @@ class Transport:
 
     async def _send(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:
         assert self._session is not None, "the client is not open"
-        headers = {} if call.body is None else {"Content-Type": call.content_type}
+        headers = {"Accept": call.accept}
+        if call.body is not None:
+            headers["Content-Type"] = call.content_type
         if authorization is not None:
             headers["Authorization"] = authorization
         return await self._session.request(
@@ -233,16 +262,25 @@ def _socket(address: tuple[Any, ...]) -> socket.socket:
     return made
 
 
-async def _body(response: aiohttp.ClientResponse, limit: int | None) -> bytes:
-    if limit is None:
-        return await response.read()
-    body = bytearray()
+def _succeeded(response: aiohttp.ClientResponse) -> bool:
+    return 200 <= response.status < 300
+
+
+async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
+    """The answer; of a refusal its beginning, which is enough to name it."""
+    refused = not _succeeded(response)
+    limit = REFUSAL_BYTES if refused else call.limit
+    chunks, size = list[bytes](), 0
     async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > limit:
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
             response.close()
-            raise aiohttp.ClientPayloadError(f"the answer is longer than {limit} bytes")
-    return bytes(body)
+            if not refused:
+                why = f"the answer is longer than {limit} bytes"
+                raise TooLong(call.verb, call.resource, why, sent=True)
+            break
+    return b"".join(chunks)
 
 
 def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIError:
@@ -250,9 +288,26 @@ def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIEr
         status = msgspec.json.decode(body, type=dict[str, Any])
     except UNREADABLE:  # a proxy's page, the text of a router
         status = {"message": body[:200].decode(errors="replace").strip()}
-    retry_after = response.headers.get("Retry-After", "")
-    wait = float(retry_after) if retry_after.isdecimal() else None
+    wait = _retry_after(response.headers)
     return from_status(call.verb, call.resource, response.status, status, wait)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, or the time until a date by the clock of who answered; None = neither."""
+    text = headers.get("Retry-After", "")
+    with suppress(ValueError):
+        return float(text)
+    then = _timestamp(text)
+    now = _timestamp(headers.get("Date", ""))
+    return None if then is None else then - (time.time() if now is None else now)
+
+
+def _timestamp(date: str) -> float | None:
+    """An HTTP date as seconds since the epoch; None if it is none."""
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _unreachable(call: Call, error: Exception) -> Unreachable:

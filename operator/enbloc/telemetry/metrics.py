@@ -65,6 +65,21 @@ WATCH_RESTARTS: Final = Counter(
     "Watches that ended with an error or had to relist, by resource. [ALPHA]",
     ["resource"],
 )
+STALE_WATCHES: Final = Counter(
+    "enbloc_stale_watches_total",
+    "Watches that did not show what a consistent read did, and were relisted, by resource. [ALPHA]",
+    ["resource"],
+)
+THROTTLED: Final = Counter(
+    "enbloc_throttled_requests_total",
+    "Requests that the API server answered with 429, by verb and resource. [ALPHA]",
+    ["verb", "resource"],
+)
+WAITING_REQUESTS: Final = Gauge(
+    "enbloc_waiting_requests",
+    "Requests that wait to be sent again, as after a 429, by verb and resource. [ALPHA]",
+    ["verb", "resource"],
+)
 EVENTS_DROPPED: Final = Counter(
     "enbloc_events_dropped_total",
     "Kubernetes events dropped: queue full, or rejected by the API server. [ALPHA]",
