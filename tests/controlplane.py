@@ -139,6 +139,14 @@ class ControlPlane:
         time.sleep(down_seconds)
         self.start_apiserver()
 
+    def crash(self, down_seconds: float) -> None:
+        """Kill kube-apiserver and etcd, and start both again after a while, with all they held."""
+        for name in (API_SERVER, "etcd"):
+            self._processes[name].stop(0)
+        time.sleep(down_seconds)
+        self._processes["etcd"].start()
+        self.start_apiserver()
+
     def check(self) -> None:
         """Raise if a component has died."""
         for process in self._processes.values():

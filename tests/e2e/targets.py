@@ -125,6 +125,12 @@ class ControlPlaneTarget:
         # It answers before it knows the roles, and then refuses everybody but the administrator.
         self.exempt.append(Exempt(since, dt.datetime.now(dt.UTC)))
 
+    async def crash(self, down_seconds: float) -> None:
+        """Kill etcd and the API server, and start them again after so long."""
+        since = dt.datetime.now(dt.UTC)
+        await asyncio.to_thread(self.cp.crash, down_seconds)
+        self.exempt.append(Exempt(since, dt.datetime.now(dt.UTC)))
+
     async def expire_watches(self) -> None:
         # What a server remembers of changes begins at its start: whoever is behind that gets 410.
         await self.restart_server(0, crash=True)

@@ -198,11 +198,12 @@ class Transport:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 response = await self._respond(call)
-                body = b"" if _succeeded(response) else await _body(call, response)
+                if not _succeeded(response):
+                    async with response:
+                        body = await _body(call, response)
+                    raise _refused(call, response, body)
         except _BROKEN as error:
             raise _unreachable(call, error) from error
-        if not _succeeded(response):
-            raise _refused(call, response, body)
         stream = Stream(call, response)
         try:
             yield stream
