@@ -11,7 +11,15 @@ import pytest
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import Members
 from enbloc.controller.status_writer import StatusWriter
-from enbloc.kube.errors import APIError, Conflict, Fenced, NotFound
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    Fenced,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from enbloc.kube.events import Recorder
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
@@ -182,6 +190,46 @@ async def test_a_write_that_is_pointless_is_not_repeated(error: APIError) -> Non
     await world.settle()
     assert len(world.applied) == 1
     assert not world.problems.active
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Conflict("patch", "x/status", "no", code=409),
+        TooManyRequests("patch", "x/status", "no", code=429, retry_after=3600.0),
+        ServerError("patch", "x/status", "no", code=500),
+        ServerError("patch", "x/status", "no", code=503),
+        Unreachable("patch", "x/status", "timed out", sent=True),
+        Unreachable("patch", "x/status", "refused", sent=False),
+    ],
+    ids=str,
+)
+async def test_the_last_status_is_written_again_until_it_stands(error: APIError) -> None:
+    """semantics §2.2: nothing else happens that would have it written."""
+    world = World()
+    left = [error] * 5
+
+    def refuse(_: str) -> None:
+        if left:
+            raise left.pop()
+
+    world.client.before = refuse
+    async with asyncio.timeout(200):
+        status = await world.settle()
+    assert left == []
+    assert status["conditions"]
+    assert not world.problems.active
+
+
+async def test_a_group_that_is_gone_and_made_anew_is_written_of() -> None:
+    world = World()
+    del world.store.objects["podgroups", "a"]
+    await world.settle()
+    anew = group("a", 50)
+    anew["metadata"]["uid"] = "another"
+    world.store.objects["podgroups", "a"] = anew
+    world.statuses.seen(anew)
+    assert (await world.settle())["conditions"]
 
 
 async def test_a_group_that_the_server_does_not_find_is_forgotten() -> None:

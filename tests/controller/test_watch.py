@@ -18,7 +18,7 @@ from enbloc.controller.kopf_logging import KopfLogHandler
 from enbloc.controller.login import Login
 from enbloc.controller.watch import NotServedYet, Watch, WatchFailed
 from enbloc.errors import ConfigError
-from enbloc.kube import Client, Cluster
+from enbloc.kube import Client, Cluster, probe
 from enbloc.kube.config import FixedAuth, TokenFile
 from enbloc.telemetry import Problems
 from tests.controller.conftest import eventually
@@ -46,13 +46,13 @@ class Log:
 
 @asynccontextmanager
 async def following(
-    server: PodGroupServer, auth: Any = None
+    server: PodGroupServer, auth: Any = None, timing: WatchTiming = HASTY
 ) -> AsyncGenerator[tuple[Log, Problems], None]:
     log, problems = Log(), Problems()
     async with serving(server) as url:
         cluster = Cluster(url, auth=auth or FixedAuth())
         async with Client(cluster, component="test") as client:
-            groups = Groups(client, problems, log.begins, log.seen, HASTY)
+            groups = Groups(client, problems, log.begins, log.seen, timing)
             task = asyncio.create_task(groups.follow())
             try:
                 yield log, problems
@@ -102,6 +102,22 @@ async def test_only_podgroups_and_discovery_are_asked_for() -> None:
     assert {path for verb, path in server.asked if verb in ("list", "watch")} == {
         f"{ROOT}/podgroups"
     }
+
+
+async def test_a_watch_that_does_not_show_what_the_server_has_is_made_anew(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """semantics §6.3"""
+    monkeypatch.setattr(probe, "TURN_SECONDS", 0.01)
+    server = PodGroupServer(group("a"))
+    often = dataclasses.replace(HASTY, compare=0.1)
+    async with following(server, timing=often) as (log, problems):
+        await log.until(("begins", ""), (None, "a"))
+        server.groups.append(group("b", 4))  # and no watch tells of it
+        await log.until(("begins", ""), (None, "a"), ("begins", ""), (None, "a"), (None, "b"))
+        await eventually(lambda: not problems.active)
+    [problem] = logged_problems(caplog)
+    assert problem.startswith("The watch of podgroups.enbloc.dev is stale: a list has n/b of ")
 
 
 async def test_a_missing_verb_is_said_in_one_line_and_given_later_is_used(

@@ -138,6 +138,28 @@ async def test_a_write_is_repeated_while_the_server_may_come_to_take_it(
     assert not sink.problems.active
 
 
+async def test_a_server_that_is_away_is_asked_by_few_and_told_all_soon_after_its_return() -> None:
+    sink = Sink(takes=0.001)
+    writer = sink.writer(parallel=3)
+    back = 300.0
+    away = Unreachable("patch", "x/status", "refused", sent=False)
+
+    async def write(key: str, value: int) -> None:
+        if asyncio.get_running_loop().time() < back:
+            sink.begun.append((0, key, value))
+            raise away
+        await Sink.write(sink, key, value)
+
+    writer._write = write
+    for index in range(500):
+        writer.put(f"k{index}", index)
+    await asyncio.sleep(back)
+    assert len(sink.begun) <= 3 * (back + 3)
+    async with asyncio.timeout(3):
+        await writer.settled()
+    assert len(sink.written) == 500
+
+
 async def test_the_pauses_between_failures_grow() -> None:
     sink = Sink(*(ServerError("patch", "x/status", "", code=500) for _ in range(5)))
     writer = sink.writer()

@@ -11,7 +11,7 @@ import pytest
 
 from enbloc.errors import ConfigError
 from enbloc.kube.clock import boot_clock
-from enbloc.kube.errors import Forbidden, ServerError, Unreachable
+from enbloc.kube.errors import Forbidden, ServerError, TooManyRequests, Unreachable
 from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, identity
 from enbloc.kube.paths import LEASES
 from tests.kube.memory import MemoryClient, Store
@@ -191,6 +191,29 @@ async def test_a_short_outage_costs_nothing() -> None:
     assert [problem is None for problem in one.problems] == [False, True]
     await one.stop()
     await two.stop()
+
+
+async def test_a_429_that_asks_for_an_hour_does_not_cost_the_lease() -> None:
+    """It is for one request; the next renewal is sent when it is due."""
+    store = Store()
+    first, second = Candidate(store, "a").start(), Candidate(store, "b")
+    await first.leading.wait()
+    second.start()
+    asked = list[float]()
+
+    def throttle(verb: str) -> None:
+        if verb == "update" and len(asked) < 3:
+            asked.append(now())
+            raise TooManyRequests(verb, "leases", "busy", code=429, retry_after=3600.0)
+
+    first.client.before = throttle
+    await asyncio.sleep(60)
+    assert len(asked) == 3
+    assert asked[-1] - asked[0] < LeaseTiming().renew_deadline
+    assert first.elector.holds()
+    assert first.stopped_at is None
+    await first.stop()
+    await second.stop()
 
 
 async def test_a_renewal_whose_answer_is_lost_is_found_to_be_ours() -> None:

@@ -7,10 +7,18 @@ import msgspec
 import pytest
 
 from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from enbloc.live.group_status import GroupObject
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
+from enbloc.model.objects import PodGroupMetadata
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Problems
 from tests.kube.fake import HTML, Script, answer, says, talking_to
@@ -102,6 +110,60 @@ async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None
     statuses.writer.put(GROUP, EFFECT)
     await statuses.writer.settled()
     assert len(client.sent) == 2
+
+
+REFUSED = "cannot be written now"
+LAST_WRITES: list[APIError] = [
+    Conflict("patch", "x/status", REFUSED, code=409),
+    TooManyRequests("patch", "x/status", REFUSED, code=429, retry_after=3600.0),
+    ServerError("patch", "x/status", REFUSED, code=500),
+    ServerError("patch", "x/status", REFUSED, code=503),
+    Unreachable("patch", "x/status", "timed out", sent=True),
+    Unreachable("patch", "x/status", "reset", sent=True),
+    Unreachable("patch", "x/status", "refused", sent=False),
+]
+
+
+@pytest.mark.looptime(start=0)
+@pytest.mark.parametrize("landed", [False, True])
+@pytest.mark.parametrize("error", LAST_WRITES, ids=str)
+async def test_the_last_status_is_written_again_until_it_stands(
+    error: APIError, landed: bool, problems: Problems
+) -> None:
+    """semantics §2.2: nothing else happens that would have it written."""
+    store = store_with_group()
+    client = MemoryClient(store)
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    left = [error] * 5
+
+    def fail(_: str) -> None:
+        if left:
+            raise left.pop()
+
+    if landed:
+        client.after = fail
+    else:
+        client.before = fail
+    statuses.writer.put(GROUP, EFFECT)
+    async with asyncio.timeout(200):
+        await statuses.writer.settled()
+    assert left == []
+    assert status_of(store, "podgroups", "g")["conditions"]
+    assert not problems.active
+
+
+async def test_a_status_of_a_group_that_was_made_anew_is_given_up(problems: Problems) -> None:
+    """The server would answer 409 for ever."""
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    anew = PodGroupMetadata(name="g", namespace="ns", uid="u9", resource_version="7")
+    statuses.seen(GroupObject(anew))
+    statuses.writer.put(GROUP, EFFECT)
+    await statuses.writer.settled()
+    assert client.sent == []
+    statuses.writer.put(GROUP, replace(EFFECT, uid="u9"))
+    await statuses.writer.settled()
+    assert len(client.sent) == 1
 
 
 async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problems) -> None:

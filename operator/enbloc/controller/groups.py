@@ -116,11 +116,11 @@ class Groups:
 
     def _tell(self, kind: str | None, found: Mapping[str, Any]) -> None:
         metadata = found["metadata"]
-        key = (metadata.get("namespace") or "", metadata["name"])
+        key = (metadata.get("namespace") or "", metadata.get("name") or "")
         version = version_of(metadata.get("resourceVersion"))
         if kind == "DELETED":
             self._shown.pop(key, None)
-        else:
+        elif key[1]:
             self._shown[key] = version
         self._probe.saw(key, version)
         self._seen(kind, found)

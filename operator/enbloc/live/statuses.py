@@ -86,7 +86,9 @@ class GroupStatuses:
         return len(self._infeasible)
 
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
-        del key
+        other = self._standing.get(key)
+        if other is not None and other.uid != effect.uid:
+            return  # it was deleted; what is to be said of its namesake comes by itself
         standing = self._known(effect)
         shown = standing.shown if standing else NOTHING
         created = standing.created if standing else 0.0
