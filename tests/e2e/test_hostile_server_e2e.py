@@ -208,21 +208,21 @@ async def health(port: int, what: str) -> int:
 
 
 @pytest.mark.parametrize("hours", [-3, 3])
-async def test_a_few_skewed_dates_at_the_start_do_not_shift_the_times_of_statuses(
+async def test_skewed_dates_among_the_first_do_not_shift_the_times_of_statuses(
     world: World, hours: int
 ) -> None:
     """semantics §7.3: times in status are server times."""
     await world.nodes(1, cpu=SIZE)
     async with hostile(world, "scheduler") as one, hostile(world, "controller") as other:
         for proxy in (one, other):
-            proxy.skews = [hours * HOUR] * 2
+            proxy.skews = [hours * HOUR, 0, 0] * 10
         await world.start_scheduler(kubeconfig=one.through, restart=True)
         world.controller.kill()
         world.controller = world._start("controller", kubeconfig=other.through)
         await world.gang("gang", SIZE)
         await world.condition("gang", "Ready", "True", reason="Running")
-        assert not one.skews
-        assert not other.skews
+        assert len(one.skews) < 20
+        assert len(other.skews) < 20
     now = time.time()
     for condition in await world.conditions("gang"):
         assert abs(_seconds(condition) - now) < 10 * 60, condition
