@@ -10,7 +10,7 @@ from enbloc.engine.batch import HintOf
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import GANG_PLUGIN
 from enbloc.engine.effects import EventType
-from enbloc.engine.packing import takers
+from enbloc.engine.packing import PLACING_STEPS, takers
 from enbloc.engine.plan import Plan
 from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
@@ -161,7 +161,7 @@ class Admission:
             return str(error)
         level = self._order.level(key)
         if level is not None:
-            item.subqueue = Subqueue(level, members.key.namespace)
+            item.subqueue = Subqueue(level, members.key.namespace, _owner(members))
         return ""
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:
@@ -288,8 +288,16 @@ class Admission:
         self._failed(members.key, why)
         item = self.item(members)
         item.profile = self._groups.profile(facts)
-        never = why.reason is Reason.INFEASIBLE
-        self._queue.failed(item, turn.now, rejectors, pending, self._hints, infeasible=never)
+        steps = PLACING_STEPS * len(facts.pending) + (who.steps if isinstance(who, Plan) else 0)
+        self._queue.failed(
+            item,
+            turn.now,
+            rejectors,
+            pending,
+            self._hints,
+            infeasible=why.reason is Reason.INFEASIBLE,
+            steps=steps,
+        )
         self._why[members.key] = why
         if why.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(turn, facts, why)
@@ -349,3 +357,11 @@ class Admission:
             kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
             self._reporter.transition(turn, facts, Explanation(Reason.SCHEDULED, note))
             self._reporter.group_event(turn, facts, kind, scheduled, note)
+
+
+def _owner(members: Members) -> str:
+    """Whose turns in a namespace these are: its controller's, else its own; bare pods share one."""
+    if members.group is not None:
+        return members.group.owner or members.key.name
+    pod = next(iter(members.pods.values()), None)
+    return pod.owner.uid if pod is not None and pod.owner is not None else ""

@@ -12,9 +12,10 @@ from enbloc.engine.packing.highs import available as solver_available
 from enbloc.engine.packing.infeasibility import answer, infeasible, may_be_infeasible
 from enbloc.engine.packing.model import Packing, packing_ever, takers
 from enbloc.engine.packing.orders import place_deficit
-from enbloc.engine.packing.search import find_placement
+from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
 __all__ = [
+    "PLACING_STEPS",
     "Packing",
     "answer",
     "find_placement",

@@ -27,7 +27,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
 
 #: Steps that placing one member with the plugins is worth; a step is about 5 µs.
-_PLACING: Final = 20
+PLACING_STEPS: Final = 20
 
 #: How often members that plugins refuse are tried again while others are placed.
 _ROUNDS: Final = 8
@@ -135,7 +135,7 @@ def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -
                 continue
             searching = ClassSearch(within, budget - steps)
             part = next(searching.answers(), None)
-            if part is not None and searching.charge(_PLACING * members):
+            if part is not None and searching.charge(PLACING_STEPS * members):
                 counts = np.zeros_like(packing.places)
                 counts[:, inside] = part
                 if placement := _accepted(packing, counts, trial):
@@ -146,7 +146,7 @@ def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -
 
 def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
     """The orders that matter, all through the plugins."""
-    steps, cost = 0, _PLACING * len(facts.pending)
+    steps, cost = 0, PLACING_STEPS * len(facts.pending)
     if cost > budget:
         return _Stage(Search.SPENT, 0)
     for order in other_orders(facts, trial):
@@ -165,7 +165,7 @@ def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
     searching = ClassSearch(packing, budget)
     refused = False
     for counts in searching.answers():
-        if not searching.charge(_PLACING * packing.needs[0].members):
+        if not searching.charge(PLACING_STEPS * packing.needs[0].members):
             break
         if placement := _accepted(packing, counts, trial):
             return _Stage(Search.CLASSES, searching.steps, placement)
@@ -178,7 +178,7 @@ def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
 def _solver(packing: Packing, trial: Trial, budget: int) -> _Stage:
     """The exact solver's one answer."""
     answer = highs.solve(packing, budget)
-    placed = answer.steps + _PLACING * packing.needs[0].members
+    placed = answer.steps + PLACING_STEPS * packing.needs[0].members
     if answer.counts is not None and placed <= budget:
         placement = _accepted(packing, answer.counts, trial)
         return _Stage(Search.SOLVER if placement else Search.NONE, placed, placement)

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from enbloc.engine.queue.rotation import STRICT, Subqueue
+from enbloc.engine.queue.rotation import STRICT, Entry, Rotation, Subqueue
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 
@@ -63,6 +63,8 @@ class Item:
         called: it was called up, and so is placed now if it can be, whatever it waited for.
         sort_key: its place in the order; smaller goes first.
         subqueue: those with which it is tried strictly in order.
+        listed: where it takes its turn, and its entry there; None = nowhere.
+        let_by: how many others it has let go first since it could first be placed.
         profile: the profile that decides about it.
         rejectors: the plugins that refused the last attempt.
         pending: those of them that wait for somebody outside; their events bypass the backoff.
@@ -86,6 +88,8 @@ class Item:
     called: bool = False
     sort_key: tuple[Any, ...] = ()
     subqueue: Subqueue = STRICT
+    listed: tuple[Rotation, Entry] | None = None
+    let_by: int = 0
     profile: Profile | None = None
     rejectors: frozenset[str] = field(default_factory=frozenset)
     pending: frozenset[str] = field(default_factory=frozenset)

@@ -1,26 +1,41 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotation: groups in their order, where namespaces of equals take turns once attempts fail.
+"""Rotation: groups in their order, where equals take turns once attempts fail.
 
-Each namespace has a heap of its own within each level, which is what equal groups have in common:
-their priority, with the default order. The heads of these heaps are in one heap more, so that the
-first of all is found in O(log n). A heap that is set back has no head there until the others of its
-level had their turn::
+Equals are the groups of one level: of one priority, with the default order. Among them namespaces
+take turns, and within a namespace owners: who never failed goes first, in the order; of the others
+the one whose last failed attempt is the longest ago::
 
-    many   m0 m1 m2 …    m0 fails: set back          m1 fails: set back
-    one    o0 o1                       o0 fails: set back: all were, so all are restored
-           ──────────────────────────────────────────────────► m0 o0 m1 o1 m2 m3 …
+    level ──► namespaces ──► owners ──► groups, in their order
+    many   m0 m1 m2 …    m0 fails: one's turn    m1 fails: one's, if it has others
+    one    o0            o0 fails: many's turn
+           ─────────────────────────────────►  m0 o0 m1 m2 m3 …
 
-While nothing fails, that is the order itself.
+While nothing fails, that is the order itself. What failed is remembered over placements: else
+pods that fit, and come and go, would let the same failures go first for ever.
+
+Lists are kept sorted by bisection: what leaves is taken out at once, so nothing stale piles up.
 
 Source: semantics §9.7.
 """
 
-import heapq
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
+
+#: So much is tried in a row in vain before a group of a lower level is, in attempts that count as
+#: `SchedulingQueue.failed` says.
+MOST_IN_VAIN: Final = 64
+
+#: One turn in so many goes to who has failed, though others never did: those may not end.
+_EVERY: Final = 8
+
+#: So many namespaces and owners are remembered that have failed, the latest.
+_MOST_REMEMBERED: Final = 8192
+
+Level = tuple[Any, ...]
 
 
 class Subqueue(NamedTuple):
@@ -28,10 +43,13 @@ class Subqueue(NamedTuple):
 
     Attributes:
         level: what the sort keys of equals begin with; None = nobody says who is equal.
+        namespace: whose turn it is among equals.
+        owner: whose turn it is within a namespace.
     """
 
-    level: tuple[Any, ...] | None
+    level: Level | None
     namespace: str
+    owner: str = ""
 
 
 #: Nobody says who is equal, and so all groups are tried strictly in order.
@@ -39,7 +57,7 @@ STRICT: Final = Subqueue(None, "")
 
 
 class Entry(NamedTuple):
-    """A group in a heap: the smallest key first, then the oldest ticket; tickets are unique."""
+    """A group in a list: the smallest key first, then the oldest ticket; tickets are unique."""
 
     key: tuple[Any, ...]
     ticket: int
@@ -47,102 +65,188 @@ class Entry(NamedTuple):
     subqueue: Subqueue = STRICT
 
 
-class Rotation:
-    """Entries by key; those of a subqueue that was set back come after their equals.
+class History:
+    """Who failed, and when last, counted in failures.
 
-    Args:
-        stands: whether an entry is not stale; stale ones are skipped when they are met.
+    Attributes:
+        in_vain: what attempts that failed since the last one of a lower level count for.
     """
 
-    def __init__(self, stands: Callable[[Entry], bool]) -> None:
-        self._stands = stands
-        self._heaps: dict[Subqueue, list[Entry]] = {}
-        # Of each heap that is not set back: its first entry, or one before it that is stale. Of no
-        # entry twice, so that nothing is left behind by those that come and go before it.
-        self._heads: list[Entry] = []
-        self._shown: set[int] = set()
-        self._back: dict[tuple[Any, ...], dict[Subqueue, None]] = {}
+    def __init__(self) -> None:
+        self.in_vain = 0
+        self._count = 0
+        self._last: dict[tuple[Any, ...], int] = {}
+
+    def failed(self, subqueue: Subqueue, cost: int = 1) -> None:
+        """An attempt at one of its groups failed, which counts for so many."""
+        self.in_vain += cost
+        self._count += 1
+        for who in (subqueue[:2], subqueue):
+            self._last.pop(who, None)
+            self._last[who] = self._count
+        while len(self._last) > _MOST_REMEMBERED:
+            del self._last[next(iter(self._last))]
+
+    def last(self, who: tuple[Any, ...]) -> int:
+        """When a namespace (level, name) or an owner failed last; 0 = it never did."""
+        return self._last.get(who, 0)
+
+    @property
+    def turn_of_failed(self) -> bool:
+        """Whether it is the turn of those that have failed."""
+        return self._count % _EVERY == _EVERY - 1
+
+
+class _Row(NamedTuple):
+    """One that takes turns: when it failed last, its first entry, and its name."""
+
+    last: int
+    first: Entry
+    name: str
+
+
+class _Turns:
+    """Rows in the order of their turns."""
+
+    def __init__(self) -> None:
+        self._rows: list[_Row] = []
+        self._of: dict[str, _Row] = {}
+
+    def put(self, name: str, last: int, first: Entry | None) -> None:
+        """Give one its place; it has none without an entry."""
+        row = self._of.pop(name, None)
+        if row is not None:
+            del self._rows[bisect_left(self._rows, row)]
+        if first is not None:
+            row = self._of[name] = _Row(last, first, name)
+            insort(self._rows, row)
+
+    @property
+    def first(self) -> Entry | None:
+        """The first entry of the first; None without any."""
+        return self._rows[0].first if self._rows else None
+
+    def next(self, *, failed: bool) -> str:
+        """Whose turn it is.
+
+        Args:
+            failed: it is that of those that have failed, where there are any.
+        """
+        at = bisect_left(self._rows, (1,)) if failed else 0
+        return self._rows[at if at < len(self._rows) else 0].name
+
+
+class _Namespace:
+    """Owners that take turns, each with its entries in order."""
+
+    def __init__(self) -> None:
+        self.owners: dict[str, list[Entry]] = {}
+        self.turns = _Turns()
+
+
+class _Level:
+    """Namespaces that take turns."""
+
+    def __init__(self) -> None:
+        self.namespaces: dict[str, _Namespace] = {}
+        self.turns = _Turns()
+
+
+class Rotation:
+    """Entries, by the order and by turns.
+
+    Args:
+        history: who failed; may be shared.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._order: list[Entry] = []
+        self._levels: dict[Level, _Level] = {}
+        self._sorted: list[Level] = []
+        self._lower: Level = ()
 
     def __iter__(self) -> Iterator[Entry]:
-        """All entries, stale ones too, in no order."""
-        for heap in self._heaps.values():
-            yield from heap
+        """All entries, in their order; nothing may change meanwhile."""
+        return iter(self._order)
+
+    def __len__(self) -> int:
+        return len(self._order)
 
     def push(self, entry: Entry) -> None:
         """Add an entry."""
-        heap = self._heaps.setdefault(entry.subqueue, [])
-        heapq.heappush(heap, entry)
-        if heap[0] is entry:
-            self._next_head(entry.subqueue, heap)
+        insort(self._order, entry)
+        key, namespace, owner = _place(entry.subqueue)
+        level = self._levels.get(key)
+        if level is None:
+            level = self._levels[key] = _Level()
+            insort(self._sorted, key)
+        within = level.namespaces.setdefault(namespace, _Namespace())
+        entries = within.owners.setdefault(owner, [])
+        insort(entries, entry)
+        if entries[0] is entry:
+            self._arrange(entry.subqueue)
+
+    def remove(self, entry: Entry) -> None:
+        """Take out an entry that is here."""
+        del self._order[bisect_left(self._order, entry)]
+        key, namespace, owner = _place(entry.subqueue)
+        level = self._levels[key]
+        within = level.namespaces[namespace]
+        entries = within.owners[owner]
+        was_first = entries[0] is entry
+        del entries[bisect_left(entries, entry)]
+        if was_first:
+            self._arrange(entry.subqueue)
+        if not entries:
+            del within.owners[owner]
+        if not within.owners:
+            del level.namespaces[namespace]
+        if not level.namespaces:
+            del self._levels[key]
+            del self._sorted[bisect_left(self._sorted, key)]
+
+    def failed(self, subqueue: Subqueue) -> None:
+        """The history has another failure of a subqueue: give it its new place."""
+        key, namespace, _ = _place(subqueue)
+        level = self._levels.get(key)
+        if level is not None and namespace in level.namespaces:
+            self._arrange(subqueue)
+
+    def _arrange(self, subqueue: Subqueue) -> None:
+        key, namespace, owner = _place(subqueue)
+        level = self._levels[key]
+        within = level.namespaces[namespace]
+        last, entries = self._history.last, within.owners.get(owner)
+        within.turns.put(owner, last(subqueue), entries[0] if entries else None)
+        level.turns.put(namespace, last(subqueue[:2]), within.turns.first)
 
     def first(self) -> Entry | None:
         """The entry whose turn it is; None without any."""
-        if not self._heads and not self._back:
+        if not self._order:
             return None
-        head = self._head()
-        while self._back:  # the round of a level is over where nobody is left of it
-            over = [
-                level
-                for level in self._back
-                if head is None or head.subqueue.level is None or level < head.subqueue.level
-            ]
-            if not over:
-                break
-            for level in over:
-                self._restore(level)
-            head = self._head()
-        return head
+        level = self._levels[self._level()]
+        failed = self._history.turn_of_failed
+        within = level.namespaces[level.turns.next(failed=failed)]
+        return within.owners[within.turns.next(failed=failed)][0]
 
     def pop(self) -> Entry | None:
         """Take out what `first` gives."""
         entry = self.first()
         if entry is not None:
-            heap = self._heaps[entry.subqueue]
-            heapq.heappop(heap)
-            self._drop_head(entry.subqueue, heap)
+            key = _place(entry.subqueue)[0]
+            if key != self._sorted[0]:
+                self._lower, self._history.in_vain = key, 0
+            self.remove(entry)
         return entry
 
-    def set_back(self, subqueue: Subqueue) -> None:
-        """An attempt at one of its groups failed: its equals have their turn first."""
-        if subqueue.level is not None:
-            self._back.setdefault(subqueue.level, {})[subqueue] = None
+    def _level(self) -> Level:
+        """The first one; or where so much was in vain, the others in turn."""
+        if self._history.in_vain < MOST_IN_VAIN or len(self._sorted) == 1:
+            return self._sorted[0]
+        at = max(bisect_right(self._sorted, self._lower), 1)
+        return self._sorted[at if at < len(self._sorted) else 1]
 
-    def restore(self) -> None:
-        """Nobody is set back any more: the order alone decides."""
-        for level in list(self._back):
-            self._restore(level)
 
-    def _restore(self, level: tuple[Any, ...]) -> None:
-        for subqueue in self._back.pop(level):
-            self._next_head(subqueue, self._heaps.get(subqueue, []))
-
-    def _is_back(self, subqueue: Subqueue) -> bool:
-        return subqueue.level is not None and subqueue in self._back.get(subqueue.level, ())
-
-    def _head(self) -> Entry | None:
-        """The first entry of all that are not set back."""
-        while self._heads:
-            entry = self._heads[0]
-            heap = self._heaps.get(entry.subqueue, [])
-            while heap and not self._stands(heap[0]):
-                heapq.heappop(heap)
-            if heap and heap[0] is entry and not (self._back and self._is_back(entry.subqueue)):
-                return entry
-            self._drop_head(entry.subqueue, heap)
-        return None
-
-    def _drop_head(self, subqueue: Subqueue, heap: list[Entry]) -> None:
-        self._shown.discard(heapq.heappop(self._heads).ticket)
-        if heap:
-            self._next_head(subqueue, heap)
-        else:
-            self._heaps.pop(subqueue, None)
-
-    def _next_head(self, subqueue: Subqueue, heap: list[Entry]) -> None:
-        """Show the first entry of a heap, unless it is set back."""
-        if not heap or (self._back and self._is_back(subqueue)):
-            return
-        entry = heap[0]
-        if entry.ticket not in self._shown:
-            self._shown.add(entry.ticket)
-            heapq.heappush(self._heads, entry)
+def _place(subqueue: Subqueue) -> tuple[Level, str, str]:
+    return subqueue.level or (), subqueue.namespace, subqueue.owner

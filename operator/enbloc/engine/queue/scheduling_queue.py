@@ -19,20 +19,20 @@
 What happens while a group is being decided or its plan is open is remembered, and looked at when
 it fails: an event that came too early is not lost.
 
-After an attempt that failed, groups of other namespaces that are equal have their turn
-(`Rotation`). One that would be placed out of turn first lets those go that are ordered before it
-(`call_up`).
+After an attempt that failed, equals of other namespaces and owners have their turn (`Rotation`).
+One that would be placed out of turn first lets those go that are ordered before it (`call_up`).
 """
 
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
 from itertools import islice
 from typing import Final
 
 from enbloc.engine.batch import Batch, Concerned, HintOf
 from enbloc.engine.queue.item import Backoff, Item, Place
-from enbloc.engine.queue.rotation import Entry, Rotation
+from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -49,10 +49,14 @@ HINTS_COST: Final = 8
 MOST_DUE: Final = 256
 
 #: So many groups that wait for their turn, or in a pause, are tried before one that is ordered
-#: after them is placed.
+#: after them is placed; fewer if attempts cost much, which count for more than one.
 MOST_CALLED: Final = 64
+#: An attempt counts once, and once more for so many steps of search, about 3 ms.
+STEPS_OF_ONE: Final = 625
 #: And so many are passed over.
 MOST_PASSED: Final = 256
+#: So many in all, however many of them are placed: those that come and go are never at an end.
+MOST_LET_BY: Final = 256
 
 #: So many events are remembered for who is being decided.
 MOST_REMEMBERED: Final = 1024
@@ -74,11 +78,11 @@ class SchedulingQueue:
         self._backoff = backoff
         self._longest_wait = longest_wait
         self._items: dict[GroupKey, Item] = {}
-        self._active = Rotation(self._stands)
-        self._early = Rotation(self._stands)
-        self._held = Rotation(self._stands)
+        self._history = History()
+        self._active = Rotation(self._history)
+        self._early = Rotation(self._history)
+        self._held = Rotation(self._history)
         self._called_up: list[Entry] = []
-        self._out_of_order = False  # since the last placement somebody was set back or called up
         self._timers: list[Entry] = []
         self._waiting: dict[str, dict[GroupKey, None]] = {}
         self._gated: dict[str, dict[GroupKey, None]] = {}
@@ -88,6 +92,7 @@ class SchedulingQueue:
         self._unheard: list[Happening] = []
         self._asking: tuple[Batch, Iterator[_Look | None]] | None = None
         self._called = 0
+        self._in_vain = 0  # what those cost who were called up since the last placement
         self._called_kinds: set[object] = set()
         self._tickets = 0
 
@@ -111,6 +116,10 @@ class SchedulingQueue:
 
     def _move(self, item: Item, place: Place) -> None:
         self._tickets += 1
+        if item.listed is not None:
+            rotation, entry = item.listed
+            rotation.remove(entry)
+            item.listed = None
         # Entries of the heaps with an older ticket are stale and are skipped when met.
         item.ticket = self._tickets
         if item.place is Place.WAITING:
@@ -121,6 +130,11 @@ class SchedulingQueue:
             item.gate = ""
         item.place = place
         item.held = item.held and place is Place.BACKOFF
+
+    def _list(self, item: Item, rotation: Rotation) -> None:
+        entry = _entry(item)
+        item.listed = rotation, entry
+        rotation.push(entry)
 
     def park(self, item: Item, gate: str = "") -> None:
         """Nothing to decide about this group until something of its own changes.
@@ -138,7 +152,7 @@ class SchedulingQueue:
     def activate(self, item: Item) -> None:
         """Try this group as soon as its turn comes, by its sort key."""
         self._move(item, Place.ACTIVE)
-        self._active.push(_entry(item))
+        self._list(item, self._active)
 
     def reorder(self, item: Item) -> None:
         """The sort key of a group is another: move it to its place."""
@@ -155,7 +169,7 @@ class SchedulingQueue:
         self._move(item, Place.BACKOFF)
         heapq.heappush(self._timers, Entry((item.ready_at,), item.ticket, item.key))
         if not item.errors:
-            (self._held if item.held else self._early).push(_entry(item))
+            self._list(item, self._held if item.held else self._early)
 
     def hold(self, item: Item, until: float, *, error: bool) -> None:
         """No attempt before a time, though there may be capacity for the group.
@@ -188,8 +202,11 @@ class SchedulingQueue:
         else:
             entry = self._active.pop() or self._early.pop()
         if entry is None:
+            self._history.in_vain = 0
             return None
         item = self._items[entry.group]
+        if item.listed is not None and item.listed[1] is entry:
+            item.listed = None
         self._move(item, Place.PARKED)
         self._deciding.pop(item.key, None)  # it goes to the end
         item.first_unseen = self._first_event + len(self._events)
@@ -197,10 +214,15 @@ class SchedulingQueue:
         return item
 
     def _next_called_up(self) -> Entry | None:
-        """Who was called up goes before all others, but not before those of another level."""
+        """Who was called up goes before all others, but not before those of a higher level.
+
+        Unless many of these were tried in vain.
+        """
+        if self._in_vain >= MOST_CALLED:
+            self._let_go(callers=False)
         called = self._first_of(self._called_up)
-        if called is None:
-            return None
+        if called is None or self._history.in_vain >= MOST_IN_VAIN:
+            return called
         entry, level = self._active.first(), called.subqueue.level
         other = entry is not None and (level is None or entry.subqueue.level != level)
         return None if other and entry is not None and entry.key < called.key else called
@@ -238,19 +260,24 @@ class SchedulingQueue:
         hints: Hints,
         *,
         infeasible: bool = False,
+        steps: int = 0,
     ) -> None:
         """An attempt failed: wait for an event of a rejector, or after an error for the time.
 
-        An event that came while it was being decided counts. Its equals of other namespaces have
-        their turn.
+        An event that came while it was being decided counts. Its equals have their turn, and once
+        attempts that cost this many steps were in vain, those who wait for them.
 
         Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
         AddUnschedulableIfNotPresent.
         """
+        cost = 1 + steps // STEPS_OF_ONE
+        if item.called:
+            self._in_vain += cost
         self.park(item)
-        self._out_of_order = True
-        self._active.set_back(item.subqueue)
-        self._early.set_back(item.subqueue)
+        item.let_by = 0
+        self._history.failed(item.subqueue, cost)
+        self._active.failed(item.subqueue)
+        self._early.failed(item.subqueue)
         item.infeasible = infeasible
         item.rejectors, item.pending = frozenset(rejectors), frozenset(pending)
         if item.rejectors:
@@ -308,29 +335,24 @@ class SchedulingQueue:
         Returns:
             Whether anybody was called.
         """
-        if self._out_of_order:
-            self._active.restore()
-            self._early.restore()
         called: list[Item] = []
-        passed: list[tuple[Rotation, Entry]] = []
-        while self._called < MOST_CALLED and len(passed) < MOST_PASSED:
-            source, entry = self._first_in_order()
-            if entry is None or not entry.key < item.sort_key:
+        passed = 0
+        sources = self._early, self._active, self._held
+        for entry in merge(*sources):
+            room = max(self._called, self._in_vain) < MOST_CALLED and item.let_by < MOST_LET_BY
+            if not room or passed >= MOST_PASSED or not entry.key < item.sort_key:
                 break
-            source.pop()
             other = self._items[entry.group]
             kind = alike(other)
-            waits = source is self._early and not lacked(other)
-            if waits or (kind is not None and kind in self._called_kinds):
-                passed.append((source, entry))
+            early = other.place is Place.BACKOFF and not other.held
+            if (early and not lacked(other)) or (kind is not None and kind in self._called_kinds):
+                passed += 1
                 continue
             self._called += 1
+            item.let_by += 1
             self._called_kinds.add(kind)
             called.append(other)
-        for source, entry in passed:
-            source.push(entry)
         if called:
-            self._out_of_order = True
             self.decided(item)
             for each in (*called, item):
                 self._move(each, Place.ACTIVE)
@@ -338,33 +360,25 @@ class SchedulingQueue:
                 heapq.heappush(self._called_up, _entry(each))
         return bool(called)
 
-    def _first_in_order(self) -> tuple[Rotation, Entry | None]:
-        """The first by the order that is active or in a pause, while nobody is set back."""
-        first, where = None, self._early
-        for source in (self._early, self._active, self._held):
-            entry = source.first()
-            if entry is not None and (first is None or entry < first):
-                first, where = entry, source
-        return where, first
-
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
-        self._called = 0
+        self._called = self._in_vain = item.let_by = 0
         self._called_kinds.clear()
-        if self._out_of_order:
-            self._back_in_order()
+        self._let_go(callers=True)  # there is another amount of capacity
         self.park(item)
         item.rejectors = item.pending = frozenset()
 
-    def _back_in_order(self) -> None:
-        """Nobody is set back or called up any more: there is another amount of capacity."""
-        self._out_of_order = False
-        self._active.restore()
-        self._early.restore()
-        for entry in self._called_up:
+    def _let_go(self, *, callers: bool) -> None:
+        """Nobody is called up any more; who called others up has their turn first, or has not."""
+        called, self._called_up = self._called_up, []
+        for entry in called:
             if self._stands(entry):
-                self._active.push(entry)
-        self._called_up.clear()
+                item = self._items[entry.group]
+                if item.called or callers:
+                    item.called = False
+                    self._list(item, self._active)
+                else:
+                    heapq.heappush(self._called_up, entry)
 
     def succeeded(self, item: Item) -> None:
         """A plan was carried out: the pause after the next failure is a short one again."""
@@ -471,7 +485,7 @@ class SchedulingQueue:
 
     def wakeup(self) -> float | None:
         """When the next timer is due; 0 when a group can be tried; None when there is neither."""
-        if self._first_of(self._called_up) or self._active.first() or self._early.first():
+        if self._first_of(self._called_up) or self._active or self._early:
             return 0.0
         return self.next_timer()
 
