@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import default_profiles
+from enbloc.engine.attempts import HURRIED_STEPS
 from enbloc.engine.batch import HintOf
 from enbloc.engine.events import PodSeen, WorkloadSeen
 from enbloc.engine.queue import Backoff, Item, SchedulingQueue, Subqueue
+from enbloc.engine.queue.scheduling_queue import MOST_CALLED, STEPS_OF_ONE
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Owner, Phase, PodKey
 from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.workloads import WorkloadKey
-from tests.world.builders import pod, spec
+from tests.world.builders import node, pod, spec
 from tests.world.cluster import Cluster
 
 
@@ -206,13 +208,23 @@ def test_members_that_ended_cost_nothing_where_another_scheduler_writes_as_well(
 # ── rotation (semantics §9.7) ────────────────────────────────────────────────────────────────────
 
 
-def gang_in(cluster: Cluster, namespace: str, name: str, cpu: int, **of: Any) -> None:
-    """A gang of two; no two of different memory are alike."""
+def gang_in(
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    cpu: int,
+    near: PodAffinity | None = None,
+    **of: Any,
+) -> None:
+    """A gang of two, no two of which are alike unless they want to be near something."""
     key = GroupKey(namespace, name)
     cluster.group(name, 2, key=key)
     for index in range(2):
         of = {"scheduler": "enbloc", "created": cluster.now, **of}
-        member = pod(spec(cpu=cpu, memory=len(cluster.pods) + 1), f"{name}-{index}", **of)
+        wanted = spec(cpu=cpu, memory=len(cluster.pods) + 1)
+        if near is not None:
+            wanted = spec(cpu=cpu, pod_affinity=near)
+        member = pod(wanted, f"{name}-{index}", **of)
         cluster.put_pod(replace(member, key=PodKey(namespace, f"{name}-{index}"), group=key))
 
 
@@ -383,6 +395,27 @@ def test_a_search_counts_for_many_attempts() -> None:
         elif not queue.call_up(popped, lambda _: True, lambda _: None):
             break
     assert tried == ["m0", "one", "m1", "m2", "one"]
+
+
+def test_gangs_that_must_be_searched_for_do_not_keep_others_from_a_first_attempt() -> None:
+    """Semantics §9.7: they are of as many namespaces, all older, and none was tried before."""
+    term = PodAffinityTerm("host", Selector((Requirement("app", Operator.IN, ("none",)),)))
+    near = PodAffinity(required=(term,))
+    cluster = Cluster(log=1, validate=False, sync=False)
+    for number in range(100):
+        cluster.put_node(node(f"n{number}", cpu=8, labels=(("host", f"n{number}"),)))
+    for number in range(60):
+        gang_in(cluster, f"many-{number}", f"m{number:02}", 1, near)
+    cluster.now += 1
+    gang_in(cluster, "one", "one", 1)
+    cluster.sync()
+    cluster.settle()
+    made = [(each.group.name, each.steps) for each in cluster.decisions()]
+    steps = [steps for name, steps in made if name != "one"]
+    before = steps[: [name for name, _ in made].index("one")]
+    assert len(steps) == 60
+    assert min(steps) > HURRIED_STEPS
+    assert sum(before[:-1]) < MOST_CALLED * STEPS_OF_ONE
 
 
 def _no_hints(_: Item) -> HintOf:

@@ -16,6 +16,7 @@ from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.replay import Decision, question
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members
+from enbloc.engine.trial import Search
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
@@ -23,6 +24,9 @@ from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
+
+#: Steps of search while others wait for a first attempt, about 3 ms.
+HURRIED_STEPS: Final = 625
 
 _REASONS: Final = {
     PlanResult.UNSCHEDULABLE: Reason.UNSCHEDULABLE,
@@ -98,12 +102,16 @@ class Attempts:
 
         Returns:
             False where HTTP extenders must be asked first, whose answers bring it back; or others
-            that are ordered before it must be tried first. True also where it has to wait until the
-            end of a pause.
+            that are ordered before it must be tried first, or have a first attempt before a search
+            for this one. True also where it has to wait until the end of a pause.
         """
-        plan = self._plan(turn, members, facts, profile)
         core = self._core
+        hurried = core.queue.hurried(item)
+        plan = self._plan(turn, members, facts, profile, hurried=hurried)
         if plan is None:
+            return False
+        if hurried and self._to_be_searched(plan):
+            core.queue.defer(item)
             return False
         if plan.verdict is PlanResult.PLACED:
             if self._admission.held_back(turn, item, facts):
@@ -130,7 +138,8 @@ class Attempts:
         if plan.verdict is not PlanResult.PLACED:
             misfits = tuple((misfit.spec, misfit.text) for misfit in plan.misfits)
             why = Explanation(_REASONS[plan.verdict], plan.message, misfits)
-            self._admission.refused(turn, members, facts, why, plan)
+            searched = plan.steps + self._refutations.searched
+            self._admission.refused(turn, members, facts, why, plan, searched)
             return True
         core.queue.placed(item)
         core.plans.open(plan, profile, facts, turn)
@@ -152,8 +161,23 @@ class Attempts:
         rankings = self._core.state.rankings
         return None if pod is None else (item.profile.name, rankings.key(pod, item.profile))
 
+    def _to_be_searched(self, plan: Plan) -> bool:
+        """Whether more than the ordered pass and adding up has to say what becomes of a plan.
+
+        What a hurried search finds is not taken: with all of the steps, as in a replay, another
+        placement may be found first.
+        """
+        told = plan.search in (Search.NONE, Search.INFEASIBLE)
+        return not told or self._refutations.put_off
+
     def _plan(
-        self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile
+        self,
+        turn: Turn,
+        members: Members,
+        facts: GroupFacts,
+        profile: Profile,
+        *,
+        hurried: bool,
     ) -> Plan | None:
         """Decide about a group on the present state; None = extenders must be asked first."""
         core = self._core
@@ -172,12 +196,16 @@ class Attempts:
         except PluginError as error:
             return Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
         room = Room(self._min_resources.capacity(), wanted) if wanted else None
-        never = partial(self._refutations.of, core.state.epoch, facts, members.bound)
-        steps = core.settings.search_steps
+        refutations, bound = self._refutations, members.bound
+        refutations.searched, refutations.put_off = 0, False
+        never = partial(refutations.of, core.state.epoch, facts, bound, hurried=hurried)
+        most = core.settings.search_steps
+        steps = min(most, HURRIED_STEPS) if hurried else most
         plans = core.plans.reserved(profile)
-        asked_for = question(facts, members.bound, trial, room, plans, turn.now)
+        asked_for = question(facts, bound, trial, room, plans, turn.now)
         plan = schedule_group(plan_id, facts, trial, room, never, steps)
-        core.state.log.note(Decision(asked_for, plan))
+        if not hurried or not self._to_be_searched(plan):
+            core.state.log.note(Decision(asked_for, plan))
         if profile.post_filter:  # it may make room, and so must be asked again
             self._precheck.forget(facts.key)
         elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):

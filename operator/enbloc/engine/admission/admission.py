@@ -271,6 +271,7 @@ class Admission:
         facts: GroupFacts,
         why: Explanation,
         who: Plan | Ending | None = None,
+        searched: int = 0,
     ) -> None:
         """An attempt failed; the group waits for what could help it.
 
@@ -280,6 +281,7 @@ class Admission:
             facts: what is true of it.
             why: why.
             who: names the plugins that refused; None = nobody did, it was an error.
+            searched: the steps that searches took.
         """
         rejectors, pending = (who.rejectors, who.pending) if who else (frozenset(), frozenset())
         if why.reason in _LACK_OF_ROOM and not rejectors:
@@ -288,7 +290,6 @@ class Admission:
         self._failed(members.key, why)
         item = self.item(members)
         item.profile = self._groups.profile(facts)
-        steps = PLACING_STEPS * len(facts.pending) + (who.steps if isinstance(who, Plan) else 0)
         self._queue.failed(
             item,
             turn.now,
@@ -296,7 +297,7 @@ class Admission:
             pending,
             self._hints,
             infeasible=why.reason is Reason.INFEASIBLE,
-            steps=steps,
+            steps=PLACING_STEPS * len(facts.pending) + searched,
         )
         self._why[members.key] = why
         if why.reason is Reason.WAITING_ON_PERMIT:

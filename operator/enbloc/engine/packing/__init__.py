@@ -9,7 +9,12 @@ other; `infeasible` says what no change of load could ever place.
 
 from enbloc.engine.packing.bounds import shortage
 from enbloc.engine.packing.highs import available as solver_available
-from enbloc.engine.packing.infeasibility import answer, infeasible, may_be_infeasible
+from enbloc.engine.packing.infeasibility import (
+    answer,
+    infeasible,
+    may_be_infeasible,
+    undecided,
+)
 from enbloc.engine.packing.model import Packing, packing_ever, takers
 from enbloc.engine.packing.orders import place_deficit
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
@@ -26,4 +31,5 @@ __all__ = [
     "shortage",
     "solver_available",
     "takers",
+    "undecided",
 ]

@@ -57,12 +57,21 @@ def answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> s
     short = shortage(packing)
     if short is not None:
         return _sentence(short, packing, held, nodes)
-    if not packing.complete or counting_decides(packing) or not _refuted(packing, steps):
+    if not _open(packing) or not _refuted(packing, steps):
         return ""
     return (
         f"its {packing.needs[0].members} missing members do not fit on the {len(packing.rows)} "
         f"eligible nodes, even if no other pod were there"
     )
+
+
+def undecided(packing: Packing) -> bool:
+    """Whether only a search could give an answer."""
+    return shortage(packing) is None and _open(packing)
+
+
+def _open(packing: Packing) -> bool:
+    return packing.complete and not counting_decides(packing)
 
 
 def _refuted(packing: Packing, steps: int) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from enbloc.engine.packing import Packing, may_be_infeasible, packing_ever, shortage
+from enbloc.engine.packing import Packing, may_be_infeasible, packing_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
 from enbloc.engine.trial import Trial
@@ -154,10 +154,15 @@ class Refutations:
 
     Args:
         precheck: learns what each group lacks.
+
+    Attributes:
+        searched: the steps that the last answer may have cost.
+        put_off: the last answer was none, since it would have cost a search.
     """
 
     def __init__(self, precheck: CapacityPrecheck) -> None:
         self._precheck = precheck
+        self.searched, self.put_off = 0, False
         self._known: dict[GroupKey, _Known] = {}
 
     def of(
@@ -167,6 +172,8 @@ class Refutations:
         held: Sequence[Pod],
         trial: Trial,
         steps: int,
+        *,
+        hurried: bool = False,
     ) -> str:
         """As `infeasible`.
 
@@ -176,7 +183,9 @@ class Refutations:
             held: its bound members.
             trial: the nodes, and the plugins that are asked.
             steps: how much a search may cost.
+            hurried: there is no time for a search.
         """
+        self.searched, self.put_off = 0, False
         if not may_be_infeasible(facts):
             return ""
         members = Counter((trial.key(pod), pod.role) for pod in facts.pending)
@@ -190,6 +199,11 @@ class Refutations:
             packing = packing_ever(facts, held, trial)
             if packing is None:
                 return ""
+            if undecided(packing):
+                if hurried:
+                    self.put_off = True
+                    return ""
+                self.searched = steps
             answer = answer_of(packing, held, trial.snapshot.nodes, steps)
             known = _Known(question, answer, self._precheck.want(packing))
             self._known[facts.key] = known

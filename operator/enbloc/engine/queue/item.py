@@ -64,6 +64,7 @@ class Item:
         sort_key: its place in the order; smaller goes first.
         subqueue: those with which it is tried strictly in order.
         listed: where it takes its turn, and its entry there; None = nowhere.
+        deferred: it is to be searched for, once nobody waits for a first attempt.
         let_by: how many others it has let go first since it could first be placed.
         profile: the profile that decides about it.
         rejectors: the plugins that refused the last attempt.
@@ -89,6 +90,7 @@ class Item:
     sort_key: tuple[Any, ...] = ()
     subqueue: Subqueue = STRICT
     listed: tuple[Rotation, Entry] | None = None
+    deferred: bool = False
     let_by: int = 0
     profile: Profile | None = None
     rejectors: frozenset[str] = field(default_factory=frozenset)

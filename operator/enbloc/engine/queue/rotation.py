@@ -30,7 +30,7 @@ from enbloc.model.groups import GroupKey
 MOST_IN_VAIN: Final = 64
 
 #: One turn in so many goes to who has failed, though others never did: those may not end.
-_EVERY: Final = 8
+_EVERY: Final = 64
 
 #: So many namespaces and owners are remembered that have failed, the latest.
 _MOST_REMEMBERED: Final = 8192
@@ -125,6 +125,11 @@ class _Turns:
     def first(self) -> Entry | None:
         """The first entry of the first; None without any."""
         return self._rows[0].first if self._rows else None
+
+    @property
+    def anew(self) -> bool:
+        """Whether there is one that never failed."""
+        return bool(self._rows) and not self._rows[0].last
 
     def next(self, *, failed: bool) -> str:
         """Whose turn it is.
@@ -229,6 +234,14 @@ class Rotation:
         failed = self._history.turn_of_failed
         within = level.namespaces[level.turns.next(failed=failed)]
         return within.owners[within.turns.next(failed=failed)][0]
+
+    @property
+    def anew(self) -> bool:
+        """Whether somebody has the next turn, or soon, who never failed."""
+        if not self._order:
+            return False
+        level = self._levels[self._level()]
+        return level.turns.anew or level.namespaces[level.turns.next(failed=False)].turns.anew
 
     def pop(self) -> Entry | None:
         """Take out what `first` gives."""

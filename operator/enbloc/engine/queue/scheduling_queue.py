@@ -274,10 +274,8 @@ class SchedulingQueue:
         if item.called:
             self._in_vain += cost
         self.park(item)
-        item.let_by = 0
-        self._history.failed(item.subqueue, cost)
-        self._active.failed(item.subqueue)
-        self._early.failed(item.subqueue)
+        item.let_by, item.deferred = 0, False
+        self._end_turn(item, cost)
         item.infeasible = infeasible
         item.rejectors, item.pending = frozenset(rejectors), frozenset(pending)
         if item.rejectors:
@@ -294,6 +292,22 @@ class SchedulingQueue:
             self._requeue(item, now, helpers, patient=True)
         else:
             self._wait(item, now)
+
+    def hurried(self, item: Item) -> bool:
+        """Whether a long search for a group that was popped should wait: others are new."""
+        return not (item.called or item.deferred) and self._active.anew
+
+    def defer(self, item: Item) -> None:
+        """A group must be searched for, which takes long: its equals have their turn first."""
+        self.decided(item)
+        item.deferred = True
+        self._end_turn(item, 1)
+        self.activate(item)
+
+    def _end_turn(self, item: Item, cost: int) -> None:
+        self._history.failed(item.subqueue, cost)
+        self._active.failed(item.subqueue)
+        self._early.failed(item.subqueue)
 
     def rest(self, item: Item, now: float) -> None:
         """No attempt is worth it: a group that was popped waits for the next event instead."""
@@ -363,6 +377,7 @@ class SchedulingQueue:
     def placed(self, item: Item) -> None:
         """An attempt placed the group; whether that is a success, its Bindings will tell."""
         self._called = self._in_vain = item.let_by = 0
+        item.deferred = False
         self._called_kinds.clear()
         self._let_go(callers=True)  # there is another amount of capacity
         self.park(item)
