@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from enbloc.engine.effects import CancelPlan, Effect
 from enbloc.engine.events import Event, NodeGone
 from enbloc.live.event_queue import BATCH, EventQueue
-from enbloc.live.loop import Loop
+from enbloc.live.loop import LONG_STEP, TURNS, Loop
 
 
 class Echo:
@@ -19,6 +20,7 @@ class Echo:
         self.left: list[str] = []
         self.steps = self.stood_by = 0
         self.alarm: float | None = None
+        self.takes = 0.0
 
     def apply(self, event: Event) -> None:
         assert isinstance(event, NodeGone)
@@ -27,6 +29,7 @@ class Echo:
 
     def step(self, now: float) -> Sequence[Effect]:
         self.steps += 1
+        time.sleep(self.takes)
         if self.alarm is not None and now >= self.alarm:
             self.alarm = None
             return [CancelPlan("alarm")]
@@ -122,5 +125,20 @@ async def test_a_flood_of_events_does_not_keep_others_from_their_turn(world: Wor
         await asyncio.sleep(0)
         turns += 1
     assert turns >= 3
+    world.loop.stop()
+    await running
+
+
+async def test_a_request_does_not_wait_for_a_long_step_at_each_of_its_turns(world: World) -> None:
+    """As a Binding does that is sent while a flood makes each step a long one."""
+    world.engine.takes = 2 * LONG_STEP
+    for index in range(3 * TURNS):
+        world.queue.put(NodeGone(str(index)))
+    running = asyncio.create_task(world.loop.run())
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+        assert world.engine.steps == 1
+    await asyncio.sleep(0)
+    assert world.engine.steps == 2
     world.loop.stop()
     await running

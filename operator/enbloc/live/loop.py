@@ -5,11 +5,16 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event
 from enbloc.live.event_queue import EventQueue
+
+#: After a step that took longer (seconds), the other tasks have so many turns before the next:
+#: to send a request and to read its answer takes several, each of which would wait for a step.
+LONG_STEP: Final = 0.005
+TURNS: Final = 4
 
 
 class Deciding(Protocol):
@@ -66,8 +71,9 @@ class Loop:
         self._queue.wake()
 
     async def run(self) -> None:
-        """Apply and step until stopped; other tasks get their turn after every step."""
+        """Apply and step until stopped; other tasks get their turns after every step."""
         while True:
+            took = 0.0
             await self._queue.wait(self._pause())
             if self._stopping:
                 return
@@ -77,11 +83,13 @@ class Loop:
             if self._may_step():
                 decided = time.monotonic()
                 effects = self._engine.step(self._now())
-                self._start(effects, time.monotonic() - decided)
+                took = time.monotonic() - decided
+                self._start(effects, took)
             else:
                 self._engine.stand_by()
             self.busy_since = None
-            await asyncio.sleep(0)
+            for _ in range(TURNS if took > LONG_STEP else 1):
+                await asyncio.sleep(0)
 
     def _pause(self) -> float | None:
         """Seconds until the engine wants to be asked again; None for as long as it takes."""
