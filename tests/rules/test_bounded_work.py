@@ -397,6 +397,20 @@ def test_a_search_counts_for_many_attempts() -> None:
     assert tried == ["m0", "one", "m1", "m2", "one"]
 
 
+def test_pods_without_a_controller_share_their_turn() -> None:
+    """Semantics §9.7: a gang of the same namespace comes after one of them that are older."""
+    cluster = Cluster(log=1, validate=False, sync=False)
+    cluster.nodes("n1", cpu=8)
+    for number in range(50):
+        new = pod(spec(cpu=9, memory=number + 1), f"p{number}", scheduler="enbloc")
+        cluster.put_pod(replace(new, key=PodKey("one", new.key.name), created=cluster.now))
+    cluster.now += 1
+    gang_in(cluster, "one", "one", 9)
+    cluster.sync()
+    cluster.settle()
+    assert [each.group.name for each in cluster.decisions()].index("one") == 1
+
+
 def test_gangs_that_must_be_searched_for_do_not_keep_others_from_a_first_attempt() -> None:
     """Semantics §9.7: they are of as many namespaces, all older, and none was tried before."""
     term = PodAffinityTerm("host", Selector((Requirement("app", Operator.IN, ("none",)),)))

@@ -362,7 +362,7 @@ class Admission:
 
 def _owner(members: Members) -> str:
     """Whose turns in a namespace these are: its controller's, else its own; bare pods share one."""
-    if members.group is not None:
-        return members.group.owner or members.key.name
+    if not members.solo:
+        return (members.group.owner if members.group else "") or members.key.name
     pod = next(iter(members.pods.values()), None)
     return pod.owner.uid if pod is not None and pod.owner is not None else ""
