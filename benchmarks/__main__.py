@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks import bind_rate, completeness, deadlock, engine
+from benchmarks import bind_rate, completeness, deadlock, engine, flood, flood_served
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
 
@@ -30,6 +30,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "crowds": engine.crowds,
     "streams": engine.streams,
     "completeness": completeness.completeness,
+    "flood": flood.flood,
+    "flood_served": flood_served.flood_served,
 }
 #: These need a real API server.
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {

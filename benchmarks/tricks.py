@@ -1,0 +1,532 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What one tenant may do to keep the scheduler from others: objects, and how they change."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
+from tests.e2e import manifests
+
+#: Where the tenant's objects are, unless a trick says otherwise.
+HOSTILE: Final = "hostile"
+#: Where the gang of another tenant arrives.
+VICTIM: Final = "victim"
+#: Of pods that outrank the gang.
+PRIORITY_CLASS: Final = "outranks"
+PRIORITY: Final = 1000
+#: Seconds between two rounds of changes.
+PERIOD: Final = 0.5
+
+Body = dict[str, Any]
+
+
+class Create(NamedTuple):
+    """An object is created, in the namespace that its metadata names."""
+
+    resource: Resource
+    body: Body
+
+
+class Patch(NamedTuple):
+    """An object is changed by a merge patch."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    body: Mapping[str, Any]
+    subresource: str = ""
+
+
+class Delete(NamedTuple):
+    """An object is deleted at once."""
+
+    resource: Resource
+    namespace: str
+    name: str
+
+
+Change = Create | Patch | Delete
+
+
+@dataclass(frozen=True)
+class Trick:
+    """One way to keep the scheduler busy.
+
+    Attributes:
+        name: what it is called in the table.
+        before: what is there when the gang arrives.
+        round: what happens every PERIOD, by the number of the round.
+        bindings: what becomes of the tenant's Bindings: "ok", "denied" or "hang"; others than "ok"
+            are for the engine alone.
+        engine_only: the API server would not do it.
+    """
+
+    name: str
+    before: Callable[[], Iterator[Change]]
+    round: Callable[[int], Iterator[Change]] = lambda _: iter(())
+    bindings: str = "ok"
+    engine_only: bool = False
+
+
+# ── objects ──────────────────────────────────────────────────────────────────────────────────
+
+
+def pod(name: str, group: str = "", *, namespace: str = HOSTILE, **how: Any) -> Create:
+    """A pod; see `manifests.pod` for how."""
+    body = manifests.pod(name, group, **how)
+    body["metadata"]["namespace"] = namespace
+    return Create(PODS, body)
+
+
+def group(name: str, minimum: int, *, namespace: str = HOSTILE, **spec: Any) -> Create:
+    """A PodGroup."""
+    body = manifests.group(name, minimum, **spec)
+    body["metadata"]["namespace"] = namespace
+    return Create(POD_GROUPS, body)
+
+
+def gang(name: str, size: int, *, namespace: str = HOSTILE, **how: Any) -> Iterator[Create]:
+    """A PodGroup and its pods, all of which it needs."""
+    yield group(name, size, namespace=namespace)
+    for index in range(size):
+        yield pod(f"{name}-{index}", name, namespace=namespace, **how)
+
+
+def label(name: str, number: int, *, namespace: str = HOSTILE) -> Patch:
+    """One label of a pod has another value in every round."""
+    return Patch(PODS, namespace, name, {"metadata": {"labels": {"round": str(number % 2)}}})
+
+
+def node(index: int) -> Create:
+    """A node with room for a few gangs; some are of a pool, and four are in a rack."""
+    room = {"cpu": "32", "memory": "64Gi", "pods": "250", "ephemeral-storage": "100Gi"}
+    name = f"n{index}"
+    labels = {"kubernetes.io/hostname": name, "rack": f"r{index // 4}"}
+    if index < 12:
+        labels["pool"] = "few"
+    body: Body = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {},
+        "status": {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    return Create(NODES, body)
+
+
+def near(app: str) -> Mapping[str, Any]:
+    """An affinity to pods that do not exist."""
+    selector = {"matchLabels": {"app": app}}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+# ── pods without a group ─────────────────────────────────────────────────────────────────────
+
+
+def lone(count: int, spread: int = 1, namespace: str = HOSTILE, **how: Any) -> Trick:
+    """Pods that want to be near what does not exist, each with a label that flips.
+
+    Args:
+        count: how many.
+        spread: over how many namespaces.
+        namespace: the only one, or how they begin.
+        how: more of each pod.
+    """
+    names = [namespace if spread == 1 else f"{namespace}-{n}" for n in range(spread)]
+    places = list(zip(range(count), itertools.cycle(names), strict=False))
+
+    def before() -> Iterator[Change]:
+        for index, where in places:
+            affinity = near(f"none-{index}")
+            yield pod(f"lone-{index}", namespace=where, affinity=affinity, **how)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index, where in places:
+            yield label(f"lone-{index}", number, namespace=where)
+
+    kind = "in the gang's namespace" if namespace == VICTIM else ""
+    kind = kind or (f"in {spread} namespaces" if spread > 1 else "")
+    kind = kind or ("of higher priority" if how else "")
+    return Trick(" ".join(filter(None, (f"{count} lone pods", kind))), before, round_)
+
+
+def pending(count: int) -> Trick:
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield pod(f"large-{index}", cpu=1000 + index)
+
+    return Trick(f"{count} pods that do not fit", before)
+
+
+def ports(count: int = 4, each: int = 5000) -> Trick:
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            made = pod(f"ports-{index}", cpu=1000)
+            opened = [{"containerPort": 1, "hostPort": 1000 + n} for n in range(each)]
+            made.body["spec"]["containers"][0]["ports"] = opened
+            yield made
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(count):
+            yield label(f"ports-{index}", number)
+
+    return Trick(f"{count} pods of {each} host ports", before, round_)
+
+
+def pinned(count: int, nodes: int) -> Trick:
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            fields = [{"key": "metadata.name", "operator": "In", "values": [f"n{index % nodes}"]}]
+            terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+            affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+            yield pod(f"pinned-{index}", cpu=1000, scheduler="nobody", affinity=affinity)
+
+    return Trick(f"{count} pinned pods of nobody's scheduler", before)
+
+
+def huge(count: int) -> Trick:
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            made = pod(f"huge-{index}", scheduler="nobody", node="n0")
+            requests = {"memory": "64Pi", "cpu": "1m"}
+            made.body["spec"]["containers"][0]["resources"]["requests"] = requests
+            yield made
+
+    return Trick(f"{count} pods of 64Pi on one node", before)
+
+
+def heavy(count: int, size: int = 600_000) -> Trick:
+    """Pods of this many bytes, made and deleted a hundredth at a time."""
+    text = "x" * (size // 4)
+    at_once = max(count // 100, 1)
+
+    def made(number: int) -> Iterator[Create]:
+        for index in range(at_once):
+            name = f"heavy-{number % 100}-{index}"
+            notes = {f"note-{n}": f"{number}{text}" for n in range(1)}
+            env = [{"name": f"e{n}", "value": f"{number}{text}"} for n in range(3)]
+            one = pod(name, cpu=1000, annotations=notes)
+            one.body["spec"]["containers"][0]["env"] = env
+            yield one
+
+    def before() -> Iterator[Change]:
+        for number in range(100):
+            yield from made(number)
+
+    def round_(number: int) -> Iterator[Change]:
+        for one in made(number):
+            yield Delete(PODS, HOSTILE, one.body["metadata"]["name"])
+            yield one
+
+    return Trick(f"{count} pods of {size // 1000} KB made and deleted", before, round_)
+
+
+def absurd(nodes: int) -> Trick:
+    """Two gangs whose members name their nodes, which refuse them."""
+
+    def before() -> Iterator[Change]:
+        for name in ("one", "two"):
+            yield group(name, nodes)
+            for index in range(nodes):
+                made = f"{name}-{index}"
+                yield pod(made, name, cpu=100_000, node=f"n{index}")
+                refused = {"phase": "Failed", "reason": "OutOfcpu", "message": "no"}
+                yield Patch(PODS, HOSTILE, made, {"status": refused}, "status")
+
+    return Trick("absurd pods that name their nodes", before)
+
+
+def terminating(count: int, nodes: int) -> Trick:
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            made = pod(f"ends-{index}", node=f"n{index % nodes}" if index % 2 else "")
+            made.body["metadata"]["finalizers"] = ["example.com/stays"]
+            yield made
+            yield Delete(PODS, HOSTILE, f"ends-{index}")
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(0, count, 10):
+            yield label(f"ends-{index}", number)
+
+    return Trick(f"{count} pods that stay Terminating", before, round_)
+
+
+def gates(count: int) -> Trick:
+    """Pods that do not fit, whose gate goes; then they are made again."""
+
+    def made(index: int) -> Create:
+        gate = [{"name": "example.com/gate"}]
+        return pod(f"gated-{index}", cpu=1000 + index, schedulingGates=gate)
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield made(index)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(count):
+            if number % 2:
+                yield Delete(PODS, HOSTILE, f"gated-{index}")
+                yield made(index)
+            else:
+                patch = {"spec": {"schedulingGates": None}}
+                yield Patch(PODS, HOSTILE, f"gated-{index}", patch)
+
+    return Trick(f"gates of {count} pods", before, round_)
+
+
+def placeable(failing: int, spread: int) -> Trick:
+    """Pods that fit come and go, beside gangs in many namespaces that do not."""
+
+    def before() -> Iterator[Change]:
+        for index in range(failing):
+            yield from gang(f"g{index}", 2, namespace=f"{HOSTILE}-{index % spread}", cpu=99)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(20):
+            if number:
+                yield Delete(PODS, HOSTILE, f"small-{number - 1}-{index}")
+            yield pod(f"small-{number}-{index}")
+        for index in range(failing):
+            where = f"{HOSTILE}-{index % spread}"
+            yield label(f"g{index}-0", number, namespace=where)
+
+    return Trick(f"small pods beside {failing} gangs in {spread} namespaces", before, round_)
+
+
+# ── gangs ────────────────────────────────────────────────────────────────────────────────────
+
+
+def infeasible(count: int) -> Trick:
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield from gang(f"g{index}", 2, cpu=1000 + index)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(0, count, 4):
+            yield label(f"g{index}-0", number)
+
+    return Trick(f"{count} infeasible gangs", before, round_)
+
+
+def searching(count: int, size: int = 24) -> Trick:
+    """Gangs that no sum refutes: each attempt is a search that spends all its steps."""
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            name = f"search-{index}"
+            yield group(name, size)
+            for member in range(size):
+                cpu = (5, 7, 9, 11)[member % 4]
+                apart = {
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "topologyKey": "rack",
+                                "labelSelector": {"matchLabels": {"kind": f"{index}-{member % 6}"}},
+                            }
+                        ]
+                    }
+                }
+                labels = {"kind": f"{index}-{member % 6}"}
+                yield pod(
+                    f"{name}-{member}",
+                    name,
+                    cpu=cpu,
+                    labels=labels,
+                    affinity=apart,
+                    node_selector={"pool": "few"},
+                )
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(count):
+            yield label(f"search-{index}-0", number)
+
+    return Trick(f"{count} gangs that are searched for", before, round_)
+
+
+def near_gangs(count: int, spread: int = 1) -> Trick:
+    """Gangs that want to be near what does not exist: each domain is searched for each."""
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            where = f"{HOSTILE}-{index % spread}" if spread > 1 else HOSTILE
+            yield from gang(f"near-{index}", 2, namespace=where, affinity=near(f"none-{index}"))
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(count):
+            where = f"{HOSTILE}-{index % spread}" if spread > 1 else HOSTILE
+            yield label(f"near-{index}-0", number, namespace=where)
+
+    kind = f" in {spread} namespaces" if spread > 1 else ""
+    return Trick(f"{count} gangs with affinity{kind}", before, round_)
+
+
+def kinds(count: int, gangs: int = 2) -> Trick:
+    """Gangs of members no two of which are alike, the last of which does not fit."""
+
+    def before() -> Iterator[Change]:
+        for each in range(gangs):
+            yield group(f"kinds-{each}", count)
+            for index in range(count):
+                cpu = 1000 if index == count - 1 else 1
+                made = pod(f"kinds-{each}-{index}", f"kinds-{each}", cpu=cpu)
+                requests = made.body["spec"]["containers"][0]["resources"]["requests"]
+                requests["memory"] = f"{1 + each * count + index}Ki"
+                yield made
+
+    def round_(number: int) -> Iterator[Change]:
+        for each in range(gangs):
+            yield label(f"kinds-{each}-0", number)
+
+    return Trick(f"{gangs} gangs of {count} kinds", before, round_)
+
+
+def reserving(count: int, cpu: int) -> Trick:
+    """Gangs that are promised room, and of which one member ever comes."""
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield group(f"rest-{index}", 1, minResources={"cpu": str(cpu)})
+            yield pod(f"rest-{index}-0", f"rest-{index}")
+
+    return Trick(f"{count} gangs whose minResources never come", before)
+
+
+def owners(count: int) -> Trick:
+    """One PodGroup, whose members have an owner each."""
+
+    def before() -> Iterator[Change]:
+        yield group("owners", count + 1)
+        for index in range(count):
+            uid = f"00000000-0000-0000-0000-{index:012}"
+            owner = {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": f"j{index}", "uid": uid},
+            }
+            yield pod(f"owned-{index}", "owners", owner=owner)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(0, count, 100):
+            yield label(f"owned-{index}", number)
+
+    return Trick(f"{count} owners in one PodGroup", before, round_)
+
+
+def empty(count: int) -> Trick:
+    """PodGroups without members, made and deleted a tenth at a time."""
+    tenth = max(count // 10, 1)
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield group(f"empty-{index}", 8)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(tenth):
+            name = f"empty-{(number % 10) * tenth + index}"
+            yield Delete(POD_GROUPS, HOSTILE, name)
+            yield group(name, 8)
+
+    return Trick(f"{count} empty PodGroups made and deleted", before, round_)
+
+
+def most(members: int) -> Trick:
+    def before() -> Iterator[Change]:
+        yield group("most", 100_000)
+        for index in range(members):
+            yield pod(f"most-{index}", "most")
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(members):
+            yield label(f"most-{index}", number)
+
+    return Trick("minMember of 100000", before, round_)
+
+
+def flipping(count: int) -> Trick:
+    """Gangs that do not fit, whose minimum flips."""
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield from gang(f"flip-{index}", 3, cpu=1000 + index)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(count):
+            patch = {"spec": {"minMember": 2 + number % 2}}
+            yield Patch(POD_GROUPS, HOSTILE, f"flip-{index}", patch)
+
+    return Trick(f"minMember of {count} gangs flips", before, round_)
+
+
+def relabelled(nodes: int, waiting: int) -> Trick:
+    """Labels of nodes change, while many pods wait that nodes could help."""
+
+    def before() -> Iterator[Change]:
+        for index in range(waiting):
+            yield pod(f"waits-{index}", node_selector={"pool": f"none-{index}"})
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(nodes):
+            patch = {"metadata": {"labels": {"round": str(number)}}}
+            yield Patch(NODES, "", f"n{index}", patch)
+
+    return Trick(f"labels of {nodes} nodes, {waiting} pods wait", before, round_)
+
+
+def refused(count: int, bindings: str) -> Trick:
+    """Gangs that fit, and whose Bindings are denied or hang."""
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield from gang(f"refused-{index}", 2)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(count):
+            yield label(f"refused-{index}-0", number)
+
+    name = {"denied": "a webhook denies the Bindings", "hang": "hanging Bindings"}[bindings]
+    return Trick(f"{name} of {count} gangs", before, round_, bindings, engine_only=True)
+
+
+def tricks(nodes: int, scale: float = 1.0) -> Iterator[Trick]:
+    """All of them.
+
+    Args:
+        nodes: how many the cluster has, called n0, n1, …
+        scale: 1.0 = as many objects as a tenant may well have; less for a slow API server.
+    """
+
+    def some(count: int) -> int:
+        return max(round(count * scale), 1)
+
+    yield Trick("nothing", lambda: iter(()))
+    yield lone(some(600))
+    yield lone(some(600), namespace=VICTIM)
+    yield lone(some(600), spread=some(200))
+    yield lone(some(600), priority_class=PRIORITY_CLASS, priority=PRIORITY)
+    yield pending(some(5000))
+    yield infeasible(some(2000))
+    yield searching(some(200))
+    yield near_gangs(some(400))
+    yield near_gangs(some(400), spread=some(200))
+    yield kinds(some(1000))
+    yield ports()
+    yield pinned(100, nodes)
+    yield huge(130)
+    yield heavy(some(300))
+    yield absurd(nodes)
+    yield reserving(10, nodes // 2)
+    yield owners(some(10_000))
+    yield terminating(some(1000), nodes)
+    yield relabelled(nodes, some(1000))
+    yield empty(some(5000))
+    yield most(100)
+    yield gates(some(200))
+    yield flipping(some(200))
+    yield placeable(some(600), some(200))
+    yield refused(some(100), "denied")
+    yield refused(some(100), "hang")
