@@ -181,6 +181,12 @@ class Rotation:
     def push(self, entry: Entry) -> None:
         """Add an entry."""
         insort(self._order, entry)
+        if len(self._order) == 1:
+            return  # alone it needs no turns, and most pods are
+        for each in (entry,) if self._levels else tuple(self._order):
+            self._index(each)
+
+    def _index(self, entry: Entry) -> None:
         key, namespace, owner = _place(entry.subqueue)
         level = self._levels.get(key)
         if level is None:
@@ -195,6 +201,8 @@ class Rotation:
     def remove(self, entry: Entry) -> None:
         """Take out an entry that is here."""
         del self._order[bisect_left(self._order, entry)]
+        if not self._levels:
+            return  # it was alone
         key, namespace, owner = _place(entry.subqueue)
         level = self._levels[key]
         within = level.namespaces[namespace]
@@ -228,8 +236,8 @@ class Rotation:
 
     def first(self) -> Entry | None:
         """The entry whose turn it is; None without any."""
-        if not self._order:
-            return None
+        if len(self._order) <= 1:
+            return self._order[0] if self._order else None
         level = self._levels[self._level()]
         failed = self._history.turn_of_failed
         within = level.namespaces[level.turns.next(failed=failed)]
@@ -238,8 +246,9 @@ class Rotation:
     @property
     def anew(self) -> bool:
         """Whether somebody has the next turn, or soon, who never failed."""
-        if not self._order:
-            return False
+        if len(self._order) <= 1:
+            last = self._history.last
+            return any(not last(e.subqueue[:2]) or not last(e.subqueue) for e in self._order)
         level = self._levels[self._level()]
         return level.turns.anew or level.namespaces[level.turns.next(failed=False)].turns.anew
 
@@ -248,7 +257,7 @@ class Rotation:
         entry = self.first()
         if entry is not None:
             key = _place(entry.subqueue)[0]
-            if key != self._sorted[0]:
+            if self._sorted and key != self._sorted[0]:
                 self._lower, self._history.in_vain = key, 0
             self.remove(entry)
         return entry
