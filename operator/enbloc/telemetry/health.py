@@ -1,13 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Health answers and metrics, served by a thread of their own: planning must not delay probes."""
+"""Health answers and metrics, served by a thread of their own: planning must not delay probes.
 
+That thread runs an event loop: a slow client costs a connection, of which there are a bounded
+number, and never a thread.
+"""
+
+import asyncio
+import socket
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.utils import formatdate
+from http import HTTPStatus
 from types import TracebackType
 from typing import Final, Literal, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
@@ -16,8 +23,13 @@ from enbloc.errors import ConfigError
 Endpoint = Literal["livez", "healthz", "readyz"]
 Check = Callable[[], bool]
 
-#: A client that sends or reads slower than this is cut off (seconds).
+#: A connection ends after this time, whatever its client sends or does not read (seconds).
 CLIENT_SECONDS: Final = 5.0
+#: So many connections at once; one more ends the oldest, so a probe is always let in.
+MOST_CONNECTIONS: Final = 256
+#: The longest request, headers included (bytes).
+_REQUEST_BYTES: Final = 8192
+_TEXT: Final = "text/plain; charset=utf-8"
 
 
 class Health:
@@ -81,23 +93,25 @@ class HealthServer:
     """
 
     def __init__(self, health: Health, port: int, address: str = "127.0.0.1") -> None:
-        handler = type("Handler", (_Handler,), {"health": health})
+        self._health = health
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
         try:
-            self._server = ThreadingHTTPServer((address, port), handler)
+            self._socket = socket.create_server((address, port), family=family)
         except OSError as error:
             raise ConfigError(
                 f"--health-port: cannot listen on {address}:{port}: {error.strerror}; choose "
                 "another port, or 0 for no health server"
             ) from error
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name="health", daemon=True
-        )
+        # asyncio's own kind of loop: it needs nothing that the process' main loop may have.
+        self._loop = asyncio.SelectorEventLoop()
+        self._stop = asyncio.Event()
+        self._clients: dict[asyncio.Task[None], None] = {}
+        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
 
     @property
     def port(self) -> int:
         """The port it listens on."""
-        return int(self._server.server_address[1])
+        return int(self._socket.getsockname()[1])
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -109,42 +123,79 @@ class HealthServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._server.shutdown()
+        self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        self._server.server_close()
 
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
 
-class _Handler(BaseHTTPRequestHandler):
-    """One request."""
+    async def _serve(self) -> None:
+        """Serve until stopped; who has no answer by then gets none."""
+        server = await asyncio.start_server(
+            self._connected, sock=self._socket, limit=_REQUEST_BYTES, backlog=MOST_CONNECTIONS
+        )
+        async with server:
+            await self._stop.wait()
+            server.close()
+            for client in self._clients:
+                client.cancel()
+            await asyncio.gather(*self._clients, return_exceptions=True)
 
-    health: Health
-    timeout = CLIENT_SECONDS
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request on a connection, which then ends."""
+        if len(self._clients) >= MOST_CONNECTIONS:
+            oldest = next(iter(self._clients))
+            del self._clients[oldest]
+            oldest.cancel()
+        client = asyncio.current_task()
+        assert client is not None
+        self._clients[client] = None
+        try:
+            async with asyncio.timeout(CLIENT_SECONDS):
+                request = await reader.readuntil(b"\r\n\r\n")
+                writer.write(self._answer(request))
+                writer.close()
+                await writer.wait_closed()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # its client was slow, went away, or does not speak HTTP
+        except asyncio.CancelledError:
+            pass  # by us: asyncio 3.11 reports a cancelled connection as a fault
+        finally:
+            writer.transport.abort()
+            self._clients.pop(client, None)
 
-    def do_GET(self) -> None:  # http.server's name
-        """Answer one of the four paths."""
-        url = urlsplit(self.path)
-        name = url.path.strip("/")
+    def _answer(self, request: bytes) -> bytes:
+        """The answer to a request; to HEAD as to GET, without the body."""
+        method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+        target, _, version = rest.partition(" ")
+        if not version.startswith("HTTP/1."):
+            return _encoded(400, b"this is no HTTP/1 request\n")
+        if method not in ("GET", "HEAD"):
+            return _encoded(405, b"use GET or HEAD\n", headers="Allow: GET, HEAD\r\n")
+        path, _, query = target.partition("?")
+        name, body = path.strip("/"), method == "GET"
         if name == "metrics":
-            self._answer(200, generate_latest(), CONTENT_TYPE_LATEST)
-        elif name in {"livez", "healthz", "readyz"}:
-            code, text = self.health.report(name, url.query)
-            self._answer(code, text.encode())
-        else:
-            self._answer(404, b"not found; served are /livez, /healthz, /readyz and /metrics\n")
+            return _encoded(200, generate_latest(), CONTENT_TYPE_LATEST, with_body=body)
+        if name in {"livez", "healthz", "readyz"}:
+            code, text = self._health.report(name, query)
+            return _encoded(code, text.encode(), with_body=body)
+        known = b"not found; served are /livez, /healthz, /readyz and /metrics\n"
+        return _encoded(404, known, with_body=body)
 
-    def _answer(
-        self, code: int, body: bytes, content_type: str = "text/plain; charset=utf-8"
-    ) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(body)
 
-    def version_string(self) -> str:
-        """The Server header: no versions for strangers."""
-        return "enbloc"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's name
-        """Probes come every few seconds: nothing to log."""
+def _encoded(
+    code: int, body: bytes, content: str = _TEXT, *, headers: str = "", with_body: bool = True
+) -> bytes:
+    """An HTTP answer; no versions for strangers."""
+    head = (
+        f"HTTP/1.1 {code} {HTTPStatus(code).phrase}\r\n"
+        f"Date: {formatdate(usegmt=True)}\r\n"
+        "Server: enbloc\r\n"
+        f"Content-Type: {content}\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        "Cache-Control: no-store\r\n"
+        "Connection: close\r\n"
+        f"{headers}\r\n"
+    )
+    return head.encode("latin-1") + (body if with_body else b"")
