@@ -201,3 +201,57 @@ def test_a_flag_that_was_given_wins_over_the_file(
 
 def test_without_a_file_there_is_no_configuration() -> None:
     assert told().configuration is None
+
+
+SECRETS = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: https://user:s3cret@example.com/x
+  filterVerb: filter
+  tlsConfig: {certData: UEVN, keyData: czNjcmV0}
+"""
+
+
+@pytest.mark.parametrize("command", ["show", "convert"])
+def test_credentials_are_printed_only_where_that_is_asked(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(SECRETS)
+    assert main(["config", command, str(file)]) == 0
+    captured = capsys.readouterr()
+    [extender] = next(yaml.safe_load_all(captured.out))["extenders"]
+    assert extender["urlPrefix"] == "https://***@example.com/x"
+    assert extender["tlsConfig"]["keyData"] == "***"
+    assert extender["tlsConfig"]["certData"] == "UEVN"
+    assert "s3cret" not in captured.out + captured.err
+    assert "see --raw" in captured.err
+    assert main(["config", command, "--raw", str(file)]) == 0
+    captured = capsys.readouterr()
+    [extender] = next(yaml.safe_load_all(captured.out))["extenders"]
+    assert extender["urlPrefix"] == "https://user:s3cret@example.com/x"
+    assert extender["tlsConfig"]["keyData"] == "czNjcmV0"
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    "extender",
+    [
+        "urlPrefix: user:s3cret@example.com",
+        "urlPrefix: 'http://user:s3/cret@example.com'",
+        "urlPrefix: {a: s3cret}",
+        "urlPrefix: 'http://user:s3cret@h:x'",
+        "{urlPrefix: 'http://h', tlsConfig: {keyData: s3cret}}",
+        "{urlPrefix: 'http://h', tlsConfig: {keyData: [s3cret]}}",
+        "{urlPrefix: 'http://h', tlsConfig: {keyData: 's3cret}}",
+    ],
+)
+def test_no_problem_of_a_file_quotes_a_credential(
+    extender: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(f"{HEAD}\nextenders:\n- {extender}\n")
+    assert main(["config", "check", str(file)]) == 2
+    captured = capsys.readouterr()
+    assert "s3" not in captured.out + captured.err

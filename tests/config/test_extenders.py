@@ -7,6 +7,7 @@ import yaml
 
 from enbloc.config import effective
 from enbloc.framework.extenders import TLS, Extender
+from enbloc.model.credentials import URL
 from tests.config.files import configured, problems, sample, v1
 
 
@@ -15,14 +16,14 @@ def test_extenders_are_what_the_file_says_ignorable_ones_last() -> None:
     assert profile.extenders == other.extenders
     assert profile.extenders == (
         Extender(
-            url="https://binder.example.com",
+            url=URL("https://binder.example.com"),
             bind_verb="bind",
             node_cache_capable=True,
             managed={"example.com/fpga": True},
             tls=TLS(insecure=True),  # as upstream, where no CA is given
         ),
         Extender(
-            url="http://127.0.0.1:8888/scheduler",
+            url=URL("http://127.0.0.1:8888/scheduler"),
             filter_verb="filter",
             prioritize_verb="prioritize",
             weight=5,

@@ -30,6 +30,7 @@ SCHEDULED = {
 }
 WAITING = SCHEDULED | {"status": "False", "reason": "Unschedulable"}
 ROLE_SUM = "the minimums of the roles add up to more than minMember"
+NAMES = "a name of a resource is such as cpu or example.com/gpu"
 FROZEN_CLASS = "priorityClassName is immutable while the group is scheduled"
 FROZEN_ROLES = "the names of roles are immutable while the group is scheduled"
 
@@ -116,6 +117,31 @@ CASES = {
     "a negative number": Case({"minResources": {"cpu": -1}}, refused="minResources"),
     "a negative quantity": Case({"minResources": {"cpu": "-1"}}, refused="minResources"),
     "what is no quantity": Case({"minResources": {"cpu": "1 Ti"}}, refused="minResources"),
+    "every name of a resource that there is": Case(
+        {
+            "minResources": {
+                "cpu": 1,
+                "ephemeral-storage": 1,
+                "hugepages-2Mi": 1,
+                "nvidia.com/mig-1g.5gb": 1,
+                "example.com/A_b.C": 1,
+                f"{'d' * 253}/{'n' * 63}": 1,
+            }
+        }
+    ),
+    **{
+        f"a name that no resource has: {what}": Case({"minResources": {name: 1}}, refused=NAMES)
+        for what, name in {
+            "escape codes": "\x1b[31mred",
+            "a line break": "cpu\n",
+            "a change of direction": "\u202eupc",
+            "a domain in upper case": "Example.com/gpu",
+            "two slashes": "a/b/c",
+            "no name": "example.com/",
+            "a name too long": "n" * 64,
+            "a hundred thousand characters": "n" * 10**5,
+        }.items()
+    },
     "a minimum of none": Case({"minMember": 0}, refused="minMember"),
     "a time limit of a day": Case({"scheduleTimeoutSeconds": 86_400}),
     "a time limit of more than a day": Case({"scheduleTimeoutSeconds": 86_401}, refused="Timeout"),

@@ -130,3 +130,12 @@ def test_a_pod_and_a_group_are_read_from_what_the_server_says() -> None:
     group = Object(Metadata("u", "a"), {}, {"conditions": conditions})
     assert read_group(1.0, group) == GroupSeen(1.0, "a", "Infeasible", "Unschedulable", "y")
     assert read_group(1.0, Object(Metadata("u", "a"))) == GroupSeen(1.0, "a")
+
+
+def test_what_objects_say_is_escaped_and_our_colours_are_not() -> None:
+    lines: list[str] = []
+    screen = Screen(lines.append, colour=True, clock=lambda: 0.0)
+    screen.group(GroupSeen(0.0, "a", "Pending", "Pending", "\x1b[2J\n\u202e"))
+    [line] = lines
+    assert r"\x1b[2J\n\u202e" in line
+    assert line.count("\x1b") == 4

@@ -15,14 +15,15 @@ from enbloc.framework.extenders import Extender
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.status import SUCCESS, Status, refuse, wait
+from enbloc.model.credentials import URL
 from enbloc.model.groups import Group
 from enbloc.plugins import IN_TREE
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
-FILTERS = Extender("http://filters", filter_verb="filter")
-SCORES = Extender("http://scores", prioritize_verb="prioritize", weight=3)
-BOTH = Extender("http://both", filter_verb="filter", prioritize_verb="prioritize")
+FILTERS = Extender(URL("http://filters"), filter_verb="filter")
+SCORES = Extender(URL("http://scores"), prioritize_verb="prioritize", weight=3)
+BOTH = Extender(URL("http://both"), filter_verb="filter", prioritize_verb="prioritize")
 
 
 def consulting(*extenders: Extender, plugins: tuple[Any, ...] = ()) -> Cluster:
@@ -68,7 +69,7 @@ def test_extenders_are_asked_in_order_each_about_what_the_ones_before_it_left() 
 
 
 def test_a_group_that_asks_holds_nothing() -> None:
-    cluster = consulting(Extender("http://gpu", "filter", managed={"nvidia.com/gpu": False}))
+    cluster = consulting(Extender(URL("http://gpu"), "filter", managed={"nvidia.com/gpu": False}))
     cluster.nodes("n1 n2", cpu=8, gpu=8)
     cluster.gang("asking", 16, spec=spec(cpu=1, gpu=1))
     cluster.settle()
@@ -190,7 +191,7 @@ def test_an_extender_that_manages_resources_is_asked_only_about_pods_that_want_t
 
 
 def test_an_extender_without_a_verb_for_it_is_never_asked() -> None:
-    cluster = consulting(Extender("http://binds", bind_verb="bind"))
+    cluster = consulting(Extender(URL("http://binds"), bind_verb="bind"))
     cluster.pod("p")
     cluster.settle()
     assert asks(cluster) == []

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from enbloc.framework.extenders import Extender
+from enbloc.model.credentials import URL
 from tests.kube.fake import serving
 
 
@@ -52,4 +53,4 @@ class FakeExtender:
     def extender(self, **more: Any) -> Extender:
         """What a profile says of it."""
         verbs: dict[str, Any] = {f"{verb}_verb": verb for verb in self.answers}
-        return Extender(self.url, **verbs, **more)
+        return Extender(URL(self.url), **verbs, **more)

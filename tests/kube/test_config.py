@@ -4,6 +4,7 @@
 
 import base64
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -20,10 +21,10 @@ from enbloc.errors import ConfigError
 from enbloc.kube.client import Client
 from enbloc.kube.cluster_access import load
 from enbloc.kube.config import Cluster, TokenFile
-from enbloc.kube.errors import Unauthorized, Unreachable
+from enbloc.kube.errors import APIError, Unauthorized, Unreachable
 from enbloc.kube.paths import PODS
 from tests.kube.certificates import Authority
-from tests.kube.fake import answer, refusal, serving
+from tests.kube.fake import answer, refusal, says, serving
 
 Write = Callable[..., Path]
 
@@ -238,6 +239,44 @@ async def test_a_proxy_is_used(write: Write) -> None:
         assert await who_am_i(cluster) == {"subject": None, "authorization": None}
 
 
+async def test_no_error_and_no_log_shows_what_a_url_of_the_kubeconfig_holds(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    told: list[str] = []
+    refuses = says(lambda: refusal(407, "ProxyAuthenticationRequired", "no"))
+    async with serving(refuses) as proxy:
+        secret = proxy.replace("http://", "http://user:s3cret@")
+        for server, more in (
+            (secret, {}),
+            (secret.replace("http:", "https:"), {}),
+            ("https://user:s3cret@127.0.0.1:9", {}),
+            ("http://user:s3cret@no-such-host.invalid", {}),
+            ("https://127.0.0.1:9", {"proxy-url": secret}),
+            ("http://127.0.0.1:9", {"proxy-url": "http://user:s3cret@127.0.0.1:9"}),
+        ):
+            cluster = await load(write(document(server, cluster=more)))
+            told += [repr(cluster), str(cluster), cluster.shown]
+            async with Client(cluster, component="test") as client:
+                with pytest.raises(APIError) as failed:
+                    await client.get(PODS, "p", "default")
+            told += [str(failed.value), repr(failed.value), failed.value.advice]
+    for server in ("http://user:s3/cret@host", "user:s3cret@host", "http://user:s3cret@host:x"):
+        with pytest.raises(ConfigError, match="must be a URL") as wrong:
+            await load(write(document(server)))
+        told.append(str(wrong.value))
+    for text in (*told, *caplog.messages):
+        assert "s3" not in text
+
+
+@pytest.mark.parametrize("line", ["token: 's3cret", "token: s3cret: x", "token: *s3cret"])
+async def test_a_kubeconfig_that_is_no_yaml_is_not_quoted(write: Write, line: str) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be read as a kubeconfig: line \d+") as failed:
+        await load(write(f"users:\n- name: one\n  user:\n    {line}\n"))
+    assert "s3cret" not in f"{failed.value}"
+    assert failed.value.__cause__ is None
+
+
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────
 JWT = f"e30.{base64.b64encode(b'{}').decode()}.x"  # expires never
 
@@ -391,6 +430,38 @@ async def test_a_failing_exec_plugin_is_a_clear_error(write: Write, tmp_path: Pa
     missing["exec"]["command"] = "/no/such/plugin"
     with pytest.raises(ConfigError, match="exec: cannot run the plugin"):
         await load(write(document(user=missing)))
+
+
+CREDENTIAL = '"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"'
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "s3cret",
+        f'{{{CREDENTIAL}, "status": "s3cret"}}',
+        f'{{{CREDENTIAL}, "status": ["s3cret"]}}',
+        f'{{{CREDENTIAL}, "status": {{"tok": "s3cret"}}}}',
+        '{"status": {"token": "s3cret"}}',
+    ],
+)
+async def test_what_an_exec_plugin_prints_is_never_shown(
+    write: Write, printed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    user = plugin(Path("unused"))
+    user["exec"]["args"] = ["-c", f"print({printed!r})"]
+    with pytest.raises(ConfigError, match="context one: ") as failed:
+        await load(write(document(user=user)))
+    assert "s3cret" not in f"{failed.value} {caplog.text}"
+
+
+async def test_a_token_that_no_header_can_hold_is_no_login(write: Write) -> None:
+    status = write(json.dumps({"token": "s3cret\nX-Other: 1"}), "status")
+    cluster = await load(write(document(user=plugin(status))))
+    async with Client(cluster, component="test") as client:
+        with pytest.raises(Unauthorized, match="the token holds a control character"):
+            await client.get(PODS, "p", "default")
 
 
 async def test_credentials_that_cannot_be_renewed_look_like_a_401(write: Write) -> None:

@@ -81,6 +81,15 @@ async def test_an_event_has_all_that_the_server_asks_for() -> None:
     assert body["eventTime"].endswith("Z")
 
 
+async def test_what_an_event_says_is_escaped_and_then_cut() -> None:
+    async with recording() as (recorder, client):
+        recorder.emit(dataclasses.replace(NOTICE, note="\x1b[2J\n\u202e" + "ä" * 2000))
+        await asyncio.sleep(1)
+    (_, _, body), *_ = client.sent
+    assert body["note"].startswith(r"\x1b[2J\n\u202eää")
+    assert len(body["note"].encode()) <= 1024
+
+
 async def test_an_event_about_a_node_goes_to_the_default_namespace() -> None:
     async with recording() as (recorder, client):
         recorder.emit(dataclasses.replace(NOTICE, regarding=ObjectReference(NODES, "", "n", "u")))

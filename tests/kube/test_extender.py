@@ -14,9 +14,12 @@ from enbloc.errors import ConfigError
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.kube import extender as kube
 from enbloc.kube.binding import Binding
+from enbloc.kube.errors import MOST_SAID
 from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Filtered, Question
+from enbloc.model.credentials import URL
 from tests.kube.certificates import Authority
 from tests.kube.extenders import FakeExtender
+from tests.kube.fake import serving
 
 POD = {"metadata": {"name": "p"}, "spec": {"schedulerName": "enbloc"}}
 NODES = ("n1", "n2", "n3")
@@ -154,8 +157,36 @@ async def test_a_bind_that_is_refused_says_why() -> None:
             await client.bind(BINDING)
 
 
+async def test_what_an_extender_says_is_escaped_and_cut() -> None:
+    said = "\x1b[31m\n" + "x" * 10**6
+    fake = FakeExtender(filter={"NodeNames": [], "FailedNodes": {"n1": said}}, bind={"Error": said})
+    async with calling(fake, node_cache_capable=True) as client:
+        [(_, why)] = (await client.filter(QUESTION)).refused
+        with pytest.raises(ExtenderFailed) as failed:
+            await client.bind(BINDING)
+    for text in (why, str(failed.value)):
+        assert r"\x1b[31m\nxxx" in text
+        assert len(text) <= MOST_SAID
+
+
+async def test_the_user_of_its_url_is_sent_and_never_shown() -> None:
+    seen: list[str | None] = []
+
+    async def denies(request: web.BaseRequest) -> web.StreamResponse:
+        seen.append(request.headers.get("Authorization"))
+        return web.Response(status=401, text="who are you")
+
+    async with serving(denies) as url:
+        address = URL(url.replace("http://", "http://user:s3cret@") + "/x")
+        async with ExtenderClient(Extender(address, filter_verb="filter")) as client:
+            with pytest.raises(ExtenderFailed) as failed:
+                await client.filter(QUESTION)
+    assert seen == ["Basic dXNlcjpzM2NyZXQ="]
+    assert "s3cret" not in f"{failed.value} {client.extender} {client.extender!r}"
+
+
 async def test_nobody_there_has_done_nothing() -> None:
-    async with ExtenderClient(Extender("http://127.0.0.1:9", bind_verb="bind")) as client:
+    async with ExtenderClient(Extender(URL("http://127.0.0.1:9"), bind_verb="bind")) as client:
         with pytest.raises(ExtenderFailed) as failed:
             await client.bind(BINDING)
     assert not failed.value.unknown
@@ -220,7 +251,7 @@ async def test_an_unknown_certificate_is_trusted_only_where_that_is_asked(
 
 
 async def test_a_certificate_that_cannot_be_used_is_named() -> None:
-    extender = Extender("https://127.0.0.1:9", tls=TLS(ca_file="/none/ca.crt"))
+    extender = Extender(URL("https://127.0.0.1:9"), tls=TLS(ca_file="/none/ca.crt"))
     with pytest.raises(ConfigError, match="cannot use /none/ca"):
         async with ExtenderClient(extender):
             pass

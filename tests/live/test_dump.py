@@ -111,4 +111,4 @@ def test_what_only_a_connection_needs_is_not_in_a_dump_and_the_rest_can_be_read_
 def test_credentials_in_the_address_of_an_extender_are_left_out() -> None:
     extender = {"urlPrefix": "https://user:password@example.com:8443/x"}
     [document] = without_secrets([{"extenders": [extender]}])
-    assert document["extenders"] == [{"urlPrefix": "https://example.com:8443/x"}]
+    assert document["extenders"] == [{"urlPrefix": "https://***@example.com:8443/x"}]

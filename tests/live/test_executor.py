@@ -20,6 +20,7 @@ from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.executor import SLOTS, Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.model.credentials import URL
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
@@ -59,7 +60,7 @@ class World:
         self.client = MemoryClient(Store())
         problems = Problems()
         [given] = default_profiles().values()
-        nobody = Extender("http://127.0.0.1:9", filter_verb="filter")
+        nobody = Extender(URL("http://127.0.0.1:9"), filter_verb="filter")
         profile = Profile("enbloc", (self.gate, *given.plugins), extenders=(nobody,))
         self.recorder = EventRecorder(self.client)
         profiles = {"enbloc": profile}

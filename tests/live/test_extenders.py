@@ -20,6 +20,7 @@ from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.extenders import Extenders
 from enbloc.model.binding import Cause
+from enbloc.model.credentials import URL
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from tests.kube.extenders import FakeExtender
 from tests.kube.memory import MemoryClient, Store
@@ -109,9 +110,9 @@ async def test_an_extender_that_does_not_know_the_nodes_is_sent_them() -> None:
 
 async def test_nodes_are_not_kept_for_extenders_that_know_them_or_do_not_ask() -> None:
     assert World().extenders.nodes is None
-    knows = Extender("http://x", filter_verb="f", node_cache_capable=True)
+    knows = Extender(URL("http://x"), filter_verb="f", node_cache_capable=True)
     assert World(knows).extenders.nodes is None
-    assert World(Extender("http://x", bind_verb="b")).extenders.nodes is None
+    assert World(Extender(URL("http://x"), bind_verb="b")).extenders.nodes is None
 
 
 async def test_a_filter_that_fails_is_a_problem() -> None:

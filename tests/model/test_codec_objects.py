@@ -192,3 +192,16 @@ def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
 )
 def test_a_group_that_cannot_be_meant_is_told_so(spec: dict[str, Any], problem: str) -> None:
     assert read_group(spec).problem.startswith(problem)
+
+
+def test_a_name_that_no_resource_has_is_told_shortly_and_escaped() -> None:
+    said = read_group({"minResources": {'a"\n\x1b[31m\u202e/b': "1", "cpu": "1"}})
+    assert said.problem.startswith(
+        'spec.minResources: a name of a resource must be a name such as "example.com/name" ('
+    )
+    assert said.problem.endswith(r'is "a\"\n\x1b[31m\u202e/b"')
+    assert said.min_resources == (("cpu", 1000),)
+    assert read_group({"minResources": {"x" * 10**5: "1"}}).problem.endswith(f'"{"x" * 80}"…')
+    many = read_group({"minResources": {f"?{n}": "1" for n in range(64)}}).problem
+    assert many.endswith("spec.minResources: 61 more names of that sort")
+    assert len(many) < 1024

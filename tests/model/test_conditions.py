@@ -42,3 +42,13 @@ def test_a_patch_of_a_pod_condition_names_the_time_only_where_the_status_changes
         "reason": "Unschedulable",
         "message": "no room",
     }
+
+
+def test_messages_are_escaped_before_they_are_cut() -> None:
+    said = "\x1b[31m\u202e" + "x" * 2000
+    for message in (
+        group_condition("Scheduled", "False", "Pending", said, 1, 0.0, None).message or "",
+        pod_condition("PodScheduled", "False", "Pending", said, 0.0, same=False)["message"],
+    ):
+        assert message.startswith(r"\x1b[31m\u202exxx")
+        assert len(message) <= 1024

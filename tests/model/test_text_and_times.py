@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.text import clipped
+from enbloc.model.text import clipped, printable, quoted
 from enbloc.model.times import micro_time_text, seconds_of, time_text
 
 #: From 1970 to 9999.
@@ -26,10 +26,52 @@ def test_a_message_fits_and_keeps_its_beginning(message: str) -> None:
         pytest.param("three little words", 14, "three little…", id="cut between words"),
         pytest.param("three little words", 13, "three little…", id="at the end of a word"),
         pytest.param("x" * 20, 9, "x" * 8 + "…", id="cut in a word that is too long"),
+        pytest.param("why: " + "x" * 20, 15, "why: xxxxxxxxx…", id="and keep what fits of it"),
     ],
 )
 def test_a_long_message_is_cut_between_words(message: str, limit: int, short: str) -> None:
     assert clipped(message, limit) == short
+
+
+@given(st.text())
+def test_a_text_of_anybody_becomes_one_line_of_visible_characters(text: str) -> None:
+    assert printable(text).isprintable()
+    assert printable(printable(text)) == printable(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("GPU → 3 of 8 … ≥ é 日本", "GPU → 3 of 8 … ≥ é 日本"),
+        ("a\nb\r\tc", r"a\nb\r\tc"),
+        ("\x1b[31mred\x9b0m", r"\x1b[31mred\x9b0m"),
+        ("\u202egnp.exe\u2066", r"\u202egnp.exe\u2066"),
+        ("a\u200bb\ufeffc\u2060\u00ad", r"a\u200bb\ufeffc\u2060\xad"),
+        ("e\u0301\u0336", r"e\u0301\u0336"),
+        ("\u3164\u2800", r"\u3164\u2800"),
+        ("\ud800", r"\ud800"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
+def test_what_a_terminal_obeys_or_nobody_sees_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_line_breaks_that_are_wanted_stay() -> None:
+    assert printable("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+
+
+@given(st.text())
+def test_what_is_quoted_cannot_end_the_quotes(text: str) -> None:
+    shown = quoted(text)
+    inner = shown[1:].removesuffix("…").removesuffix('"')
+    assert '"' not in inner.replace("\\\\", "").replace('\\"', "")
+    assert len(shown) <= 10 * 80 + 3
+
+
+def test_a_long_quotation_is_cut() -> None:
+    assert quoted('say "hi"\n') == r'"say \"hi\"\n"'
+    assert quoted("x" * 300) == f'"{"x" * 80}"…'
 
 
 def test_times_are_whole_seconds_in_utc() -> None:

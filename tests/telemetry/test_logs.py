@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -69,4 +70,69 @@ def test_text_shows_tracebacks() -> None:
         _ = 1 / 0
     except ZeroDivisionError:
         log.exception("Broke")
-    assert "Broke\nTraceback" in stream.getvalue()
+    assert "Broke\n    Traceback" in stream.getvalue()
+
+
+# ── what others wrote ────────────────────────────────────────────────────────────────────────
+
+#: A line that looks like one of ours, colours, a title, a reversed and an invisible text.
+HOSTILE = (
+    "x\n12:00:00.000 INFO    Evicted a pod\r\x1b[31m\x1b]0;title\x07\x9b2J"
+    "\u202egnp.exe\u200b\u2028\0"
+)
+
+
+def raised(text: str) -> ValueError:
+    """An exception with a traceback."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # any text
+        raise ValueError(text)
+    return caught.value
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_text_of_somebody_else_is_one_line_of_visible_characters(form: Any) -> None:
+    stream = io.StringIO()
+    configure_logging(form, stream=stream)
+    log.warning("Ignored %s", HOSTILE, extra={"podGroup": HOSTILE, "err": ValueError(HOSTILE)})
+    written = stream.getvalue()
+    assert written.count("\n") == 1
+    assert written.endswith("\n")
+    assert written[:-1].isprintable()
+
+
+def test_a_value_cannot_pass_for_another_one() -> None:
+    stream = io.StringIO()
+    configure_logging("text", stream=stream)
+    log.info("Placed", extra={"reason": 'x  podGroup=a/b  y="', "podGroup": "c/d"})
+    assert stream.getvalue().endswith('Placed  reason="x  podGroup=a/b  y=\\""  podGroup=c/d\n')
+
+
+def test_an_exception_of_somebody_else_cannot_look_like_a_line_of_ours() -> None:
+    stream = io.StringIO()
+    configure_logging("text", stream=stream)
+    log.error("Broke", exc_info=raised(HOSTILE))
+    _, *traceback = stream.getvalue()[:-1].split("\n")
+    assert traceback
+    assert all(line.startswith("    ") and line.isprintable() for line in traceback)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_line_has_a_bounded_length(form: Any) -> None:
+    stream = io.StringIO()
+    configure_logging(form, stream=stream)
+    log.warning("Ignored %s", "x" * 10**6, extra={"podGroup": "y" * 10**6})
+    assert len(stream.getvalue()) < 20_000
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_line_shows_the_credentials_of_a_url_or_of_a_header(form: Any) -> None:
+    stream = io.StringIO()
+    configure_logging(form, "DEBUG", stream=stream)
+    url = "http://user:pass-word@127.0.0.1:8888/x"
+    log.debug("GET %s", url, extra={"url": url}, exc_info=raised(url))
+    headers = {"Authorization": "Bearer eyJhbGciOi.abc-def_1", "other": "Basic dXNlcjpzZWNyZXQ="}
+    log.debug("%s", headers)
+    written = stream.getvalue()
+    for secret in ("pass-word", "user", "eyJhbGciOi", "dXNlcjpz"):
+        assert secret not in written
+    assert "http://***@127.0.0.1:8888/x" in written

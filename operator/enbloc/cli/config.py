@@ -43,31 +43,39 @@ def check(*, files: tuple[Path, ...]) -> int:
     return code
 
 
+_raw = click.option("--raw", is_flag=True, help="Print passwords, tokens and private keys too.")
+
+
 @config.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
-def show(*, files: tuple[Path, ...]) -> None:
+@_raw
+def show(*, files: tuple[Path, ...], raw: bool) -> None:
     """Print what files amount to, together and with every default filled in.
 
-    Without a file it prints the defaults.
+    Without a file it prints the defaults. Credentials are printed as *** (see --raw).
     """
     from enbloc.config import configure, effective  # noqa: PLC0415  # `--help` needs none of it
 
     found = configure(sources(files))
     _warn(found.warnings)
-    _print(effective(found))
+    _print(effective(found), raw=raw)
 
 
 @config.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_FILE)
-def convert(*, files: tuple[Path, ...]) -> None:
-    """Print files of older versions, and Policy files, as KubeSchedulerConfiguration v1."""
+@_raw
+def convert(*, files: tuple[Path, ...], raw: bool) -> None:
+    """Print files of older versions, and Policy files, as KubeSchedulerConfiguration v1.
+
+    Credentials are printed as *** (see --raw).
+    """
     from enbloc.config import Findings  # noqa: PLC0415  # `--help` needs none of it
     from enbloc.config import convert as converted  # noqa: PLC0415  # as above
 
     findings = Findings()
     documents = converted(sources(files), findings)
     _warn(map(str, findings.warnings))
-    _print(documents)
+    _print(documents, raw=raw)
 
 
 def _warn(warnings: Iterable[str]) -> None:
@@ -75,7 +83,12 @@ def _warn(warnings: Iterable[str]) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def _print(documents: Sequence[Any]) -> None:
+def _print(documents: Sequence[Any], *, raw: bool) -> None:
     import yaml  # noqa: PLC0415  # only what prints documents needs it
 
+    from enbloc.config import hidden  # noqa: PLC0415  # `--help` needs none of it
+
+    whole, documents = documents, documents if raw else [hidden(each) for each in documents]
+    if documents != whole:
+        _warn(["credentials are shown as ***: what is printed is incomplete; see --raw"])
     click.echo(yaml.safe_dump_all(documents, sort_keys=False, width=100), nl=False)

@@ -15,7 +15,7 @@ import click
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.files import sources
 from enbloc.cli.flags import cluster_flags, config_flag
-from enbloc.cli.tables import print_table
+from enbloc.cli.tables import print_table, say
 from enbloc.errors import EnblocError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def drain_check(
         code = OK if all(after.whole for after in found) else NOT_WHOLE
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as a gang that breaks does
         for line in dict.fromkeys(_said(error) for error in _leaves(group)):
-            click.echo(f"error: {line}", err=True)
+            say(f"error: {line}", err=True)
     return code
 
 
@@ -78,7 +78,7 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
         rows = [(str(after.group), str(len(after.lost)), _verdict(after)) for after in found]
         print_table(("GROUP", "LOST", "VERDICT"), rows)
     else:
-        click.echo(f"No group has members on {', '.join(nodes)}.")
+        say(f"No group has members on {', '.join(nodes)}.")
 
 
 def _found(
@@ -110,7 +110,7 @@ async def _read(
 
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:

@@ -11,12 +11,16 @@ from typing import Final
 import click
 
 from enbloc.errors import ConfigError, EnblocError, UsageError
+from enbloc.model.text import printable
 
 #: What went wrong, as an exit code (README, docs/reference).
 OK: Final = 0
 ERROR: Final = 1
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
+
+#: An error may name several problems, a line each.
+_LINES: Final = "\n"
 
 #: Command → where it is ("module:attribute"), and what it does in one line.
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -110,12 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (ConfigError, UsageError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return BAD_USAGE
     except EnblocError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return ERROR
+        print(f"error: {printable(str(error), keep=_LINES)}", file=sys.stderr)
+        return BAD_USAGE if isinstance(error, ConfigError | UsageError) else ERROR
     return code if isinstance(code, int) else OK
 
 

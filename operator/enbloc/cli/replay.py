@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from enbloc.cli.entry import ERROR, OK
-from enbloc.cli.tables import print_table
+from enbloc.cli.tables import print_table, say
 from enbloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def replay(*, plan: str | None, file: Path) -> int:
     sources = [Source(f"{file}: configuration", json.dumps(d)) for d in found.configuration]
     again = replayed(found.dump, plan, configure(sources).profiles)
     if again is None:
-        click.echo(f"error: plan {plan} is not in {file}: {_reach(found.dump)}", err=True)
+        say(f"error: plan {plan} is not in {file}: {_reach(found.dump)}", err=True)
         return ERROR
     _warn_of_solver(found)
     return _print(again)
@@ -100,29 +100,29 @@ def _list(decisions: "Sequence[Decision]") -> None:
 def _print(again: "Replayed") -> int:
     """Say what was decided, and what is decided now."""
     decision, plan = again.decision, again.decision.plan
-    click.echo(f"Plan:     {plan.id}")
-    click.echo(f"Group:    {plan.group}")
-    click.echo(f"When:     {_when(decision)}")
-    click.echo(f"Profile:  {decision.question.profile}")
-    click.echo(f"Result:   {plan.verdict.value}")
+    say(f"Plan:     {plan.id}")
+    say(f"Group:    {plan.group}")
+    say(f"When:     {_when(decision)}")
+    say(f"Profile:  {decision.question.profile}")
+    say(f"Result:   {plan.verdict.value}")
     if plan.message:
-        click.echo(f"Message:  {plan.message}")
+        say(f"Message:  {plan.message}")
     if plan.search:
-        click.echo(f"Search:   {plan.search}, {plan.steps} steps")
+        say(f"Search:   {plan.search}, {plan.steps} steps")
     if plan.assignments:
-        click.echo()
+        say()
         rows = [
             (str(each.pod.key), each.node, "floor" if each.needed else "surplus")
             for each in plan.assignments
         ]
         print_table(("MEMBER", "NODE", "PART"), rows)
-    click.echo()
+    say()
     if not again.differences:
-        click.echo("The replay decided the same.")
+        say("The replay decided the same.")
         return OK
-    click.echo("The replay decided otherwise:")
+    say("The replay decided otherwise:")
     for difference in again.differences:
-        click.echo(f"  {difference}")
+        say(f"  {difference}")
     return ERROR
 
 
@@ -132,11 +132,11 @@ def _warn_of_solver(file: "DumpFile") -> None:
 
     if file.by != __version__:
         text = f"it was decided by enbloc {file.by}, and this is {__version__}"
-        click.echo(f"warning: {text}", err=True)
+        say(f"warning: {text}", err=True)
     if file.dump.solver != solver_available():
         there = "was" if file.dump.solver else "was not"
         text = f"the extra `exact` {there} installed where this was decided; here it is otherwise"
-        click.echo(f"warning: {text}", err=True)
+        say(f"warning: {text}", err=True)
 
 
 def _when(decision: "Decision") -> str:

@@ -1,15 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on stdout, as kubectl prints them."""
+"""Tables and lines on a terminal; what they tell comes from objects too, so it is escaped."""
 
 from collections.abc import Sequence
 
 import click
 
+from enbloc.model.text import printable
+
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns as wide as they need to be, three spaces apart."""
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
+    """Print columns on stdout as kubectl does: as wide as they need to be, three spaces apart."""
+    rows = [headers, *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("   ".join(cells).rstrip())
+
+
+def say(line: str = "", *, err: bool = False) -> None:
+    """Print one line, on stdout or stderr."""
+    click.echo(printable(line), err=err)

@@ -10,6 +10,7 @@ import click
 
 import enbloc
 from enbloc.cli.flags import cluster_flags
+from enbloc.cli.tables import say
 
 #: The oldest minor version of Kubernetes that enbloc supports, 1.32.
 OLDEST: Final = (1, 32)
@@ -26,7 +27,7 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
     import asyncio  # noqa: PLC0415  # only asking a server needs it
 
     info = asyncio.run(_server_version(kubeconfig, context))
-    click.echo(f"Kubernetes {info['gitVersion']}")
+    say(f"Kubernetes {info['gitVersion']}")
     minor = (int(info["major"]), int("".join(filter(str.isdecimal, info["minor"]))))
     if minor < OLDEST:
         oldest = ".".join(map(str, OLDEST))

@@ -21,6 +21,7 @@ from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
     from enbloc.config.conversion import convert
+    from enbloc.config.hiding import hidden
     from enbloc.config.read import configure
     from enbloc.config.show import effective
 
@@ -34,8 +35,15 @@ __all__ = [
     "default_configuration",
     "default_profiles",
     "effective",
+    "hidden",
 ]
 
 __getattr__, __dir__ = lazily(
-    __name__, {"read": ["configure"], "conversion": ["convert"], "show": ["effective"]}
+    __name__,
+    {
+        "read": ["configure"],
+        "conversion": ["convert"],
+        "show": ["effective"],
+        "hiding": ["hidden"],
+    },
 )

@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from enbloc.config.findings import Findings
-from enbloc.config.names import qualified_name_problem
 from enbloc.config.strict import Strict
 from enbloc.model.pods import NodeSelectorTerm
+from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.requirements import Operator, Requirement
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")

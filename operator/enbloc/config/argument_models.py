@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field
 
 from enbloc.config.affinity_models import NodeAffinityTerms
 from enbloc.config.findings import Findings
-from enbloc.config.names import qualified_name_problem
 from enbloc.config.strict import Duration, Int32, Int64, Strict
+from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.resources import CPU, MEMORY
 from enbloc.model.selectors import SpreadConstraint
 

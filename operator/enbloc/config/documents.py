@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from enbloc.config.findings import Findings
+from enbloc.model.credentials import yaml_problem
 
 #: A key that no file can hold: under it every mapping carries its own path.
 WHERE: Final = "\0where"
@@ -67,7 +68,10 @@ def _loaded(source: Source, findings: Findings) -> list[Any]:
         while loader.check_node():
             documents.append(loader.construct_document(loader.get_node()))
         json.dumps(documents, default=str)  # nothing that holds itself
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    except yaml.YAMLError as error:
+        findings.problem("", f"neither YAML nor JSON: {yaml_problem(error)}")
+        return []
+    except (ValueError, TypeError, RecursionError) as error:
         findings.problem("", f"neither YAML nor JSON: {' '.join(str(error).split())}")
         return []
     _note(loader.twice, findings)

@@ -8,12 +8,12 @@ Source: kube-scheduler v1.36 pkg/scheduler/extender.go NewHTTPExtender.
 import base64
 import binascii
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from enbloc.config.findings import Findings
 from enbloc.config.models import ExtenderConfiguration, TLSConfig
 from enbloc.config.names import extended_resource_problem
 from enbloc.framework.extenders import TLS, Extender
+from enbloc.model.credentials import URL
 
 
 def extenders_of(
@@ -41,15 +41,9 @@ def extenders_of(
 
 
 def _check(extender: ExtenderConfiguration, findings: Findings) -> None:
-    try:
-        url = urlsplit(extender.url_prefix)
-        complete = url.scheme in ("http", "https") and bool(url.hostname)
-    except ValueError:
-        complete = False
-    if not complete:
-        text = (
-            f'must be a URL such as "http://127.0.0.1:8888/scheduler", is "{extender.url_prefix}"'
-        )
+    url = URL(extender.url_prefix)
+    if not url.usable:
+        text = f'must be a URL such as "http://127.0.0.1:8888/scheduler", is "{url}"'
         findings.problem(extender.at("urlPrefix"), text)
     if extender.prioritize_verb and extender.weight <= 0:
         text = f"must be above 0, as there is a prioritizeVerb; is {extender.weight}"
@@ -63,7 +57,7 @@ def _check(extender: ExtenderConfiguration, findings: Findings) -> None:
 
 def _made(extender: ExtenderConfiguration, findings: Findings) -> Extender:
     return Extender(
-        url=extender.url_prefix.rstrip("/"),
+        url=URL(extender.url_prefix.rstrip("/")),
         filter_verb=extender.filter_verb,
         prioritize_verb=extender.prioritize_verb,
         preempt_verb=extender.preempt_verb,

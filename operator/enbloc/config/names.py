@@ -1,27 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of labels and resources, by Kubernetes' rules."""
+"""Names of extended resources, by Kubernetes' rules."""
 
-import re
 from typing import Final
 
-_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+from enbloc.model.qualified_names import qualified_name_problem
+
 _NATIVE: Final = "kubernetes.io/"
-
-
-def qualified_name_problem(text: str) -> str:
-    """Why this is no name of a label or a resource; "" if it is one."""
-    domain, slash, name = text.rpartition("/")
-    fits = len(name) <= 63 and _NAME.fullmatch(name) is not None
-    if slash:
-        fits = fits and len(domain) <= 253 and _DOMAIN.fullmatch(domain) is not None
-    if fits:
-        return ""
-    return (
-        f'must be a name such as "example.com/name" (letters, digits, "-", "_", ".", at most 63; '
-        f'the domain in lower case), is "{text}"'
-    )
 
 
 def extended_resource_problem(text: str) -> str:

@@ -23,7 +23,10 @@ from enbloc.model.quantity import render
 
 
 def effective(configuration: Configuration) -> list[dict[str, Any]]:
-    """A KubeSchedulerConfiguration and an EnblocConfiguration, with every default filled in."""
+    """A KubeSchedulerConfiguration and an EnblocConfiguration, with every default filled in.
+
+    They hold the credentials of extenders: `hidden` makes what may be shown.
+    """
     settings = configuration.settings
     scheduler: dict[str, Any] = {
         "apiVersion": VERSION,
@@ -114,7 +117,7 @@ def _extender(extender: Extender) -> dict[str, Any]:
         "bindVerb": extender.bind_verb,
     }
     made: dict[str, Any] = {
-        "urlPrefix": extender.url,
+        "urlPrefix": extender.url.full,
         **{name: verb for name, verb in verbs.items() if verb},
         "weight": extender.weight,
         "httpTimeout": duration(extender.timeout),

@@ -43,6 +43,8 @@ _UNITS: Final = {
     "h": 3600.0,
 }
 _PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+#: Fields of which no message shows the value.
+_CREDENTIALS: Final = frozenset({"urlPrefix", "keyData"})
 #: No model nests deeper than this.
 _ROUNDS: Final = 100
 
@@ -145,7 +147,7 @@ def _said(model: type[BaseModel], error: ErrorDetails) -> str:
         return "must be a mapping"
     text = error["msg"].removeprefix("Value error, ")
     text = text.replace("Input should be", "must be")
-    shown = isinstance(value, bool | int | float | str)
+    shown = isinstance(value, bool | int | float | str) and name not in _CREDENTIALS
     return f"{text}, is {json.dumps(value, ensure_ascii=False)}" if shown else text
 
 

@@ -10,13 +10,14 @@ from typing import Final
 import kopf
 
 from enbloc.kube import Cluster
+from enbloc.model.credentials import redacted
 
 #: kopf asks again after this long, and reconnects with what it is given then: tokens in files are
 #: replaced long before they expire, so that a shorter time would only cut watches.
 LOGIN_SECONDS: Final = 600.0
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Connection(kopf.ConnectionInfo):
     """A connection whose TLS is the same as our own client's.
 
@@ -26,6 +27,9 @@ class Connection(kopf.ConnectionInfo):
     """
 
     tls: ssl.SSLContext | None = dataclasses.field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({redacted(self.server)!r})"  # kopf's has the token
 
     def as_ssl_context(self) -> ssl.SSLContext:
         """The context; for plain HTTP any."""

@@ -183,7 +183,7 @@ async def run_controller(options: Options) -> int:
             namespace does not exist.
     """
     cluster = await load(options.kubeconfig, options.context)
-    log.info("Starting the controller", extra={"server": cluster.server, "by": cluster.source})
+    log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="controller") as client:
         with served_health(options) as health:
             return await Controller(client, options, health).run()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TextIO
 
 from enbloc.demo.observed import GroupSeen, PodSeen
+from enbloc.model.text import printable
 from enbloc.sandbox.nodes import Shape
 
 _FREE: Final = "·"
@@ -51,7 +52,8 @@ class Screen:
         self.write(text)
 
     def happened(self, text: str, style: str = "") -> None:
-        """A line with its time."""
+        """A line with its time; what objects say in it is escaped."""
+        text = printable(text)
         stamp = self.paint(f"{self.clock():6.2f}s", "faint")
         self.write(f"{stamp}  {self.paint(text, style) if style else text}")
 
@@ -82,7 +84,7 @@ class Screen:
         width = max(len(name) for name, _ in rows)
         for name, cells in rows:
             drawn = " ".join(self.paint(one, one) if one in _COLOURS else one for one in cells)
-            self.write(f"         {name:<{width}}  {drawn}")
+            self.write(f"         {printable(name):<{width}}  {drawn}")
 
 
 def table(

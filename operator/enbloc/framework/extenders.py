@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from enbloc.model.credentials import URL
 from enbloc.model.pods import Pod
 
 
@@ -23,7 +24,7 @@ class TLS:
     key_file: str = ""
     ca_data: str = ""
     cert_data: str = ""
-    key_data: str = ""
+    key_data: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Extender:
         ignorable: its failure is no reason against a pod.
     """
 
-    url: str
+    url: URL
     filter_verb: str = ""
     prioritize_verb: str = ""
     preempt_verb: str = ""

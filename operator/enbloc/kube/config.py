@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from enbloc.errors import ConfigError
+from enbloc.model.credentials import redacted
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 #: Projected tokens are rotated on disk; they are read again this often (seconds).
@@ -106,7 +107,7 @@ class Cluster:
     """One API server and how to talk to it.
 
     Attributes:
-        server: the base URL, without a trailing slash.
+        server: the base URL, without a trailing slash; to be shown by `shown`.
         namespace: the default namespace.
         auth: the source of credentials.
         source: where this came from, for messages.
@@ -117,7 +118,7 @@ class Cluster:
         proxy: URL of an HTTP proxy.
     """
 
-    server: str
+    server: str = field(repr=False)
     namespace: str = "default"
     auth: Auth = field(default_factory=FixedAuth)
     source: str = ""
@@ -125,7 +126,12 @@ class Cluster:
     client_cert: tuple[Path, Path] | None = None
     verify: bool = True
     server_name: str | None = None
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The base URL without credentials."""
+        return redacted(self.server)
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """A new TLS context, or None for plain HTTP.

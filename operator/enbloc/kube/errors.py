@@ -26,7 +26,9 @@ from typing import Any, ClassVar, Final, TypeVar
 import msgspec
 
 from enbloc.errors import EnblocError
+from enbloc.model.credentials import without_credentials
 from enbloc.model.names import API_GROUP
+from enbloc.model.text import clipped, printable
 
 #: What a 429 can make anybody wait at most (seconds).
 LONGEST_WAIT: Final = 30.0
@@ -34,6 +36,9 @@ LONGEST_WAIT: Final = 30.0
 MESSAGE_LENGTH: Final = 4096
 #: The longest time that is shown as asked for (seconds): a year.
 LONGEST_ASKED: Final = 366.0 * 86400
+
+#: So much is kept of what a server says of an error (characters).
+MOST_SAID: Final = 2048
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -45,7 +50,7 @@ class APIError(EnblocError):
     Attributes:
         verb: the API verb ("get", "create", "watch", …).
         resource: what was asked for, as RBAC spells it ("pods/binding", "podgroups.enbloc.dev").
-        message: the server's message, or what went wrong on the way.
+        message: the server's message, escaped and cut, or what went wrong on the way.
         code: the HTTP status; 0 when no answer came.
         reason: the Status' reason ("NotFound", "AlreadyExists", …), maybe empty.
         details: the Status' details (causes, retryAfterSeconds, …), maybe empty.
@@ -64,6 +69,8 @@ class APIError(EnblocError):
         reason: str = "",
         details: Mapping[str, Any] | None = None,
     ) -> None:
+        # Of a server, a webhook, a proxy: whatever shows it may count on a line without secrets.
+        message = clipped(printable(without_credentials(message)), MOST_SAID)
         super().__init__(message)
         self.verb = verb
         self.resource = resource

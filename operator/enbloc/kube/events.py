@@ -27,6 +27,7 @@ from enbloc.kube.errors import (
     Unreachable,
 )
 from enbloc.kube.paths import EVENTS, Resource
+from enbloc.model.text import printable
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 
@@ -79,7 +80,7 @@ class Notice:
         type: "Normal" or "Warning".
         reason: why, in CamelCase.
         action: what was being done, in CamelCase.
-        note: for people; cut at 1024 bytes.
+        note: for people; escaped, and cut at 1024 bytes.
         reporter: the reportingController.
         regarding: what it is about.
         related: a second object, if any.
@@ -259,7 +260,7 @@ class Recorder:
             "type": notice.type,
             "reason": notice.reason[:_WORD],
             "action": notice.action[:_WORD],
-            "note": notice.note.encode()[:_NOTE].decode(errors="ignore"),
+            "note": printable(notice.note).encode()[:_NOTE].decode(errors="ignore"),
             "reportingController": notice.reporter,
             "reportingInstance": self._instance,
             "regarding": notice.regarding.reference(),

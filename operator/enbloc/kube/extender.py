@@ -19,13 +19,16 @@ from enbloc.errors import EnblocError
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.kube.binding import Binding
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import APIError
+from enbloc.kube.errors import MOST_SAID, APIError
 from enbloc.kube.transport import Call, Transport
 from enbloc.model.objects import Int64
+from enbloc.model.text import clipped, printable
 
 #: An answer may be this long in any case, and twice as long as its question (bytes).
 ANSWER_BYTES: Final = 2**24
 CONNECTIONS: Final = 64
+#: So much is kept of what it says of a node (characters).
+_REASON_SAID: Final = 256
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -38,7 +41,7 @@ class ExtenderFailed(EnblocError):  # noqa: N818  # what happened, not a fault o
     """
 
     def __init__(self, message: str, *, unknown: bool = False) -> None:
-        super().__init__(message)
+        super().__init__(clipped(printable(message), MOST_SAID))
         self.unknown = unknown
 
 
@@ -158,8 +161,8 @@ class ExtenderClient:
         refused, hopeless = result.failed_nodes or {}, result.failed_and_unresolvable_nodes or {}
         return Filtered(
             tuple(dict.fromkeys(names)),
-            tuple((node, why) for node, why in refused.items() if node not in hopeless),
-            tuple(hopeless.items()),
+            tuple((node, _said(why)) for node, why in refused.items() if node not in hopeless),
+            tuple((node, _said(why)) for node, why in hopeless.items()),
         )
 
     async def prioritize(self, question: Question) -> tuple[tuple[str, int], ...]:
@@ -214,6 +217,11 @@ class ExtenderClient:
             raise ExtenderFailed(f"{verb}: {why}", unknown=error.outcome_unknown) from error
 
 
+def _said(why: str) -> str:
+    """A reason of its own, for one node: many make one message."""
+    return clipped(printable(why), _REASON_SAID)
+
+
 def _limit(body: bytes) -> int:
     return max(ANSWER_BYTES, 2 * len(body))
 
@@ -231,7 +239,7 @@ def _reached(extender: Extender, folder: Path) -> Cluster:
     cert = file("cert.pem", tls.cert_data, tls.cert_file)
     key = file("key.pem", tls.key_data, tls.key_file)
     return Cluster(
-        server=extender.url.rstrip("/"),
+        server=extender.url.full,
         source=f"extender {extender.url}",
         ca_file=file("ca.pem", tls.ca_data, tls.ca_file),
         client_cert=(cert, key) if cert and key else None,

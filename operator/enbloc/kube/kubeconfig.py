@@ -10,7 +10,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -29,6 +29,7 @@ from kubernetes.aio.config.kube_config import (
 
 from enbloc.errors import ConfigError
 from enbloc.kube.config import TOKEN_SECONDS, Cluster
+from enbloc.model.credentials import URL, without_credentials, yaml_problem
 
 #: An exec plugin or an identity provider that takes longer has failed (seconds).
 LOAD_SECONDS: Final = 60.0
@@ -82,7 +83,7 @@ class _Loaded:
     """
 
     cluster: Cluster
-    header: str | None
+    header: str | None = field(repr=False)
     lifetime: float
 
 
@@ -160,8 +161,8 @@ async def _load(paths: Sequence[Path], context: str) -> _Loaded:
             merged.config, active_context=context, config_base_path=beside_the_file
         )
         await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # inherited
-    except (ConfigException, OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{source}: {error}") from error
+    except (ConfigException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{source}: {without_credentials(str(error))}") from error
     header = configuration.api_key.get("BearerToken")
     certificate, key = configuration.cert_file, configuration.key_file
     chosen = loader.current_context["context"]
@@ -201,11 +202,11 @@ def _check(paths: Sequence[Path], context: str | None) -> str:
     for path in paths:
         document = _document(path)
         current = current or str(document.get("current-context") or "")
-        for field, known in named.items():
-            for entry in document.get(field) or ():
+        for kind, known in named.items():
+            for entry in document.get(kind) or ():
                 if not isinstance(entry, dict) or not entry.get("name"):
-                    raise ConfigError(f"{path}: {field}: each entry needs a name")
-                known.setdefault(entry["name"], (path, entry.get(field[:-1]) or {}))
+                    raise ConfigError(f"{path}: {kind}: each entry needs a name")
+                known.setdefault(entry["name"], (path, entry.get(kind[:-1]) or {}))
     where = ", ".join(map(str, paths))
     contexts = ", ".join(named["contexts"]) or "none"
     chosen = context or current
@@ -214,22 +215,23 @@ def _check(paths: Sequence[Path], context: str | None) -> str:
             f"{where}: current-context: not set; pass --context (known contexts: {contexts})"
         )
     if chosen not in named["contexts"]:
-        field = "--context" if context else "current-context"
-        raise ConfigError(f'{where}: {field}: no context "{chosen}" (known contexts: {contexts})')
+        setting = "--context" if context else "current-context"
+        raise ConfigError(f'{where}: {setting}: no context "{chosen}" (known contexts: {contexts})')
     path, body = named["contexts"][chosen]
-    for field, required in (("cluster", True), ("user", False)):
-        name = body.get(field)
-        if name not in named[field + "s"] and (required or name):
-            others = ", ".join(named[field + "s"]) or "none"
+    for kind, required in (("cluster", True), ("user", False)):
+        name = body.get(kind)
+        if name not in named[kind + "s"] and (required or name):
+            others = ", ".join(named[kind + "s"]) or "none"
             raise ConfigError(
-                f'{path}: contexts[{chosen}].{field}: no {field} "{name or ""}" (known: {others})'
+                f'{path}: contexts[{chosen}].{kind}: no {kind} "{name or ""}" (known: {others})'
             )
     path, cluster = named["clusters"][body["cluster"]]
     server = str(cluster.get("server") or "")
-    if not server.startswith(("https://", "http://")):
+    url = URL(server)
+    if not url.usable:
         raise ConfigError(
             f"{path}: clusters[{body['cluster']}].server: must be a URL such as "
-            f'https://host:6443, is "{server}"'
+            f'https://host:6443, is "{url}"'
         )
     return chosen
 
@@ -237,7 +239,10 @@ def _check(paths: Sequence[Path], context: str | None) -> str:
 def _document(path: Path) -> Mapping[str, Any]:
     try:
         document = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
+        problem = yaml_problem(error)
+        raise ConfigError(f"{path}: cannot be read as a kubeconfig: {problem}") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as a kubeconfig: {error}") from error
     if document is None:
         return {}

@@ -229,9 +229,12 @@ class Transport:
 
     async def _credentials(self, call: Call) -> str | None:
         try:
-            return await self._cluster.auth.header(self._tls)
+            header = await self._cluster.auth.header(self._tls)
         except ConfigError as error:
             raise Unauthorized(call.verb, call.resource, str(error)) from error
+        if header is not None and not header.isprintable():
+            raise Unauthorized(call.verb, call.resource, "the token holds a control character")
+        return header
 
     async def _send(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:
         assert self._session is not None, "the client is not open"
@@ -313,5 +316,8 @@ def _timestamp(date: str) -> float | None:
 
 def _unreachable(call: Call, error: Exception) -> Unreachable:
     unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-    text = str(error) or "timed out"
+    if isinstance(error, aiohttp.InvalidURL):  # its text is the URL
+        text = "the server's URL, or that of the proxy, cannot be used"
+    else:
+        text = str(error) or "timed out"
     return Unreachable(call.verb, call.resource, text, sent=not isinstance(error, unsent))

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
 
 from enbloc import __version__
-from enbloc.config import Configuration
+from enbloc.config import Configuration, hidden
 from enbloc.engine import Engine
 from enbloc.engine.replay import Dump, DumpFile, encoded
 
@@ -86,19 +85,15 @@ class Dumper:
 def without_secrets(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A configuration without what only a process that speaks to others needs.
 
-    Keys and certificates for extenders, credentials in their addresses, and the kubeconfig's path.
+    Keys and certificates for extenders, all credentials, and the kubeconfig's path.
     """
     found: list[dict[str, Any]] = []
-    for document in documents:
+    for document in map(hidden, documents):
         kept = {name: value for name, value in document.items() if name != "clientConnection"}
         if "extenders" in kept:
-            kept["extenders"] = [_without_secrets(each) for each in kept["extenders"]]
+            kept["extenders"] = [
+                {name: value for name, value in each.items() if name != "tlsConfig"}
+                for each in kept["extenders"]
+            ]
         found.append(kept)
     return found
-
-
-def _without_secrets(extender: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in extender.items() if name != "tlsConfig"}
-    url = urlsplit(kept["urlPrefix"])
-    host = url.netloc.rpartition("@")[2]
-    return {**kept, "urlPrefix": urlunsplit(url._replace(netloc=host))}

@@ -107,7 +107,11 @@ class Extenders:
             except ExtenderFailed as error:
                 logger.warning(
                     "Extender gave no scores; continuing without them",
-                    extra={"extender": caller.extender.url, "pod": str(ask.pod.key), "err": error},
+                    extra={
+                        "extender": str(caller.extender.url),
+                        "pod": str(ask.pod.key),
+                        "err": str(error),
+                    },
                 )
         return answer
 
@@ -128,13 +132,13 @@ class Extenders:
             Fenced: nothing was sent, because this process is no longer surely the leader.
         """
         for extender in await self._binders(profile, binding):
-            self._client.check_fence("bind", extender.url)
+            self._client.check_fence("bind", str(extender.url))
             try:
                 await self._client_of(extender).bind(binding)
             except ExtenderFailed as error:
                 logger.warning(
                     "Extender failed to bind a pod",
-                    extra={"extender": extender.url, "pod": binding.name, "err": str(error)},
+                    extra={"extender": str(extender.url), "pod": binding.name, "err": str(error)},
                 )
                 if error.unknown:
                     unknown()

@@ -60,7 +60,7 @@ async def run_scheduler(options: Options) -> int:
     for warning in options.configuration.warnings if options.configuration else ():
         logger.warning("Configuration: %s", warning)
     cluster = await cluster_access.load(options.kubeconfig, options.context)
-    logger.info("Starting the scheduler", extra={"server": cluster.server, "by": cluster.source})
+    logger.info("Starting the scheduler", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="scheduler") as client:
         return await Scheduler(client, options).run()
 

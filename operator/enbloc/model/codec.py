@@ -70,6 +70,7 @@ from enbloc.model.objects import (
 )
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
 from enbloc.model.problems import Problems, quantities
+from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
@@ -104,6 +105,8 @@ _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
 #: Of a rank: no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
+#: So many names of one sort of mistake are told of.
+_MOST_TOLD: Final = 3
 #: Characters of what is kept for many pods to share; the API server bounds no owner's name.
 _MOST_NAMED: Final = 1024
 _seconds = lru_cache(maxsize=16384)(seconds_of)
@@ -209,7 +212,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
             f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default"
         )
         timeout = 0
-    resources = quantities(spec.min_resources, "spec.minResources", problems)
+    resources = _min_resources(spec, problems)
     created, version = _time(metadata, problems), _version(metadata, problems)
     on_incomplete, owner = _on_incomplete(spec, problems), _owner(metadata)
     return Group(
@@ -289,6 +292,18 @@ def _roles(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> tuple[
             f"spec.roles: their minimums sum to {total}; raise spec.minMember from {minimum}"
         )
     return tuple(roles.values())
+
+
+def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, int]:
+    """What the group asks for in all, by resource; the CRD lets any text be a name."""
+    given = spec.min_resources or {}
+    named = {name: text for name, text in given.items() if not qualified_name_problem(name)}
+    wrong = [name for name in given if name not in named]
+    for name in wrong[:_MOST_TOLD]:
+        problems.append(f"spec.minResources: a name of a resource {qualified_name_problem(name)}")
+    if len(wrong) > _MOST_TOLD:
+        problems.append(f"spec.minResources: {len(wrong) - _MOST_TOLD} more names of that sort")
+    return quantities(named, "spec.minResources", problems)
 
 
 def _memory(status: PodGroupStatusObject) -> Memory:

@@ -3,7 +3,7 @@
 """Conditions to be written, whose lastTransitionTime moves only when their status does."""
 
 from enbloc.model.objects import GroupConditionObject
-from enbloc.model.text import clipped
+from enbloc.model.text import clipped, printable
 from enbloc.model.times import time_text
 
 
@@ -22,7 +22,7 @@ def group_condition(
         kind: its type.
         status: "True", "False" or "Unknown".
         reason: in CamelCase.
-        message: for people; cut at 1024 characters.
+        message: for people; escaped, and cut at 1024 characters.
         generation: of the spec that it is about.
         now: server time, seconds since the epoch.
         standing: what stands there; None = nothing.
@@ -35,7 +35,7 @@ def group_condition(
         observed_generation=generation,
         last_transition_time=since or time_text(now),
         reason=str(reason),
-        message=clipped(message),
+        message=clipped(printable(message)),
     )
 
 
@@ -48,7 +48,7 @@ def pod_condition(
         kind: its type.
         status: "True" or "False".
         reason: in CamelCase.
-        message: for people; cut at 1024 characters.
+        message: for people; escaped, and cut at 1024 characters.
         now: server time, seconds since the epoch.
         same: the condition stands with this status already.
     """
@@ -56,6 +56,6 @@ def pod_condition(
         "type": str(kind),
         "status": status,
         "reason": str(reason),
-        "message": clipped(message),
+        "message": clipped(printable(message)),
     }
     return condition if same else {**condition, "lastTransitionTime": time_text(now)}

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Credentials stay in the process: what may hold some is shown without them."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+#: Stands for what is not shown.
+HIDDEN: Final = "***"
+
+_USER_OF_URL: Final = re.compile(r"""(?<=://)[^/\s"'<>]+(?=@)""")
+_TOKEN: Final = re.compile(r"(?<=\bBearer )[\w.~+/=-]{8,}|(?<=\bBasic )[\w+/=-]{16,}")
+_QUOTED: Final = re.compile(r"'[^']{2,}'")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class URL:
+    """A configured URL: as text it shows no credentials.
+
+    Attributes:
+        full: all of it; only for who connects.
+    """
+
+    full: str
+
+    @property
+    def usable(self) -> bool:
+        """Whether somebody could be connected to: it has a scheme of HTTP, a host, a sane port."""
+        try:
+            parts = urlsplit(self.full)
+            known = self.full.startswith(("http://", "https://"))
+            return known and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return redacted(self.full)
+
+    def __repr__(self) -> str:
+        return f"URL({str(self)!r})"
+
+
+def redacted(url: str) -> str:
+    """A URL without user, password and query; what is malformed loses rather more than less."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        scheme, rest = "", url
+    user, at, rest = rest.rpartition("@")
+    rest, query, _ = rest.partition("?")
+    return f"{scheme}{separator}{HIDDEN if user else ''}{at}{rest}{query}{HIDDEN if query else ''}"
+
+
+def without_credentials(text: str) -> str:
+    """A text without the users and passwords of URLs in it, and without tokens of HTTP headers."""
+    if "://" in text:
+        text = _USER_OF_URL.sub(HIDDEN, text)
+    if "Bearer " in text or "Basic " in text:
+        text = _TOKEN.sub(HIDDEN, text)
+    return text
+
+
+def yaml_problem(error: Exception) -> str:
+    """Where a text is no YAML, and why, without the text: the line may hold a token or a key.
+
+    Args:
+        error: of PyYAML, whose own text quotes the line.
+    """
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return "not YAML"
+    where = f"line {mark.line + 1}, column {mark.column + 1}"
+    return f"{where}: {_QUOTED.sub(HIDDEN, problem)}"
