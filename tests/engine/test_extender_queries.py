@@ -357,3 +357,18 @@ def test_a_lowered_minimum_while_asking_is_decided_with_the_same_answers() -> No
     answer(cluster, asks(cluster)[0], ("n1",))
     assert set(cluster.where().values()) == {"n1"}
     assert len(cluster.where()) == 8
+
+
+@pytest.mark.parametrize("score", [2**63 - 1, -(2**63), 2**62])
+def test_a_score_beyond_all_bounds_is_invalid_and_breaks_nothing_else(score: int) -> None:
+    cluster = consulting(SCORES)
+    cluster.pod("p", spec=spec(cpu=1))
+    cluster.settle()
+    [ask] = asks(cluster)
+    answer(cluster, ask, scores=(("n1", score), ("n2", 0)))
+    assert cluster.where() == {}
+    assert "invalid score" in cluster.decisions()[0].message
+    cluster.pod("other", spec=spec(cpu=1))
+    cluster.settle()
+    answer(cluster, asks(cluster)[-1], scores=(("n1", 10), ("n2", 0)))
+    assert cluster.where() == {"other": "n1"}

@@ -31,6 +31,9 @@ EXTENDER: Final = "Extender"
 #: What an extender's score of 10 is worth, before its weight.
 _SCORE_SCALE: Final = 10
 
+#: Further from 0 no score is kept: all beyond 10 are invalid, and none may overflow.
+_MOST_SCORE: Final = 2**31
+
 #: Of a node for which it had no words of its own.
 _REASON: Final = "node(s) were refused by an extender"
 
@@ -157,7 +160,7 @@ def _view(extender: Extender, answer: Answer, nodes: Nodes) -> NodeView | None:
     for name, score in answer.scores:
         row = nodes.row(name)
         if row is not None:
-            scores[row] = score * _SCORE_SCALE
+            scores[row] = min(max(score, -_MOST_SCORE), _MOST_SCORE) * _SCORE_SCALE
     said = {name: why for name, why in (*answer.refused, *answer.unresolvable) if why}
     names = nodes.names
     reasons = {row: said.get(names[row], _REASON) for row in np.flatnonzero(~feasible).tolist()}
