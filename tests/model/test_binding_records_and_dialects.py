@@ -183,3 +183,10 @@ def test_a_name_with_a_namespace_is_a_problem_that_names_the_right_value() -> No
     assert readable(Membership("a/b/")).problem == (
         f'{OURS} is "a/b/", which no PodGroup can be called; write the name of one that exists'
     )
+
+
+@pytest.mark.parametrize("key", [OURS, "enbloc.dev/podgroup", "volcano.sh/queue-name"])
+def test_a_mirror_pod_names_no_group_whatever_a_kubelet_writes(key: str) -> None:
+    keys = {key: "somebody-s", "kubernetes.io/config.mirror": "5f1a"}
+    assert membership({}, keys) == Membership()
+    assert membership({OURS: "somebody-s"}, keys) == Membership()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from enbloc.model.names import API_GROUP, POD_GROUP_KEY, ROLE_KEY
+from enbloc.model.names import API_GROUP, MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.model.near_misses import near_misses
 
 
@@ -82,8 +82,9 @@ def membership(
 ) -> Membership:
     """The group that a pod names; an annotation wins over the label of the same key.
 
-    A pod that names a group only by a key that is not read, of another project or misspelt, must
-    not be placed on its own: half of a gang would start.
+    A kubelet's mirror pod names none: a node may create one in any namespace, and would otherwise
+    be counted in anybody's gang. A pod that names a group only by a key that is not read, of
+    another project or misspelt, must not be placed on its own: half of a gang would start.
 
     Args:
         labels: of the pod.
@@ -91,6 +92,8 @@ def membership(
         dialects: those that are read.
         native: the group that Kubernetes' own field names; "" = none.
     """
+    if MIRROR_POD_KEY in annotations:
+        return _NOTHING
     found: Membership | None = None
     said_by = ""
     for dialect in dialects:

@@ -27,6 +27,8 @@ RUN_SECONDS_KEY: Final = "sandbox.enbloc.dev/run-seconds"
 EXIT_CODE_KEY: Final = "sandbox.enbloc.dev/exit-code"
 REFUSE_KEY: Final = "sandbox.enbloc.dev/refuse"
 SILENT_KEY: Final = "sandbox.enbloc.dev/silent"
+#: The API server lets a pod have it only if it is created with a node, and never takes it away.
+MIRROR_POD_KEY: Final = "kubernetes.io/config.mirror"
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────
 SCHEDULER_MANAGER: Final = "enbloc-scheduler"
