@@ -269,6 +269,12 @@ async def test_no_error_and_no_log_shows_what_a_url_of_the_kubeconfig_holds(
         assert "s3" not in text
 
 
+async def test_a_user_in_the_url_and_another_beside_it_is_a_clear_error(write: Write) -> None:
+    with pytest.raises(ConfigError, match="names a user, and so does users; use one") as failed:
+        await load(write(document("http://user:s3cret@host", user={"token": "t0ken"})))
+    assert "s3cret" not in str(failed.value)
+
+
 @pytest.mark.parametrize("line", ["token: 's3cret", "token: s3cret: x", "token: *s3cret"])
 async def test_a_kubeconfig_that_is_no_yaml_is_not_quoted(write: Write, line: str) -> None:
     with pytest.raises(ConfigError, match=r"cannot be read as a kubeconfig: line \d+") as failed:

@@ -164,6 +164,10 @@ async def _load(paths: Sequence[Path], context: str) -> _Loaded:
     except (ConfigException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{source}: {without_credentials(str(error))}") from error
     header = configuration.api_key.get("BearerToken")
+    if header and URL(configuration.host).has_user:
+        raise ConfigError(
+            f"{source}: the cluster's server names a user, and so does users; use one"
+        )
     certificate, key = configuration.cert_file, configuration.key_file
     chosen = loader.current_context["context"]
     return _Loaded(

@@ -35,6 +35,11 @@ class URL:
         except ValueError:
             return False
 
+    @property
+    def has_user(self) -> bool:
+        """Whether it names a user, with or without a password."""
+        return "@" in self.full
+
     def __str__(self) -> str:
         return redacted(self.full)
 
