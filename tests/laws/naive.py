@@ -192,9 +192,10 @@ class Life:
             self.identities.add(memory.incarnation)
             self._recall()
             self.started = memory.started is not None and self._believed(memory.started)
-            if not self.started and memory.lives and memory.lives[-1].minimums:
+            if memory.lives and memory.lives[-1].minimums:
                 self.was.append(dict(memory.lives[-1].minimums))
-                self.stop()
+                if not self.started:
+                    self.stop()
         known = {
             r.incarnation
             for p in self.succeeded.values()
