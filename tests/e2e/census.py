@@ -44,6 +44,9 @@ class Census:
         self._running: set[str] = set()
         self._gang_seconds = 0.0
         self._until = time.monotonic()
+        self._live: Counter[str] = Counter()
+        #: Each pod that was seen on two nodes.
+        self.moved: list[str] = []
         #: Each time a node had to hold more than it can.
         self.overcommitted: list[str] = []
         #: From a gang's first member held to its minimum held, or to none, in seconds.
@@ -70,7 +73,7 @@ class Census:
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 
     def in_part(self) -> dict[str, int]:
-        """Gangs that hold something, and less than their minimum; how many members they hold."""
+        """Gangs that hold room, and less than their minimum; how many members they hold."""
         return {group: self._held[group] for group in self._since}
 
     def whole(self) -> int:
@@ -109,19 +112,25 @@ class Census:
             if pod.spec.node_name and not (before and before.spec.node_name):
                 self.binds += 1
                 self._look(pod)
+            if before and before.spec.node_name not in ("", pod.spec.node_name):
+                self.moved.append(
+                    f"{pod.metadata.name}: {before.spec.node_name} → {pod.spec.node_name}"
+                )
         for seen in (before, pod):
-            if seen is not None and seen.group in self._minimums:
-                self._judge(seen.group)
+            if seen is not None and seen.gang in self._minimums:
+                self.judge(seen.gang)
 
     def _add(self, pod: PodView, sign: int) -> None:
         if not pod.spec.node_name:
             return
         if pod.takes_room:
             self._used[pod.spec.node_name] += sign * pod.requests["cpu"]
-        if pod.status.phase != "Failed":
-            self._held[pod.group] += sign
+        if pod.holds:
+            self._held[pod.gang] += sign
         if pod.status.phase == "Succeeded":
-            self._ended[pod.group] += sign
+            self._ended[pod.gang] += sign
+        elif pod.holds:
+            self._live[pod.gang] += sign
 
     def _look(self, pod: PodView) -> None:
         node = pod.spec.node_name
@@ -132,14 +141,15 @@ class Census:
                 f"{self._used[node]}m of {room}m"
             )
 
-    def _judge(self, group: str) -> None:
+    def judge(self, group: str) -> None:
+        """Look at a gang again; for who changes its minimum."""
         self.gang_seconds()
         held, least = self._held[group], self._minimums[group]
         if held >= least and not self._ended[group]:
             self._running.add(group)
         else:
             self._running.discard(group)
-        if 0 < held < least:
+        if self._live[group] and held < least:
             self._since.setdefault(group, self._until)
         elif group in self._since:
             self.bursts.append(self._until - self._since.pop(group))

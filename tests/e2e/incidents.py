@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What befalls a world's gangs: lost machines, failing pods, meddling proxies; and who counts."""
+"""What befalls a world's gangs: lost machines, failing pods, fault proxies; and who counts."""
 
 import asyncio
 from typing import Any, Final
@@ -8,17 +8,17 @@ from typing import Any, Final
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import NODES, PODS, Resource
 from tests.e2e.census import Census
-from tests.e2e.meddler import Meddler
+from tests.e2e.fault_proxy import FaultProxy
 from tests.e2e.world import World
 
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 
 
-async def meddler(world: World) -> Meddler:
+async def fault_proxy(world: World) -> FaultProxy:
     """A proxy to the API server, through which a new scheduler runs instead of the first one."""
     kubeconfig = world.target.kubeconfig_of("scheduler")
-    through = world.path / f"meddler-{len(world.servers)}.kubeconfig"
-    proxy = await world._stack.enter_async_context(Meddler(kubeconfig, through))
+    through = world.path / f"proxy-{len(world.servers)}.kubeconfig"
+    proxy = await world._stack.enter_async_context(FaultProxy(kubeconfig, through))
     await world.start_scheduler(kubeconfig=through, restart=True)
     return proxy
 

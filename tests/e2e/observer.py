@@ -21,6 +21,9 @@ from enbloc.kube.reflector import Reflector
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME, TAINT_NOT_READY
 from enbloc.model.quantity import amount
 
+#: Tells the runs of one PodGroup apart, in tests whose gangs run again.
+RUN_LABEL = "e2e.enbloc.dev/run"
+
 
 class Meta(msgspec.Struct, rename="camel"):
     name: str
@@ -73,6 +76,22 @@ class PodView(msgspec.Struct):
         return self.metadata.annotations.get(
             POD_GROUP_KEY, self.metadata.labels.get(POD_GROUP_KEY, "")
         )
+
+    @property
+    def gang(self) -> str:
+        """Whose minimum it counts for: one run of a PodGroup, where a test tells them apart."""
+        return self.metadata.labels.get(RUN_LABEL, self.group)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it counts for a minimum: it runs, will run, or has run well."""
+        return bool(self.spec.node_name) and (
+            self.status.phase == "Succeeded" or (self.takes_room and not self.ends)
+        )
+
+    @property
+    def ends(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
 
     @property
     def plan(self) -> str:

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 from tests.e2e import incidents
-from tests.e2e.meddler import is_binding
+from tests.e2e.fault_proxy import is_binding
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -43,7 +43,7 @@ async def test_two_schedulers_by_mistake_leave_no_gang_in_part(world: World) -> 
     gangs = 20
     await world.nodes(4, cpu=gangs * SIZE)
     census = await incidents.census(world)
-    proxy = await incidents.meddler(world)
+    proxy = await incidents.fault_proxy(world)
     first = world.scheduler
     second = await world.start_scheduler(kubeconfig=proxy.through)
     await world.until(

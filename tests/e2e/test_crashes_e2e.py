@@ -11,7 +11,7 @@ import random
 
 from tests.e2e import incidents
 from tests.e2e.census import Census
-from tests.e2e.meddler import Meddler, Meddling, is_binding
+from tests.e2e.fault_proxy import Fault, FaultProxy, is_binding
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -38,7 +38,7 @@ async def arrivals(world: World, census: Census, rng: random.Random, last: async
             return
 
 
-async def killed(world: World, census: Census, proxy: Meddler, binds: int) -> None:
+async def killed(world: World, census: Census, proxy: FaultProxy, binds: int) -> None:
     """Kill the scheduler when it has bound so many pods, and start the next one."""
     wanted = census.binds + binds
     await world.until(lambda: census.binds >= wanted, f"{binds} more pods are bound")
@@ -49,8 +49,8 @@ async def test_a_scheduler_killed_over_and_over_leaves_no_gang_in_part(world: Wo
     rng = random.Random(5)
     await world.nodes(NODES, cpu=CPU)
     census = await incidents.census(world)
-    proxy = await incidents.meddler(world)
-    proxy.policy = lambda method, path: Meddling(
+    proxy = await incidents.fault_proxy(world)
+    proxy.policy = lambda method, path: Fault(
         before=rng.uniform(0, SLOW) if is_binding(method, path) else 0
     )
     last = asyncio.Event()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import incidents
+from tests.e2e.fault_proxy import Fault, FaultProxy
 from tests.e2e.processes import run
-from tests.e2e.wire import Wire
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -19,14 +20,15 @@ BURST = 100
 SLOW = 0.1
 
 
-async def slow_burst(world: World, after: int) -> Wire:
+async def slow_burst(world: World, after: int) -> FaultProxy:
     """Return in the middle of the burst that binds a gang, over a line with slow answers."""
     await world.nodes(10, cpu=10)
-    wire = await world.start_scheduler_on_a_wire()
-    wire.delay = SLOW
+    proxy = await incidents.fault_proxy(world)
+    proxy.policy = lambda *_: Fault(after=SLOW)
+    proxy.lag = SLOW
     await world.gang("burst", BURST)
     await world.bound("burst", after)
-    return wire
+    return proxy
 
 
 def in_mid_burst(world: World) -> None:
@@ -58,18 +60,18 @@ async def test_a_scheduler_asked_to_end_in_mid_burst_settles_what_it_sent(world:
 
 
 async def test_a_cut_line_in_mid_burst_loses_and_doubles_nothing(world: World) -> None:
-    wire = await slow_burst(world, 5)
-    wire.cut()
+    proxy = await slow_burst(world, 5)
+    proxy.cut()
     in_mid_burst(world)
     await world.bound("burst", BURST)
     await world.condition("burst", "Scheduled", "True")
 
 
 async def test_bindings_whose_answers_are_lost_are_settled_by_asking(world: World) -> None:
-    wire = await slow_burst(world, 1)
-    wire.hold_answers()
+    proxy = await slow_burst(world, 1)
+    proxy.hold_answers()
     await world.quiet()  # what was sent has arrived, and nobody knows
-    wire.cut()
+    proxy.cut()
     in_mid_burst(world)
     await world.bound("burst", BURST)
     assert "a Binding whose outcome is unknown" in world.scheduler.text()

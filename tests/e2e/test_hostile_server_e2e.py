@@ -16,7 +16,8 @@ import pytest
 from aiohttp import web
 
 from enbloc.model.times import seconds_of
-from tests.e2e.meddler import Meddler, Meddling, _kept, is_binding
+from tests.e2e import incidents
+from tests.e2e.fault_proxy import Fault, FaultProxy, _kept, is_binding
 from tests.e2e.targets import Component, ControlPlaneTarget
 from tests.e2e.world import World
 from tests.effort import slow
@@ -39,7 +40,7 @@ ON_A_REAL_SERVER = pytest.mark.parametrize(
 )
 
 
-class Hostile(Meddler):
+class Hostile(FaultProxy):
     """A proxy that forges refusals and Dates, and that keeps changes from watches."""
 
     #: Makes the answer to a request up, by method and path; None = the server's.
@@ -123,36 +124,36 @@ async def test_statuses_that_are_refused_again_and_again_are_written_in_the_end(
 ) -> None:
     """semantics §2.2: a write that met a conflict is tried again until it stands."""
     await world.nodes(1, cpu=SIZE)
-    faults: list[Callable[[], Meddling | web.Response]] = [
+    faults: list[Callable[[], Fault | web.Response]] = [
         lambda: refused(409, "Conflict"),
         lambda: refused(429, "TooManyRequests", **{"Retry-After": "1"}),
         lambda: refused(500, "InternalError"),
         lambda: web.Response(status=503, text="made up"),
-        lambda: Meddling(drop=True),
-        lambda: Meddling(sends=0, drop=True),
+        lambda: Fault(drop=True),
+        lambda: Fault(sends=0, drop=True),
     ]
 
     def misbehave(proxy: Hostile) -> None:
         turns: dict[str, Any] = {}
 
-        def fault(method: str, path: str) -> Meddling | web.Response | None:
+        def fault(method: str, path: str) -> Fault | web.Response | None:
             if method != "PATCH" or not path.endswith("/status"):
                 return None
             # Each fault, and then the write passes.
             turn = turns.setdefault(path, itertools.cycle([*faults, None]))
             make = next(turn)
-            made: Meddling | web.Response | None = make() if make else None
+            made: Fault | web.Response | None = make() if make else None
             met.append(made)
             return made
 
         def forge(method: str, path: str) -> web.Response | None:
             made = fault(method, path)
-            chosen[:] = [made] if isinstance(made, Meddling) else []
+            chosen[:] = [made] if isinstance(made, Fault) else []
             return made if isinstance(made, web.Response) else None
 
-        chosen: list[Meddling] = []
+        chosen: list[Fault] = []
         proxy.forge = forge
-        proxy.policy = lambda *_: chosen.pop() if chosen else Meddling()
+        proxy.policy = lambda *_: chosen.pop() if chosen else Fault()
 
     met: list[object] = []
     async with hostile(world, "scheduler") as one, hostile(world, "controller") as other:
@@ -239,11 +240,11 @@ async def test_after_an_outage_of_the_whole_server_gangs_are_soon_whole(world: W
     """In mid-burst etcd and API server are killed; they are away until all waits have grown."""
     size, away = 60, 20.0
     await world.nodes(6, cpu=10)
-    wire = await world.start_scheduler_on_a_wire()
-    wire.delay = 0.1
+    proxy = await incidents.fault_proxy(world)
+    proxy.policy = lambda *_: Fault(after=0.1)
     await world.gang("burst", size)
     await world.bound("burst", 5)
-    wire.delay = 0.0
+    proxy.policy = lambda *_: Fault()
     assert isinstance(world.target, ControlPlaneTarget)
     await world.target.crash(away)
     returned = time.monotonic()

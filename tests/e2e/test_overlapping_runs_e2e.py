@@ -7,7 +7,7 @@ from typing import Any
 from enbloc.kube.paths import JOBS, POD_GROUPS
 from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import incidents
-from tests.e2e.meddler import Meddling, evicts, is_binding
+from tests.e2e.fault_proxy import Fault, evicts, is_binding
 from tests.e2e.observer import PodView
 from tests.e2e.replicas import Replicas
 from tests.e2e.world import World
@@ -89,7 +89,7 @@ async def test_a_rerun_starts_whole_or_not_at_all_while_a_pod_of_the_run_before_
 ) -> None:
     """semantics §2.2, §2.4: `kubectl delete job --cascade=orphan`, and the Job applied again."""
     size = 8
-    proxy = await incidents.meddler(world)
+    proxy = await incidents.fault_proxy(world)
     world.scheduler.kill()
     replicas = await Replicas(world, kubeconfig=proxy.through).start()
     [node] = await world.nodes(1, cpu=size + 1)
@@ -129,15 +129,15 @@ async def test_a_rerun_starts_whole_or_not_at_all_while_a_pod_of_the_run_before_
 
     stuck = tuple(new.names()[size // 2 :])
 
-    def policy(method: str, path: str) -> Meddling:
+    def policy(method: str, path: str) -> Fault:
         cut = is_binding(method, path) and path.split("/")[6] in stuck
-        return Meddling(sends=0, drop=True) if cut else Meddling()
+        return Fault(sends=0, drop=True) if cut else Fault()
 
     proxy.policy = policy
     await world.delete_pod(sitting[1])  # for all, and the leader dies in the middle of it
     await world.until(lambda: len(new.bound()) == size // 2, "half of the new run is bound")
     await replicas.kill_the_leader()
-    proxy.policy = lambda *_: Meddling()
+    proxy.policy = lambda *_: Fault()
     await new.run(size)
     assert old.running() == [left]
     await world.condition("train", Condition.READY, "True", reason=Reason.RUNNING)

@@ -11,7 +11,7 @@ import pytest
 
 from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import incidents
-from tests.e2e.meddler import Meddler, Meddling, evicts, is_binding
+from tests.e2e.fault_proxy import Fault, FaultProxy, evicts, is_binding
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -23,7 +23,7 @@ TIMEOUT = 3
 HOUR = 3600.0
 
 
-def evicted(proxy: Meddler) -> set[str]:
+def evicted(proxy: FaultProxy) -> set[str]:
     """The names of the pods that the scheduler has deleted or evicted."""
     return {asked.path.split("/")[6] for asked in proxy.asked if evicts(asked)}
 
@@ -57,7 +57,7 @@ async def settled(world: World, group: str, count: int, timeout: float = 30) -> 
 async def test_a_job_whose_pods_finish_and_fail_one_by_one_loses_none_to_us(world: World) -> None:
     """Semantics §2.2, §4.1, §4.3: success counts, lost room is held, a started gang stays."""
     await world.nodes(1, cpu=SIZE)
-    proxy = await incidents.meddler(world)
+    proxy = await incidents.fault_proxy(world)
     await world.group("train", SIZE, scheduleTimeoutSeconds=60)
     await world.job("train", SIZE, "train", backoff_limit=100)
     await settled(world, "train", SIZE)
@@ -81,7 +81,7 @@ async def test_a_job_whose_pods_finish_and_fail_one_by_one_loses_none_to_us(worl
     assert evicted(proxy) == set()
 
 
-async def halved(world: World, policy: str) -> Meddler:
+async def halved(world: World, policy: str) -> FaultProxy:
     """A gang that was started an hour ago has lost half of its members with their node.
 
     The hour is in the Date of every answer that the scheduler gets: by it the gang was created,
@@ -89,7 +89,7 @@ async def halved(world: World, policy: str) -> Meddler:
     """
     await world.nodes(1, cpu=SIZE // 2)
     [lost] = await world.nodes(1, cpu=SIZE // 2)
-    proxy = await incidents.meddler(world)
+    proxy = await incidents.fault_proxy(world)
     owner = await incidents.owner(world, "operator")
     await world.group("train", SIZE, scheduleTimeoutSeconds=TIMEOUT, onIncomplete=policy)
     for index in range(SIZE):
@@ -142,7 +142,7 @@ async def node(world: World, cpu: int, pool: str, start: float = 0.0) -> str:
     return name
 
 
-async def cut_off(world: World, owner: Any = None) -> Meddler:
+async def cut_off(world: World, owner: Any = None) -> FaultProxy:
     """A gang that is bound in part and whose other members have lost the only node for them.
 
     Two of its members are Running, two are bound to a node where pods take their time.
@@ -150,11 +150,11 @@ async def cut_off(world: World, owner: Any = None) -> Meddler:
     await node(world, 2, "quick")
     await node(world, 2, "slow", start=600.0)
     lost = await node(world, 4, "lost")
-    proxy = await incidents.meddler(world)
+    proxy = await incidents.fault_proxy(world)
 
-    def policy(method: str, path: str) -> Meddling:
+    def policy(method: str, path: str) -> Fault:
         stuck = is_binding(method, path) and path.split("/")[6] >= "old-4"
-        return Meddling(sends=0, drop=True) if stuck else Meddling()
+        return Fault(sends=0, drop=True) if stuck else Fault()
 
     proxy.policy = policy
     await world.group("old", SIZE, scheduleTimeoutSeconds=TIMEOUT)
@@ -164,7 +164,7 @@ async def cut_off(world: World, owner: Any = None) -> Meddler:
     await settled(world, "old", 2)
     world.scheduler.kill()
     await incidents.lose(world, lost)
-    proxy.policy = lambda *_: Meddling()
+    proxy.policy = lambda *_: Fault()
     await world.start_scheduler(kubeconfig=proxy.through)
     return proxy
 

@@ -31,7 +31,6 @@ from tests.e2e import manifests
 from tests.e2e.observer import Observer
 from tests.e2e.processes import Server, finished, told
 from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
-from tests.e2e.wire import Wire
 
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 #: How long anything may take that a test waits for (seconds).
@@ -86,7 +85,6 @@ class World:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._nodes: list[str] = []
         self._stack = AsyncExitStack()
-        self._wires: list[Wire] = []
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────
 
@@ -112,8 +110,6 @@ class World:
         Args:
             judge: whether the test has got to its end.
         """
-        for wire in self._wires:
-            wire.delay = 0.0
         try:
             if judge:
                 await self._judge()
@@ -200,15 +196,6 @@ class World:
             self.scheduler.kill()
         self.scheduler = self._start("scheduler", *arguments, kubeconfig=kubeconfig)
         return self.scheduler
-
-    async def start_scheduler_on_a_wire(self) -> Wire:
-        """Kill the scheduler, and start one whose line to the API server can be disturbed."""
-        wire = await self._stack.enter_async_context(Wire(self.target.url))
-        self._wires.append(wire)
-        file = self.path / f"wire-{len(self.servers)}.kubeconfig"
-        through = wire.kubeconfig(self.target.kubeconfig_of("scheduler"), file)
-        await self.start_scheduler(kubeconfig=through, restart=True)
-        return wire
 
     async def start_controller(self, *arguments: str) -> Server:
         """Start one more controller."""
