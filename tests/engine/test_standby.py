@@ -4,7 +4,7 @@
 
 import gc
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -33,9 +33,9 @@ from tests.world.builders import group, node, pod, spec
 class Standby:
     """An engine that is told what happens, and whose turn does not come."""
 
-    def __init__(self) -> None:
+    def __init__(self, synced: Iterable[Stream] = Stream) -> None:
         self.engine = Engine(default_profiles(), Settings(log=10))
-        for stream in Stream:
+        for stream in synced:
             self.engine.apply(Synced(stream))
 
     def tell(self, *events: Event) -> None:
@@ -171,3 +171,14 @@ def test_a_standby_keeps_nothing_of_the_members_of_a_group_that_came_and_went(
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_standby_keeps_nothing_of_100_000_members_that_came_and_went(maker: str) -> None:
     _flat(50_000, maker, "MPIJob/mpi")
+
+
+def test_a_member_may_go_again_before_the_first_lists_are_complete() -> None:
+    """The watch of pods goes on while another stream still waits for its first list."""
+    standby = Standby(synced=[Stream.PODS])
+    gang = group("g", 1, key=GroupKey("default", "g"))
+    gone, stays = (pod(spec(cpu=1), name, scheduler="enbloc", group=gang.key) for name in "ab")
+    standby.tell(PodSeen(gone), PodSeen(stays), PodGone(gone.key, gone.uid))
+    standby.tell(*map(Synced, Stream), NodeSeen(node("n1", cpu=4)), GroupSeen(gang))
+    bound = [effect for effect in standby.takes_over() if isinstance(effect, Bind)]
+    assert [bind.target.uid for bind in bound] == [stays.uid]

@@ -118,12 +118,12 @@ class Lives:
     def remove(self, uid: PodUID) -> Members | None:
         """A member was deleted; the life that it was of, None = one that is over."""
         life = self._of.pop(uid, None)
+        its = self._identities.pop(uid, "")  # "" = the first lists are not complete yet
         if life is not None:
             pod = life.pods[uid]
             life.remove(uid)
-            if pod.phase is not Phase.SUCCEEDED:
-                life.lost.add(self._identities[uid])
-        its = self._identities.pop(uid, "")
+            if its and pod.phase is not Phase.SUCCEEDED:
+                life.lost.add(its)
         orphans = self._orphans.get(its)
         if orphans is not None:
             orphans.pop(uid, None)
