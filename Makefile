@@ -10,7 +10,7 @@ BIN := .venv/bin
 RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
 DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
 
-.PHONY: help setup demo test test-all faults check fix e2e bench sync lock image
+.PHONY: help setup demo test test-all faults check fix e2e soak bench sync lock image
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -55,6 +55,10 @@ e2e: $(DEV)  ## the end-to-end suite on the sandbox and on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py
 	$(BIN)/python -m pytest tests/e2e $(ARGS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
+
+soak: $(DEV)  ## half an hour of faults, kills and lost nodes at random, on a real kube-apiserver
+	$(BIN)/python hack/build_controlplane.py
+	$(BIN)/python -m tests.e2e.soak $(ARGS)
 
 bench: $(DEV)  ## benchmarks, held against benchmarks/budgets.yaml
 	$(BIN)/python -m benchmarks

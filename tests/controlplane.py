@@ -139,12 +139,12 @@ class ControlPlane:
         time.sleep(down_seconds)
         self.start_apiserver()
 
-    def crash(self, down_seconds: float) -> None:
-        """Kill kube-apiserver and etcd, and start both again after a while, with all they held."""
-        for name in (API_SERVER, "etcd"):
-            self._processes[name].stop(0)
+    def crash(self, down_seconds: float = 1.0) -> None:
+        """Kill etcd and kube-apiserver at once, and start them again after a while."""
+        self.stop_apiserver(crash=True)
+        self._processes["etcd"].stop(0)
         time.sleep(down_seconds)
-        self._processes["etcd"].start()
+        self._start_etcd()
         self.start_apiserver()
 
     def check(self) -> None:
@@ -262,8 +262,7 @@ class ControlPlane:
         command = [str(self._binaries / name), *flags, *self._flags.get(name, ())]
         self._processes[name] = Process(name, command, self.directory / f"{name}.log")
 
-    def _start_all(self) -> None:
-        """Start the components in order, each when what it needs is there."""
+    def _start_etcd(self) -> None:
         self._processes["etcd"].start()
         etcd = http.client.HTTPConnection
         wait_until(
@@ -271,6 +270,10 @@ class ControlPlane:
             lambda: _status(etcd(HOST, self._etcd_port, timeout=5), "/health") == 200,
             [self._processes["etcd"]],
         )
+
+    def _start_all(self) -> None:
+        """Start the components in order, each when what it needs is there."""
+        self._start_etcd()
         self.start_apiserver()
         for name in self._wanted():
             self._processes[name].start()

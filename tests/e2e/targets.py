@@ -61,6 +61,10 @@ class Target(Protocol):
         """Have the server go away and come back with all that it held."""
         ...
 
+    async def crash(self, down_seconds: float) -> None:
+        """Have the server and its store end as in a power cut, and come back."""
+        ...
+
     async def expire_watches(self) -> None:
         """End all watches, and refuse to resume those that are behind (410)."""
         ...
@@ -126,7 +130,6 @@ class ControlPlaneTarget:
         self.exempt.append(Exempt(since, dt.datetime.now(dt.UTC)))
 
     async def crash(self, down_seconds: float) -> None:
-        """Kill etcd and the API server, and start them again after so long."""
         since = dt.datetime.now(dt.UTC)
         await asyncio.to_thread(self.cp.crash, down_seconds)
         self.exempt.append(Exempt(since, dt.datetime.now(dt.UTC)))
@@ -213,6 +216,9 @@ class SandboxTarget:
 
         await asyncio.sleep(down_seconds)
         await asyncio.to_thread(wait_until, "the sandbox is back", listens, [self._server], 10)
+
+    async def crash(self, down_seconds: float) -> None:
+        await self.restart_server(down_seconds)  # its store is its memory
 
     async def expire_watches(self) -> None:
         await self._order(do="expire_watches")

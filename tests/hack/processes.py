@@ -84,6 +84,11 @@ class Process:
         if self._popen is not None and (code := self._popen.poll()) is not None:
             raise ProcessError(f"{self.name} ended by itself with code {code}\n{self.tail()}")
 
+    @property
+    def ended(self) -> int | None:
+        """The exit code if it has ended by itself; None while it runs, and after `stop`."""
+        return None if self._popen is None else self._popen.poll()
+
     def terminate(self) -> None:
         """Ask it to end, without waiting."""
         if self._popen is not None:
