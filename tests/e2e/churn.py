@@ -27,12 +27,6 @@ TIMEOUT: Final = 15
 PRIORITIES: Final = {"soak-high": 1000, "soak-low": -10}
 #: The most members of a gang.
 LARGEST: Final = 10
-#: Evictions are no failures of the Job.
-_IGNORED: Final = {
-    "rules": [
-        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-    ]
-}
 
 
 class Tenant:
@@ -109,7 +103,6 @@ class Tenant:
         for run in range(runs):
             job = f"{name}-r{run}"
             document = manifests.job(job, size, name, backoff_limit=1000, **self._how(name, run))
-            document["spec"]["podFailurePolicy"] = _IGNORED
             await self._create(JOBS, document)
             if self._rng.random() < 0.3:
                 await self._suspend(job)

@@ -87,8 +87,9 @@ class Minimums(Mapping[str, int]):
         self._lowest[group] = min(minimum, self._lowest.get(group, minimum))
 
     def __getitem__(self, run: str) -> int:
+        least = self._lowest[run.partition(".")[0]]
         self.runs.add(run)
-        return self._lowest[run.partition(".")[0]]
+        return least
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.runs)
@@ -154,6 +155,12 @@ class Life:
     server: Server
     began: float
     sizes: list[tuple[float, int]] = field(default_factory=list)
+    led: bool = False
+
+    def leads(self) -> bool:
+        """Whether it has begun to decide: who loses the Lease ends."""
+        self.led = self.led or leads(self.server)
+        return self.led
 
     def look(self) -> None:
         """Note how large it is now."""
@@ -190,6 +197,8 @@ class Processes:
         self._lives: list[Life] = []
         #: What their logs must not hold, and ends that nobody caused.
         self.problems: list[str] = []
+        #: For how many seconds no scheduler decided.
+        self.leaderless = 0.0
         #: How many lines each logged at each level.
         self.logged: Counter[str] = Counter()
 
@@ -222,7 +231,10 @@ class Processes:
                 else:
                     self.problems.append(f"ended with {code}: {life.server.tail()}")
                 await self._again(life)
+            before = time.monotonic()
             await asyncio.sleep(1.0)
+            if self.leader() is None:
+                self.leaderless += time.monotonic() - before
 
     async def kill(self, life: Life) -> None:
         """End one as a crash does, and start another one."""
@@ -249,11 +261,11 @@ class Processes:
 
     def leader(self) -> Life | None:
         """The scheduler that decides."""
-        return next((life for life in self._of("scheduler") if leads(life.server)), None)
+        return next((life for life in self._of("scheduler") if life.leads()), None)
 
     def standby(self) -> Life | None:
         """A scheduler that does not."""
-        return next((life for life in self._of("scheduler") if not leads(life.server)), None)
+        return next((life for life in self._of("scheduler") if not life.leads()), None)
 
     def controller(self) -> Life | None:
         """The controller."""
@@ -471,6 +483,7 @@ class Soak:
                     self.problems.append(f"the {name} grew: {text}")
             self._figures[f"RSS of the {name}"] = text
         self._figures["pods bound"] = census.binds
+        self._figures["seconds without a leader"] = round(self._processes.leaderless)
         bursts = sorted([*census.bursts, 0.0])
         self._figures["longest time a gang was bound in part (s)"] = round(census.burst(), 1)
         self._figures["… the 99th percentile"] = round(bursts[int(0.99 * (len(bursts) - 1))], 1)

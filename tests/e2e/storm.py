@@ -40,18 +40,23 @@ WATCH_FAULTS: Final = (
     WatchFault(refuse=429, name="watch 429"),
     WatchFault(refuse=500, name="watch 500"),
     WatchFault(refuse=503, name="watch 503"),
-    WatchFault(doubled=2, name="events twice"),
-    WatchFault(end="close", name="watch closed"),
-    WatchFault(end="reset", name="watch reset"),
-    WatchFault(end="cut", name="event cut"),
-    WatchFault(end="gone", name="event 410"),
-    WatchFault(end="garbage", name="event garbage"),
-    WatchFault(end="silence", seconds=8.0, name="watch silent"),
+    *(
+        2
+        * (  # these need events, of which most watches see few
+            WatchFault(doubled=2, name="events twice"),
+            WatchFault(end="close", name="watch closed"),
+            WatchFault(end="reset", name="watch reset"),
+            WatchFault(end="cut", name="event cut"),
+            WatchFault(end="gone", name="event 410"),
+            WatchFault(end="garbage", name="event garbage"),
+            WatchFault(end="silence", seconds=8.0, name="watch silent"),
+        )
+    ),
 )
 #: The shares of requests that suffer; one is drawn for a time, then another one.
-SHARES: Final = (0.0, 0.05, 0.1, 0.3, 0.6)
+SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.4)
 #: After how many events at most a watch suffers what ends it.
-LINES: Final = 60
+LINES: Final = 12
 
 
 class Storm:

@@ -77,8 +77,9 @@ class World:
         self.controller: Server
         #: The test has failed: there is nothing left to judge.
         self.failed = False
-        #: Every process that was started, in order.
+        #: The processes that were started, in order.
         self.servers: list[Server] = []
+        self._logs = itertools.count()
         #: Thousandths of a CPU that each node of the test has.
         self.room: dict[str, int] = {}
         self._minimums: dict[str, int] = {}
@@ -205,7 +206,7 @@ class World:
     def _start(
         self, component: Component, *arguments: str, kubeconfig: Path | None = None
     ) -> Server:
-        log = self.path / f"{component}-{len(self.servers)}.log"
+        log = self.path / f"{component}-{next(self._logs)}.log"
         file = kubeconfig or self.target.kubeconfig_of(component)
         flags = [f"--kubeconfig={file}", "--no-leader-elect", "--health-port=0"]
         server = Server(component, [*flags, "--log-format=text", *arguments], log)
