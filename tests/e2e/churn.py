@@ -4,6 +4,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -25,6 +26,8 @@ CPU: Final = 8
 TIMEOUT: Final = 15
 #: The PriorityClasses that tenants use; "" = none.
 PRIORITIES: Final = {"soak-high": 1000, "soak-low": -10}
+#: How long a Job may lack pods at the end (seconds).
+BACK_OFF: Final = 15.0
 #: The most members of a gang.
 LARGEST: Final = 10
 
@@ -198,19 +201,34 @@ class Tenant:
             await self._delete(PODS, self._rng.choice(sorted(pods)))
 
     async def _job_done(self, job: str, size: int) -> None:
+        """Wait until a Job has completed; at the end one that makes no pods is given up.
+
+        Its controller makes the next pod only after a back-off that doubles with each pod that
+        was lost, and that takes longer than anybody waits.
+        """
         self.waits_for = f"Job {job} of {size} completes"
+        short_since: float | None = None
         while True:
             found = await persistent(
                 lambda: self._world.client.get(JOBS, job, self._world.namespace)
             )
+            status = found["status"]
             ended = {
                 one["type"]: one.get("message")
-                for one in found["status"].get("conditions", ())
+                for one in status.get("conditions", ())
                 if one["status"] == "True"
             }
             assert "Failed" not in ended, f"Job {job} failed: {ended['Failed']}"
             if "Complete" in ended:
                 return
+            now = time.monotonic()
+            if status.get("active", 0) + status.get("succeeded", 0) >= size:
+                short_since = None
+            else:
+                short_since = short_since or now
+                if self._last.is_set() and now - short_since > BACK_OFF:
+                    self._ended["Job given up, whose controller makes no pods"] += 1
+                    return
             await asyncio.sleep(0.5)
 
     def _mine(self, name: str) -> list[PodView]:

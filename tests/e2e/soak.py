@@ -368,7 +368,7 @@ class Soak:
         self._work = [asyncio.create_task(tenant.run()) for tenant in self._tenants]
         hurry = min(1.0, self._seconds / 300)  # a short one has to see everything as well
         self._work.append(asyncio.create_task(self._machines.run(4.0 + 6.0 * hurry, self._last)))
-        kills = asyncio.create_task(self._disturb(3.0 + 9.0 * hurry))
+        kills = asyncio.create_task(self._disturb(3.0 + 12.0 * hurry))
         try:
             deadline = self._began + self._seconds
             while time.monotonic() < deadline and not kills.done():
@@ -397,6 +397,8 @@ class Soak:
         others = (
             self._stop_leader,
             self._stop_leader,
+            self._stop_leader,
+            self._stop_controller,
             self._stop_controller,
             self._restart_server,
             self._crash_server,
