@@ -16,288 +16,36 @@ import logging
 import os
 import random
 import signal
-import statistics
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from enbloc.kube.client import Client
 from enbloc.kube.cluster_access import load
-from enbloc.kube.items import Added, Deleted, Modified
-from enbloc.kube.paths import NODES, POD_GROUPS
-from enbloc.kube.reflector import Reflector
 from tests.controlplane import API_SERVER, ControlPlane
-from tests.e2e.census import Census
-from tests.e2e.churn import TIMEOUT, Machines, Tenant, described, priorities
+from tests.e2e.auditor import Auditor
+from tests.e2e.churn import Machines, Tenant, described, priorities
 from tests.e2e.fault_proxy import FaultProxy
-from tests.e2e.observer import Meta, NodeView
-from tests.e2e.processes import Server
-from tests.e2e.replicas import LEASE_SECONDS, elected, leads
+from tests.e2e.replicas import LEASE_SECONDS
 from tests.e2e.storm import Storm
+from tests.e2e.supervisor import Life, Processes
 from tests.e2e.targets import ControlPlaneTarget, Target
 from tests.e2e.world import World
 
-#: How long a gang may be bound in part (seconds): its own deadline, and for a leader to be missed,
-#: another one to start, and a server that is down to come back.
-IN_PART: Final = TIMEOUT + 60.0
 #: How long all workloads may take to end after the last fault (seconds).
 FINISH: Final = 150.0
-#: A process is as large as it gets after so long (seconds), but for this.
-WARM: Final = 120.0
+#: What a process may grow by after it was warm: a share, and bytes.
 MORE_SHARE, MORE_BYTES = 0.1, 16 * 2**20
 #: For so large a share of the time processes are killed; then their memory is watched.
 KILLS_SHARE: Final = 0.5
 NODES_COUNT, TENANTS = 8, 6
 MIB: Final = 2**20
-LOST_LEASE: Final = "Exiting: lost the Lease"
-#: What no log of ours may hold.
-TRACES: Final = ("Traceback (most recent call last)", "was never retrieved", "Scheduler failed")
-
-
-class _GroupSpec(msgspec.Struct, rename="camel"):
-    min_member: int = 1
-
-
-class _Group(msgspec.Struct):
-    metadata: Meta
-    spec: _GroupSpec = msgspec.field(default_factory=_GroupSpec)
-
-
-class Minimums(Mapping[str, int]):
-    """The least that each run of a PodGroup must hold: the lowest minMember that it ever had.
-
-    A minimum that is raised holds for its next run, and one that is lowered at once.
-    """
-
-    def __init__(self) -> None:
-        self._lowest: dict[str, int] = {}
-        self.runs: set[str] = set()
-
-    def saw(self, group: str, minimum: int) -> None:
-        """A PodGroup has this minMember now."""
-        self._lowest[group] = min(minimum, self._lowest.get(group, minimum))
-
-    def __getitem__(self, run: str) -> int:
-        least = self._lowest[run.partition(".")[0]]
-        self.runs.add(run)
-        return least
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.runs)
-
-    def __len__(self) -> int:
-        return len(self.runs)
-
-
-class Auditor:
-    """Watches pods, nodes and PodGroups, and nothing else; never through a proxy.
-
-    Args:
-        world: where.
-    """
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._room: dict[str, int] = {}
-        self._minimums = Minimums()
-        self.census = Census(world.client, world.namespace, self._room, self._minimums)
-
-    def start(self) -> None:
-        """Watch for as long as the world is there."""
-        self._world.keep("auditor's nodes", self._nodes())
-        self._world.keep("auditor's groups", self._groups())
-        self._world.keep("auditor's pods", self.census.run())
-
-    async def _nodes(self) -> None:
-        async for item in Reflector(self._world.client, NODES, NodeView).stream():
-            match item:
-                case Added(_, node) | Modified(_, node):
-                    self._room[node.metadata.name] = node.room.get("cpu", 0)
-                case Deleted(meta, _):
-                    self._room.pop(meta.name, None)
-                case _:
-                    pass
-
-    async def _groups(self) -> None:
-        groups = Reflector(self._world.client, POD_GROUPS, _Group, namespace=self._world.namespace)
-        async for item in groups.stream():
-            match item:
-                case Added(_, group) | Modified(_, group):
-                    self._minimums.saw(group.metadata.name, group.spec.min_member)
-                    for run in [*self._minimums.runs]:
-                        if run.partition(".")[0] == group.metadata.name:
-                            self.census.judge(run)
-                case _:
-                    pass
-
-    def problems(self) -> list[str]:
-        """What must not have happened."""
-        found = [f"overcommitted: {one}" for one in self.census.overcommitted]
-        found += [f"bound twice: {one}" for one in self.census.moved]
-        if self.census.burst() > IN_PART:
-            found.append(f"a gang was bound in part for {self.census.burst():.1f} s")
-        return found
-
-
-@dataclass
-class Life:
-    """One process, from its start on, and how large it was (bytes) after how long (seconds)."""
-
-    server: Server
-    began: float
-    sizes: list[tuple[float, int]] = field(default_factory=list)
-    led: bool = False
-
-    def leads(self) -> bool:
-        """Whether it has begun to decide: who loses the Lease ends."""
-        self.led = self.led or leads(self.server)
-        return self.led
-
-    def look(self) -> None:
-        """Note how large it is now."""
-        with suppress(OSError):
-            pages = int(Path(f"/proc/{self.server.pid}/statm").read_text().split()[1])
-            age = time.monotonic() - self.began
-            self.sizes.append((age, pages * os.sysconf("SC_PAGE_SIZE")))
-
-    def growth(self) -> tuple[int, int] | None:
-        """Its size when it was warm, and at its end; None if it never got there."""
-        warm = [size for age, size in self.sizes if age >= WARM]
-        few = 10
-        if len(warm) < 3 * few:
-            return None
-        return int(statistics.median(warm[:few])), int(statistics.median(warm[-few:]))
-
-
-class Processes:
-    """Two schedulers and a controller, which are started again whenever they end.
-
-    Args:
-        world: where.
-        schedulers: the proxy of the schedulers.
-        controllers: the proxy of the controller.
-        did: counts what is done to them.
-    """
-
-    def __init__(
-        self, world: World, schedulers: FaultProxy, controllers: FaultProxy, did: Counter[str]
-    ) -> None:
-        self._world = world
-        self._proxies = schedulers, controllers
-        self._did = did
-        self._lives: list[Life] = []
-        #: What their logs must not hold, and ends that nobody caused.
-        self.problems: list[str] = []
-        #: For how many seconds no scheduler decided.
-        self.leaderless = 0.0
-        #: How many lines each logged at each level.
-        self.logged: Counter[str] = Counter()
-
-    async def start(self) -> None:
-        """Start them; whatever the world began with ends."""
-        for server in self._world.servers:
-            server.kill()
-        self._world.servers.clear()
-        for name in ("scheduler", "scheduler", "controller"):
-            await self._start(name)
-
-    async def _start(self, name: str) -> None:
-        schedulers, controllers = self._proxies
-        if name == "scheduler":
-            server = await elected(self._world, kubeconfig=schedulers.through)
-        else:
-            server = self._world._start("controller", kubeconfig=controllers.through)
-        self._lives.append(Life(server, time.monotonic()))
-
-    async def run(self) -> None:
-        """Start again what has ended, and note how large each is; until cancelled."""
-        while True:
-            for life in [*self._lives]:
-                code = life.server.ended
-                if code is None:
-                    life.look()
-                    continue
-                if code == 1 and LOST_LEASE in life.server.tail():
-                    self._did["Lease lost"] += 1
-                else:
-                    self.problems.append(f"ended with {code}: {life.server.tail()}")
-                await self._again(life)
-            before = time.monotonic()
-            await asyncio.sleep(1.0)
-            if self.leader() is None:
-                self.leaderless += time.monotonic() - before
-
-    async def kill(self, life: Life) -> None:
-        """End one as a crash does, and start another one."""
-        await self._again(life)
-
-    async def _again(self, life: Life) -> None:
-        if life not in self._lives:
-            return
-        self._lives.remove(life)
-        self._world.servers.remove(life.server)
-        life.server.kill()
-        self._read(life.server)
-        await self._start(life.server.name)
-
-    async def stop_for(self, life: Life, seconds: float) -> None:
-        """Stop one in its tracks (SIGSTOP) for a while."""
-        pid = life.server.pid
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            if life.server.pid == pid:
-                os.kill(pid, signal.SIGCONT)
-
-    def leader(self) -> Life | None:
-        """The scheduler that decides."""
-        return next((life for life in self._of("scheduler") if life.leads()), None)
-
-    def standby(self) -> Life | None:
-        """A scheduler that does not."""
-        return next((life for life in self._of("scheduler") if not life.leads()), None)
-
-    def controller(self) -> Life | None:
-        """The controller."""
-        return next(iter(self._of("controller")), None)
-
-    def _of(self, name: str) -> list[Life]:
-        return [life for life in self._lives if life.server.name == name and life.server.pid]
-
-    async def end(self) -> None:
-        """Ask all to end, and see that they do so well."""
-        for life in self._lives:
-            if life.server.ended is None and (code := await life.server.end()) != 0:
-                self.problems.append(f"asked to end, ended with {code}: {life.server.tail()}")
-            self._read(life.server)
-
-    def _read(self, server: Server) -> None:
-        text = server.text()
-        lines = text.splitlines()
-        for number, line in enumerate(lines):
-            if any(each in line for each in TRACES):
-                first = max(0, number - 3)
-                self.problems.append(f"{server.log}:\n" + "\n".join(lines[first : number + 40]))
-                break
-        for level in ("WARNING", "ERROR"):
-            self.logged[f"{server.name} {level}"] += text.count(f" {level} ")
-
-    def sizes(self) -> Iterator[tuple[str, tuple[int, int] | None, int]]:
-        """Of each: what it is, its growth since it was warm, its size at the end (bytes)."""
-        leader = self.leader()
-        for life in self._lives:
-            name = "leader" if life is leader else life.server.name
-            yield name, life.growth(), life.sizes[-1][1] if life.sizes else 0
 
 
 class Soak:

@@ -9,9 +9,9 @@ import msgspec
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.model.names import POD_GROUP_KEY
+from tests.e2e.auditor import IN_PART, Auditor, Minimums
 from tests.e2e.census import Census
 from tests.e2e.observer import RUN_LABEL, PodView
-from tests.e2e.soak import IN_PART, Auditor, Minimums
 
 
 def a_pod(name: str, node: str = "", phase: str = "Pending", *, run: str = "g.0") -> PodView:
