@@ -92,9 +92,10 @@ class WatchFault:
         doubled: each event comes so often.
         lines: after how many events the stream ends as `end` says.
         end: "" = as the server ends it; "close" = well, "reset"; "cut" = reset in the middle of
-            an event; "gone" = with an ERROR event of code 410; "garbage" = with a line that is no
-            JSON; "silence" = it stays open for `seconds` and says nothing more, then is reset.
+            an event; "gone" = with an ERROR event of code 410; "garbage" = with `line`;
+            "silence" = it stays open for `seconds` and says nothing more, then is reset.
         seconds: see there.
+        line: see there.
         name: under which it is counted; "" = it is not.
     """
 
@@ -104,6 +105,7 @@ class WatchFault:
     lines: int = 0
     end: Literal["", "close", "reset", "cut", "gone", "garbage", "silence"] = ""
     seconds: float = 0.0
+    line: bytes = b'<html>\xff{"type":'
     name: str = ""
 
 
@@ -379,7 +381,7 @@ class FaultProxy:
                 await stream.write(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n")
                 return False
             case "garbage":
-                await stream.write(b'<html>\xff{"type":\n')
+                await stream.write(fault.line + b"\n")
                 return False
             case "cut":
                 await stream.write(line[: len(line) // 2])

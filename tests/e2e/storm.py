@@ -3,6 +3,7 @@
 """Faults at random, from a seed: what a `FaultProxy` is to do to each request and each watch."""
 
 import random
+from dataclasses import replace
 from typing import Final
 
 from tests.e2e.fault_proxy import Fault, WatchFault
@@ -32,7 +33,27 @@ FAULTS: Final = (
     Fault(body=b'{"metadata": {"name": "\xff\xfe', name="garbage"),
     Fault(body=b"[" * 5000, name="garbage"),
     Fault(body=b"null", name="garbage"),
+    Fault(body=b'{"metadata": {"resourceVersion": "x"}}', name="garbage"),
+    Fault(body=b'{"metadata": {"resourceVersion": "' + b"9" * 5000 + b'"}}', name="garbage"),
+    Fault(
+        sends=0,
+        forge=429,
+        body=b'{"kind": "Status", "details": {"retryAfterSeconds": "soon"}}',
+        name="429",
+    ),
+    Fault(sends=0, forge=409, body=b'{"details": {"causes": "odd"}}', name="409"),
+    Fault(sends=0, forge=429, retry_after="3600", name="429 for an hour"),
     Fault(stale=True, name="stale read"),
+)
+#: What no API server sends, and somebody on the way may.
+LINES: Final = (
+    WatchFault().line,
+    b"[]",
+    b'{"type": "ADDED"}',
+    b'{"type": "ADDED", "object": ' + b"[" * 5000,
+    b'{"type": "ERROR", "object": {"code": "410"}}',
+    b'{"type": "ERROR", "object": {"code": 410, "details": {"causes": [7, null]}}}',
+    b'{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "x"}}}',
 )
 #: What may become of a watch, by name; `lines` is drawn.
 WATCH_FAULTS: Final = (
@@ -56,7 +77,7 @@ WATCH_FAULTS: Final = (
 #: The shares of requests that suffer; one is drawn for a time, then another one.
 SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.4)
 #: After how many events at most a watch suffers what ends it.
-LINES: Final = 12
+EVENTS: Final = 12
 
 
 class Storm:
@@ -97,11 +118,4 @@ class Storm:
         if self._over or self._rng.random() >= min(1.0, 2 * self.share):
             return WatchFault()
         fault = self._rng.choice(WATCH_FAULTS)
-        return WatchFault(
-            refuse=fault.refuse,
-            doubled=fault.doubled,
-            lines=self._rng.randint(0, LINES),
-            end=fault.end,
-            seconds=fault.seconds,
-            name=fault.name,
-        )
+        return replace(fault, lines=self._rng.randint(0, EVENTS), line=self._rng.choice(LINES))
