@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from enbloc.engine.events import Stream, Synced
 from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
@@ -68,6 +69,26 @@ def test_of_two_runs_that_wait_each_is_planned_by_itself_the_older_first() -> No
     assert sorted(world.where()) == ["job-1-0", "job-1-1"]
     world.nodes("n4", cpu=4)
     world.settle()
+    assert len(world.where("job-2")) == 2
+
+
+@pytest.mark.parametrize("stream", list(Stream))
+def test_a_list_that_is_made_again_finds_a_group_whose_first_run_is_forgotten(
+    stream: Stream,
+) -> None:
+    """Semantics §2.4, §6.3: a watch that is too old ends in a list, at any time."""
+    world = World()
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    world.settle()
+    add_members(world, NEXT_JOB, 2)
+    world.settle()
+    for index in range(2):
+        world.delete(f"job-1-{index}")
+    world.settle()
+    world.tell(Synced(stream))
+    world.nodes("n1 n2", cpu=4)
+    world.settle(seconds=3600)
     assert len(world.where("job-2")) == 2
 
 

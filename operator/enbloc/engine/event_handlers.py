@@ -95,6 +95,8 @@ class EventHandlers:
                 assert_never(event)
 
     def _synced(self, stream: Stream, turn: Turn) -> None:
+        if stream not in self._unsynced:
+            return  # a list that was made again: what it differed by has been told
         self._unsynced.discard(stream)
         if not self._unsynced:
             self._groups.settle()
