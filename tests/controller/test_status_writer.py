@@ -170,6 +170,18 @@ async def test_a_write_that_failed_is_repeated_until_the_group_is_gone() -> None
     assert len(world.applied) == tried
 
 
+async def test_an_answer_that_shows_no_group_is_not_taken_for_one() -> None:
+    """Somebody on the way made it up: the write may have happened, so it is sent again."""
+    world = World()
+    answers = [b'{"metadata": {"resourceVersion": "x"}}', b'{"metadata": null}', b"{}"]
+    world.client.garble = lambda raw: answers.pop() if answers else raw
+    await asyncio.sleep(60)
+    assert not answers
+    assert world.store.objects["podgroups", "a"]["status"]["observedGeneration"] == 1
+    assert {body["metadata"]["name"] for _, _, body in world.client.sent} == {"a"}
+    assert not world.problems.active
+
+
 @pytest.mark.parametrize(
     "error",
     [

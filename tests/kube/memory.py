@@ -77,6 +77,7 @@ class MemoryClient(Client):
     Attributes:
         before: called with the verb before each request: may raise.
         after: called with the verb after each request took effect: may raise.
+        garble: makes the answer to a request that is no list from what it should be.
         latency: seconds before a request takes effect; asyncio.sleep(inf) hangs.
         sent: (verb, plural, body) of all requests.
     """
@@ -86,6 +87,7 @@ class MemoryClient(Client):
         self.store = store
         self.before: Callable[[str], None] = lambda _: None
         self.after: Callable[[str], None] = lambda _: None
+        self.garble: Callable[[bytes], bytes] = lambda raw: raw
         self.latency = 0.0
         self.sent: list[tuple[str, str, Any]] = []
 
@@ -109,4 +111,4 @@ class MemoryClient(Client):
         body = msgspec.json.decode(msgspec.json.encode(body))
         written = self.store.apply(verb, resource, name, namespace or "", body)
         self.after(verb)
-        return msgspec.json.encode(written)
+        return self.garble(msgspec.json.encode(written))

@@ -5,6 +5,7 @@
 from typing import Any
 
 from enbloc.kube.client import Client, PatchType
+from enbloc.kube.errors import Unreachable
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model.groups import GroupKey
 
@@ -31,9 +32,10 @@ async def apply_group_status(
         shape: the type to read the object as.
 
     Raises:
-        APIError: the request did not succeed; Conflict if the object is another one by now.
+        APIError: the request did not succeed; Conflict if the object is another one by now, and
+            Unreachable if the answer does not show it.
     """
-    return await client.patch(
+    written = await client.patch(
         POD_GROUPS,
         key.name,
         {
@@ -48,3 +50,13 @@ async def apply_group_status(
         query={"fieldManager": manager, "force": "true"},
         shape=shape,
     )
+    if _uid(written) != uid:
+        text = "unreadable answer: it does not show the PodGroup that was patched"
+        raise Unreachable("patch", POD_GROUPS.label("status"), text, sent=True)
+    return written
+
+
+def _uid(written: Any) -> object:
+    """The UID of an object that may be anything; None if it has none."""
+    metadata = written.get("metadata") if isinstance(written, dict) else written.metadata
+    return metadata.get("uid") if isinstance(metadata, dict) else getattr(metadata, "uid", None)
