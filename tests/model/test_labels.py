@@ -84,7 +84,7 @@ def test_a_copy_lives_its_own_life() -> None:
 
 def test_only_so_many_keys_have_a_column_at_a_time() -> None:
     columns = LabelColumns()
-    columns.write(0, (("often", "a"), ("seldom", "b")))
+    columns.write(0, (("often", "a"), ("seldom", "b"), *((f"key-{n}", "c") for n in range(500))))
     seldom = columns.column("seldom")
     often = columns.column("often")
     for number in range(500):
@@ -94,6 +94,23 @@ def test_only_so_many_keys_have_a_column_at_a_time() -> None:
 
     assert again is not seldom
     assert again.value(0) == "b"
+
+
+def test_a_key_that_no_row_carries_has_no_column() -> None:
+    """Semantics §9.8: whoever writes selectors names as many keys as they like."""
+    columns = LabelColumns()
+    columns.write(0, (("a", "1"),))
+    columns.write(1, (("a", "2"), ("b", "1")))
+    kept = columns.column("a")
+    for number in range(1000):
+        assert columns.column(f"key-{number}").values(slice(0, 2)) == [None, None]
+    assert columns.column("a") is kept
+    assert columns.column("b").values(slice(0, 2)) == [None, "1"]
+    columns.remove(1)
+    assert columns.column("b").values(slice(0, 1)) == [None]
+    columns.write(0, (("b", "3"),))
+    assert columns.column("b").values(slice(0, 1)) == ["3"]
+    assert columns.column("a").values(slice(0, 1)) == [None]
 
 
 @pytest.mark.parametrize(

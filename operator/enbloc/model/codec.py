@@ -33,6 +33,7 @@ from enbloc.model.groups import (
     OnIncomplete,
     Role,
 )
+from enbloc.model.limits import offered
 from enbloc.model.names import (
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
@@ -178,7 +179,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
 def node(obj: NodeObject, keep: Prefixes = ()) -> Node:
     """A Node; amounts above 64 PiB are held at that."""
     metadata, status, problems = obj.metadata, obj.status or _NO_NODE_STATUS, Problems()
-    allocatable = quantities(status.allocatable, "status.allocatable", problems)
+    allocatable = offered(quantities(status.allocatable, "status.allocatable", problems), problems)
     ready = _condition(status.conditions, "Ready")
     return Node(
         name=metadata.name,

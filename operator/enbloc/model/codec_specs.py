@@ -18,6 +18,7 @@ from enbloc.model.codec_selectors import (
     required_node_terms,
     spread_constraints,
 )
+from enbloc.model.limits import limited
 from enbloc.model.objects import (
     PREFERRED,
     REQUIRED,
@@ -34,7 +35,7 @@ from enbloc.model.objects import (
     TolerationObject,
     Volume,
 )
-from enbloc.model.pods import HostPort, PodSpec
+from enbloc.model.pods import HostPort, HostPorts, PodSpec
 from enbloc.model.problems import Problems, quantities
 from enbloc.model.resources import ContainerDemand, pod_demand
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
@@ -146,7 +147,7 @@ def _decoded(key: bytes) -> tuple[PodSpec, str]:
             near.preferred or (), f"{_NODE}.{PREFERRED}", problems
         ),
         tolerations=_tolerations(fields.tolerations or (), problems),
-        host_ports=tuple(_host_ports(fields)),
+        host_ports=HostPorts(_host_ports(fields)),
         spread=spread_constraints(fields.spread or (), _SPREAD, problems),
         pod_affinity=pod_affinity(affinity.pod_affinity, "spec.affinity.podAffinity", problems),
         pod_anti_affinity=pod_affinity(
@@ -162,7 +163,7 @@ def _decoded(key: bytes) -> tuple[PodSpec, str]:
         fit_scored=fit_scored,
         size=len(key),
     )
-    return spec, problems.text()
+    return limited(spec, problems), problems.text()
 
 
 @lru_cache(maxsize=8192)

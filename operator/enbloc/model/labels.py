@@ -3,12 +3,12 @@
 """Columns of interned values, and label requirements answered for all rows at once."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.requirements import Operator, Requirement, integer
 from enbloc.model.selectors import Labels
 
 T = TypeVar("T")
@@ -33,11 +33,12 @@ class Interned(Generic[T]):
         cells: int32[capacity], the code of each row.
     """
 
-    __slots__ = ("_codes", "_limit", "_values", "cells")
+    __slots__ = ("_codes", "_integers", "_limit", "_values", "cells")
 
     def __init__(self, missing: T, capacity: int) -> None:
         self._values = [missing]
         self._codes = {missing: 0}
+        self._integers: tuple[npt.NDArray[np.int64], Mask] | None = None
         self._limit = _SLACK
         self.cells: Codes = np.zeros(capacity, np.int32)
 
@@ -109,13 +110,30 @@ class Interned(Generic[T]):
                 return self.cells[rows] != 0
             case Operator.DOES_NOT_EXIST:
                 return self.cells[rows] == 0
+            case Operator.GT | Operator.LT:
+                return self._compared(requirement).take(self.cells[rows])
             case _:
-                return self.where(requirement.matches).take(self.cells[rows])
+                assert_never(requirement.operator)
+
+    def _compared(self: "Interned[str | None]", requirement: Requirement) -> Mask:
+        """bool[D], by code: which values are integers above or below the requirement's one."""
+        known = self._integers
+        if known is None or len(known[0]) != len(self._values):
+            read = [None if value is None else integer(value) for value in self._values]
+            numbers = np.array([number or 0 for number in read], np.int64)
+            known = self._integers = numbers, np.array([number is not None for number in read])
+        limit = integer(requirement.values[0]) if len(requirement.values) == 1 else None
+        if limit is None:
+            return np.zeros(len(self._values), np.bool_)
+        numbers, are = known
+        above = requirement.operator is Operator.GT
+        return are & ((numbers > limit) if above else (numbers < limit))
 
     def copy(self, capacity: int) -> "Interned[T]":
         """A column of one's own with the same values, and room for `capacity` rows."""
         twin: Interned[T] = object.__new__(Interned)
         twin._values, twin._codes, twin._limit = self._values, self._codes, self._limit
+        twin._integers = self._integers
         twin.cells = np.zeros(capacity, np.int32)
         twin.cells[: len(self.cells)] = self.cells
         return twin
@@ -131,6 +149,7 @@ class Interned(Generic[T]):
             self.cells = numbers.take(self.cells)
             self._values = [self._values[code] for code in kept]
             self._codes = {value: code for code, value in enumerate(self._values)}
+            self._integers = None
         self._limit = 2 * len(self._values) + _SLACK
 
 
@@ -138,13 +157,15 @@ class LabelColumns:
     """The labels of many rows, with a column for every key that anyone asks about.
 
     A column is made when its key is first asked about, and kept up to date from then on: a
-    cluster has many keys, of which few are ever selected by.
+    cluster has many keys, of which few are ever selected by. A key that no row carries has none:
+    whoever writes selectors may name any number of those.
     """
 
-    __slots__ = ("_capacity", "_columns", "_rows")
+    __slots__ = ("_capacity", "_carried", "_columns", "_rows")
 
     def __init__(self) -> None:
         self._rows: list[Labels] = []
+        self._carried: dict[str, int] = {}
         self._columns: dict[str, Interned[str | None]] = {}
         self._capacity = _SLACK
 
@@ -156,6 +177,8 @@ class LabelColumns:
         """The column of a key; None = the row has no such label."""
         column = self._columns.pop(key, None)
         if column is None:
+            if key not in self._carried:
+                return Interned(None, self._capacity)
             column = self._made(key)
             if len(self._columns) >= _MOST_KEYS:
                 del self._columns[next(iter(self._columns))]
@@ -173,7 +196,10 @@ class LabelColumns:
             self._append()
         old = self._rows[row]
         self._rows[row] = labels
-        if old == labels or not self._columns:
+        if old == labels:
+            return
+        self._count(old, labels)
+        if not self._columns:
             return
         for key, value in {**dict.fromkeys(dict(old)), **dict(labels)}.items():
             column = self._columns.get(key)
@@ -185,6 +211,7 @@ class LabelColumns:
         last = len(self._rows) - 1
         for column in self._columns.values():
             column.move(row, last)
+        self._count(self._rows[row], ())
         labels = self._rows.pop()
         if row != last:
             self._rows[row] = labels
@@ -193,9 +220,21 @@ class LabelColumns:
         """The same labels, to be written without anyone noticing."""
         twin = LabelColumns()
         twin._rows = self._rows.copy()
+        twin._carried = self._carried.copy()
         twin._capacity = self._capacity
         twin._columns = {key: column.copy(self._capacity) for key, column in self._columns.items()}
         return twin
+
+    def _count(self, old: Labels, new: Labels) -> None:
+        """A row carries `new` in place of `old`."""
+        carried = self._carried
+        for key, _ in new:
+            carried[key] = carried.get(key, 0) + 1
+        for key, _ in old:
+            if carried[key] > 1:
+                carried[key] -= 1
+            else:
+                del carried[key]
 
     def _append(self) -> None:
         self._rows.append(())

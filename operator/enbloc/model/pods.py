@@ -4,7 +4,8 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from functools import cached_property
+from typing import Final, NamedTuple, NewType
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import POD_TEMPLATE_HASH_KEY
@@ -59,6 +60,43 @@ class HostPort(NamedTuple):
     port: int
 
 
+#: What pods write for every address of their node; nothing listens here.
+_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104
+
+
+class HostPorts(tuple[HostPort, ...]):  # noqa: SLOT001  # it keeps its sets
+    """The ports that one class of pods wants of its node, in the pod's order.
+
+    Two of them are compared as sets, which are made when first needed and as large as they are.
+    """
+
+    def clash(self, held: "HostPorts") -> bool:
+        """Whether any of these cannot be had beside those that are held."""
+        return not (
+            self.everywhere.isdisjoint(held.numbers)
+            and held.everywhere.isdisjoint(self.numbers)
+            and self.addressed.isdisjoint(held.addressed)
+        )
+
+    @cached_property
+    def numbers(self) -> frozenset[tuple[str, int]]:
+        """(protocol, port) of each."""
+        return frozenset((port.protocol, port.port) for port in self)
+
+    @cached_property
+    def everywhere(self) -> frozenset[tuple[str, int]]:
+        """The same of those that are wanted on every address of the node."""
+        return frozenset((port.protocol, port.port) for port in self if port.ip == _ANY_ADDRESS)
+
+    @cached_property
+    def addressed(self) -> frozenset[HostPort]:
+        """Those that are wanted on one."""
+        return frozenset(port for port in self if port.ip != _ANY_ADDRESS)
+
+
+NO_PORTS: Final = HostPorts()
+
+
 @dataclass(frozen=True, slots=True)
 class PodSpec:
     """What makes two pods alike to every plugin: the class of a pod.
@@ -99,7 +137,7 @@ class PodSpec:
     preferred_node_affinity: tuple[tuple[int, NodeSelectorTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     node_name: str = ""
-    host_ports: tuple[HostPort, ...] = ()
+    host_ports: tuple[HostPort, ...] = NO_PORTS
     spread: tuple[SpreadConstraint, ...] = ()
     pod_affinity: PodAffinity = NO_AFFINITY
     pod_anti_affinity: PodAffinity = NO_AFFINITY
@@ -110,6 +148,19 @@ class PodSpec:
     resource_claims: tuple[str, ...] = ()
     fit_scored: tuple[tuple[str, int], ...] | None = None
     size: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.host_ports, HostPorts):
+            object.__setattr__(self, "host_ports", HostPorts(self.host_ports))
+
+    def ports_clash(self, held: "PodSpec") -> bool:
+        """Whether any of its host ports cannot be had beside those of another class."""
+        mine, theirs = self.host_ports, held.host_ports
+        if not mine or not theirs:
+            return False
+        assert isinstance(mine, HostPorts)
+        assert isinstance(theirs, HostPorts)
+        return mine.clash(theirs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,15 @@ from enbloc.framework.hinting import classes
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Amounts, Mask, Nodes
-from enbloc.model.pods import HostPort, Pod, PodSpec
+from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.snapshot import Snapshot
-
-_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - the wildcard that pods write; nothing listens here
 
 
 class _FreePorts:
     """Where the ports that one class of pods wants are free.
 
     Attributes:
-        wanted: those ports.
+        wanted: that class.
         taken: int64[N], how many pods on each row hold one that conflicts.
     """
 
@@ -30,7 +28,7 @@ class _FreePorts:
     reason: ClassVar[str] = "node(s) didn't have free ports for the requested pod ports"
     narrows: ClassVar[bool] = True
 
-    def __init__(self, wanted: tuple[HostPort, ...], taken: Amounts) -> None:
+    def __init__(self, wanted: PodSpec, taken: Amounts) -> None:
         self.wanted = wanted
         self.taken = taken
 
@@ -52,7 +50,7 @@ class _FreePorts:
         return _FreePorts(self.wanted, self.taken.copy())
 
     def _count(self, pod: Pod, row: int, sign: int) -> bool:
-        clash = _clash(self.wanted, pod.spec.host_ports)
+        clash = self.wanted.ports_clash(pod.spec)
         if clash:
             self.taken[row] += sign
         return clash
@@ -73,12 +71,12 @@ class NodePorts:
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> _FreePorts | None:
         """None for a pod that wants no port of its node."""
-        wanted = pod.spec.host_ports
-        if not wanted:
+        wanted = pod.spec
+        if not wanted.host_ports:
             return None
 
         def conflicts(spec: PodSpec) -> bool:
-            return _clash(wanted, spec.host_ports)
+            return wanted.ports_clash(spec)
 
         placed = snapshot.placed
         rows = placed.row[placed.specs_where(conflicts)]
@@ -88,26 +86,12 @@ class NodePorts:
     def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> tuple[str, ...]:
         """Not on one node if they want the same port."""
         del snapshot
-        return ("",) if _clash(pod.spec.host_ports, other.spec.host_ports) else ()
+        return ("",) if pod.spec.ports_clash(other.spec) else ()
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE for a node, and for a pod that held a wanted port and left."""
         if event.resource is Resource.NODE or event.pod is None:
             return Hint.QUEUE
-        freed = event.pod.spec.host_ports
-        helps = any(_clash(pod.spec.host_ports, freed) for pod in classes(facts))
+        freed = event.pod.spec
+        helps = any(pod.spec.ports_clash(freed) for pod in classes(facts))
         return Hint.QUEUE if helps else Hint.SKIP
-
-
-def _clash(wanted: tuple[HostPort, ...], held: tuple[HostPort, ...]) -> bool:
-    """Whether any wanted port cannot be had beside those that are held."""
-    if not wanted or not held:
-        return False
-    taken: dict[tuple[str, int], set[str]] = {}
-    for have in held:
-        taken.setdefault((have.protocol, have.port), set()).add(have.ip)
-    return any(
-        want.ip in ips or _ANY_ADDRESS in ips or want.ip == _ANY_ADDRESS
-        for want in wanted
-        if (ips := taken.get((want.protocol, want.port)))
-    )

@@ -12,6 +12,7 @@ from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
 from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
 from enbloc.model.incarnation import count_succeeded
+from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 
 #: So many identities of a life are written to status.
@@ -510,6 +511,8 @@ class Members:
         for pod in pending:
             if pod.problem:
                 return f"pod {pod.key}: {pod.problem}"
+        if len(pending) > 1 and (costly := beyond_effort(pending)):
+            return costly
         profiles = {pod.scheduler for pod in self.live.values() if pod.scheduler in ours}
         if len(profiles) > 1:
             named = ", ".join(sorted(profiles))

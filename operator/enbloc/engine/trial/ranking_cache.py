@@ -27,7 +27,7 @@ from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
 
 #: How many rankings are kept; each takes about 100 bytes per node.
-_MOST_RANKINGS: Final = 64
+MOST_RANKINGS: Final = 64
 
 #: A ranking further behind than so many changes is made anew.
 LONGEST_JOURNAL: Final = 16_384
@@ -180,7 +180,7 @@ class Rankings:
         if self._stamp(epoch) != self._epoch:
             return
         self._kept.pop(key, None)
-        if len(self._kept) >= _MOST_RANKINGS:
+        if len(self._kept) >= MOST_RANKINGS:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = _Kept(ranking, self.journal.end, tuple(beyond))
 

@@ -95,8 +95,9 @@ class SelectedLabels:
         if values is None or known is None:
             named[key] = None
         else:
-            self.size += len(known.union(values)) - len(known)
+            before = len(known)
             known.update(values)
+            self.size += len(known) - before
         self.version += 1
         if scope == _EVERYWHERE:
             self._frozen.clear()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.ranking import Change, Ranking
-from enbloc.engine.trial.ranking_cache import ClassKey, Rankings
+from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
@@ -152,7 +152,9 @@ class Trial:
     def _begun(self, key: ClassKey, pod: Pod) -> _Entry:
         """A ranking of its own: the origin's, a kept one, or a new one."""
         if self._origin is not None:
-            ranking = self._origin.ranking(pod, key).fork()
+            # One that is not kept for the next decision need not be made of the origin first.
+            many = len(self._entries) >= MOST_RANKINGS and key not in self._origin._entries  # noqa: SLF001  # one of our own
+            ranking = None if many else self._origin.ranking(pod, key).fork()
             if ranking is None:
                 return _Entry(self._anew(key, pod), len(self._log))
             return _Entry(ranking, self._inherited)

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Limits: what one pod may state about where it may go, and one group's members (semantics §9.8).
+
+The API server bounds an object by its bytes alone: one pod may state tens of thousands of terms,
+each of which is asked of every node or of every placed pod, and every member of a gang others.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Final
+
+from enbloc.model.pods import HostPorts, NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.problems import Problems
+from enbloc.model.selectors import NO_AFFINITY, PodAffinityTerm, Selector
+
+#: Terms of pod affinity and anti-affinity, and topology spread constraints, together.
+MOST_POD_TERMS: Final = 64
+#: Requirements in the selectors of those.
+MOST_POD_REQUIREMENTS: Final = 256
+#: Values in those, and namespaces.
+MOST_POD_VALUES: Final = 4096
+#: Labels in nodeSelector, expressions and fields in node affinity.
+MOST_NODE_REQUIREMENTS: Final = 512
+#: Values in those.
+MOST_NODE_VALUES: Final = 65_536
+MOST_TOLERATIONS: Final = 512
+MOST_HOST_PORTS: Final = 1024
+MOST_RESOURCES: Final = 128
+MOST_IMAGES: Final = 512
+#: Resources of one node; each name that any node offers has a column for all of them.
+MOST_OFFERED: Final = 256
+
+#: What the pending members of one group may be worth together, a plain pod template being 16: so
+#: 256 of those. On a thousand nodes one is worth about 25 µs.
+MOST_EFFORT: Final = 4096
+_PLAIN: Final = 16
+#: So many terms of each member are asked again, as others are placed, at no charge.
+_FREE_TERMS: Final = 4
+#: Bytes from which on equal classes are not looked for.
+_LARGE: Final = 16 * 1024
+
+_PLACES: Final = "spec.nodeSelector and spec.affinity.nodeAffinity"
+_PODS: Final = "spec.affinity and spec.topologySpreadConstraints"
+
+
+def limited(spec: PodSpec, problems: Problems) -> PodSpec:
+    """A class within the limits: what is beyond them is told in `problems`, and left out.
+
+    Requests stay, since what runs takes them, and so do the first host ports.
+    """
+    left_out: dict[str, Any] = {}
+    nodes, pods = _NodeSide(spec), _PodSide(spec)
+    no_nodes = {"node_selector": (), "node_affinity": None, "preferred_node_affinity": ()}
+    no_pods = {"pod_affinity": NO_AFFINITY, "pod_anti_affinity": NO_AFFINITY, "spread": ()}
+    ports = HostPorts(dict.fromkeys(spec.host_ports))
+    for field, what, count, most, absent in (
+        (_PODS, "terms and constraints about pods", pods.terms, MOST_POD_TERMS, no_pods),
+        (_PODS, "requirements on labels", pods.requirements, MOST_POD_REQUIREMENTS, no_pods),
+        (_PODS, "values and namespaces", pods.values, MOST_POD_VALUES, no_pods),
+        (_PLACES, "requirements on nodes", nodes.requirements, MOST_NODE_REQUIREMENTS, no_nodes),
+        (_PLACES, "values", nodes.values, MOST_NODE_VALUES, no_nodes),
+        (
+            "spec.tolerations", "tolerations", len(spec.tolerations),
+            MOST_TOLERATIONS, {"tolerations": ()},
+        ),
+        (
+            "spec.containers", "host ports", len(ports),
+            MOST_HOST_PORTS, {"host_ports": HostPorts(ports[:MOST_HOST_PORTS])},
+        ),
+        ("spec.containers", "requested resources", len(spec.requests), MOST_RESOURCES, {}),
+        (
+            "spec.containers", "images", len(spec.images) + len(spec.image_volumes),
+            MOST_IMAGES, {"images": (), "image_volumes": ()},
+        ),
+    ):  # fmt: skip
+        if count > most:
+            problems.append(f"{field}: {count} {what}; use at most {most}")
+            left_out.update(absent)
+    return replace(spec, **left_out) if left_out else spec
+
+
+def offered(allocatable: Mapping[str, int], problems: Problems) -> Mapping[str, int]:
+    """What a node offers within the limit, those first that every node has."""
+    if len(allocatable) <= MOST_OFFERED:
+        return allocatable
+    problems.append(
+        f"status.allocatable: {len(allocatable)} resources; the first {MOST_OFFERED} by name count"
+    )
+    kept = sorted(allocatable, key=lambda name: ("/" in name, name))[:MOST_OFFERED]
+    return {name: allocatable[name] for name in kept}
+
+
+def beyond_effort(pending: Iterable[Pod]) -> str:
+    """Why these members are too costly to be placed together; "" = they are not."""
+    kinds: dict[int, PodSpec] = {}
+    total = 0
+    for pod in pending:
+        spec = pod.spec
+        if spec.pod_affinity or spec.pod_anti_affinity or spec.spread:
+            total += max(0, _terms(spec) - _FREE_TERMS)
+        kinds[id(spec)] = spec
+    if len(kinds) == 1 and not total:
+        return ""
+    different: set[object] = set()
+    for spec in kinds.values():
+        # To compare large ones is dear, and pods of one template share theirs.
+        known = len(different)
+        different.add(spec if spec.size <= _LARGE else id(spec))
+        if len(different) > known:
+            total += effort(spec)
+        if total > MOST_EFFORT:
+            break
+    else:
+        return ""
+    return (
+        f"its pending members are too many different ones to be placed together: the first "
+        f"{len(different)} pod templates, with their terms about other pods, count for more than "
+        f"{MOST_EFFORT}, of which a template without constraints is {_PLAIN}; use fewer templates, "
+        f"or fewer terms of pod affinity and topology spread"
+    )
+
+
+def effort(spec: PodSpec) -> int:
+    """What finding out where pods of one class may go is worth; 16 for one without constraints."""
+    nodes, pods = _NodeSide(spec), _PodSide(spec)
+    return (
+        _PLAIN
+        + 2 * pods.terms
+        + pods.requirements
+        + (nodes.requirements + len(spec.requests) + len(spec.images) + len(spec.image_volumes))
+        // 4
+        + len(spec.tolerations) // 16
+        + (pods.values + nodes.values + len(spec.host_ports)) // 32
+    )
+
+
+class _NodeSide:
+    """How much a class says about nodes."""
+
+    def __init__(self, spec: PodSpec) -> None:
+        said = list(_of_nodes(spec))
+        each = [one for term in said for one in chain(term.expressions, term.fields)]
+        self.requirements = len(spec.node_selector) + len(said) + len(each)
+        self.values = sum(len(one.values) for one in each)
+
+
+class _PodSide:
+    """How much a class says about other pods."""
+
+    def __init__(self, spec: PodSpec) -> None:
+        self.terms = _terms(spec)
+        self.requirements = self.values = 0
+        if not self.terms:
+            return
+        terms = (*spec.pod_affinity.terms, *spec.pod_anti_affinity.terms)
+        for selector in _selectors(spec, terms):
+            self.requirements += len(selector.requirements)
+            self.values += sum(len(one.values) for one in selector.requirements)
+        self.requirements += sum(len(each.match_label_keys) for each in spec.spread)
+        self.values += sum(len(term.namespaces) for term in terms)
+
+
+def _terms(spec: PodSpec) -> int:
+    near, apart = spec.pod_affinity, spec.pod_anti_affinity
+    return sum(
+        map(len, (near.required, near.preferred, apart.required, apart.preferred, spec.spread))
+    )
+
+
+def _of_nodes(spec: PodSpec) -> Iterator[NodeSelectorTerm]:
+    yield from spec.node_affinity or ()
+    for _, term in spec.preferred_node_affinity:
+        yield term
+
+
+def _selectors(spec: PodSpec, terms: Iterable[PodAffinityTerm]) -> Iterator[Selector]:
+    for term in terms:
+        yield from filter(None, (term.selector, term.namespace_selector))
+    for each in spec.spread:
+        if each.selector is not None:
+            yield each.selector
