@@ -342,6 +342,12 @@ def test_what_is_requested_beyond_a_nodes_room_is_taken_off_the_rest() -> None:
     )
 
 
+def test_what_one_node_lacks_counts_up_to_what_it_offers() -> None:
+    table = nodes(node("a", cpu=4), node("b", cpu=4), node("c", cpu=4))
+    take(table, 2**20)
+    assert free_capacity(table, ("cpu",)) == {"cpu": 4000}
+
+
 def test_a_refusal_names_a_few_of_many_holders() -> None:
     table, ledger = nodes(node("n0", cpu=10)), ReservationLedger()
     for place in range(5):

@@ -104,7 +104,7 @@ class Ledger(RuleBasedStateMachine):
         for name, offer in self.offered.items():
             here = sum(amounts(m.ask)[resource] for m in self.sitting() if m.node == name)
             free = amounts(offer)[resource] - here
-            total += free
+            total += max(free, -amounts(offer)[resource])
             usable += 0 if name in self.cordoned else max(0, free)
         return min(total, usable)
 

@@ -13,7 +13,6 @@ from enbloc.engine.state.checkpoint import Checkpoint, NodeDropped, NodePut, Sea
 from enbloc.engine.state.log import Log
 from enbloc.model.node import Node
 from enbloc.model.pods import PodSpec
-from enbloc.model.resources import ResourceSpace
 from tests.world.builders import pod
 from tests.world.cluster import Cluster
 
@@ -62,7 +61,7 @@ def test_however_little_is_kept_the_present_and_the_latest_decisions_are_known(l
 
 
 def test_the_log_keeps_fewer_entries_where_they_speak_of_large_pods() -> None:
-    log = Log(100, ResourceSpace(), most=1000)
+    log = Log(100, tuple, most=1000)
     for index in range(50):
         large = replace(pod(name=f"p{index}"), spec=PodSpec(size=300))
         log.note(Seat("n1", large))

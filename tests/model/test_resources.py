@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.resources import (
-    AMOUNT_LIMIT,
     DEFAULT_MEMORY,
     DEFAULT_MILLI_CPU,
+    REQUEST_LIMIT,
     ContainerDemand,
     PodDemand,
     ResourceSpace,
@@ -217,8 +217,8 @@ def test_requests_and_scored_amounts_are_those_of_the_busiest_moment(
 def test_absurd_amounts_are_held_so_that_no_sum_overflows() -> None:
     demand = pod_demand([main(cpu=2**63 - 1), main(cpu=2**63 - 1)])
 
-    assert dict(demand.requests)["cpu"] == AMOUNT_LIMIT
-    assert demand.nonzero_cpu == AMOUNT_LIMIT
+    assert dict(demand.requests)["cpu"] == REQUEST_LIMIT
+    assert demand.nonzero_cpu == REQUEST_LIMIT
 
 
 def test_a_column_once_given_stays() -> None:

@@ -84,6 +84,13 @@ class NodeColumns:
         twin._names = self._names
         return twin
 
+    def only(self, space: ResourceSpace, lines: npt.NDArray[np.intp]) -> "NodeColumns":
+        """Columns of one's own, of resources only those on these lines, as `space` has them."""
+        twin = self.copy(self.capacity)
+        twin.space = space
+        twin.allocatable = self.allocatable.take(lines, 0)
+        return twin
+
     def write(self, row: int, node: Node) -> None:
         """Make `row` (an existing one, or the next) say what `node` says."""
         if row == len(self.objects):

@@ -29,7 +29,7 @@ from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
 
-__all__ = ["Amounts", "Mask", "Nodes", "Rows"]
+__all__ = ["Amounts", "Mask", "Nodes", "Rows", "sums"]
 
 Amounts = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.intp]
@@ -39,6 +39,15 @@ _NONZERO: Final = 2
 _MOST_CLASSES: Final = 8192
 #: Bytes from which on a class is not kept for the sake of its delta.
 _LARGE: Final = 16 * 1024
+#: Amounts from here on (2^40: a TiB) are added up apart: four million smaller ones fit in a cell.
+_HUGE: Final = 2**40
+#: What the huge ones take of a cell at most: more than any node offers, with room below it.
+_MOST_TAKEN: Final = 2**60
+#: With more columns than that, those of resources that no node offers any more are looked for.
+_COLUMNS: Final = 64
+
+#: The line of a cell, and what is to be added to it.
+_Huge = tuple[tuple[int, int], ...]
 
 T = TypeVar("T")
 
@@ -60,7 +69,9 @@ class Nodes:
         "_cells_claim",
         "_columns",
         "_columns_claim",
+        "_compact_at",
         "_deltas",
+        "_huge",
         "_indexes",
         "_rows",
         "_view",
@@ -83,7 +94,9 @@ class Nodes:
             (_NONZERO + len(space), self._columns.capacity), np.int64
         )
         self._view = self._cells[:, :0]
-        self._deltas: dict[int, tuple[PodSpec, Amounts]] = {}
+        self._deltas: dict[int, tuple[PodSpec, Amounts, _Huge]] = {}
+        self._huge: dict[tuple[int, int], int] = {}
+        self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
@@ -290,6 +303,8 @@ class Nodes:
         table._cells = cells
         table._cells_claim = claim
         table._view = view
+        table._huge = self._huge
+        table._compact_at = self._compact_at
         table._deltas = self._deltas
         table._indexes = self._indexes
         return table
@@ -322,7 +337,7 @@ class Nodes:
 
         Only on a fork, or by ClusterState on its own table.
         """
-        delta = self._delta(spec)
+        delta, huge = self._delta(spec)
         if self._cells is None:
             raise TypeError("this node table is read-only; place pods on a fork() of it")
         lines, room = self._cells.shape
@@ -331,7 +346,19 @@ class Nodes:
             column += delta
         else:
             column -= delta
+        if huge:
+            self._count_huge(column, row, huge, sign)
         self.placed_version += 1
+
+    def _count_huge(self, column: Amounts, row: int, huge: _Huge, sign: int) -> None:
+        """Add huge amounts exactly, and let a cell tell of them only so much as it can hold."""
+        sums = self._huge = dict(self._huge)  # snapshots and forks keep theirs
+        for line, amount in huge:
+            before = sums.get((line, row), 0)
+            after = sums[line, row] = before + sign * amount
+            column[line] += _held(after) - _held(before)
+            if not after:
+                del sums[line, row]
 
     def new_resources(self, node: Node) -> frozenset[str]:
         """What a node offers and none has before; nothing that is placed was counted of it."""
@@ -363,6 +390,7 @@ class Nodes:
         columns.write(row, node)
         cells[lines, row] += columns.allocatable[:, row]
         self._resize(max(size, row + 1))
+        self._give_back_columns()
         return change
 
     def drop(self, name: str) -> int | None:
@@ -377,10 +405,45 @@ class Nodes:
         columns, cells = self._own(last + 1)
         cells[:, row] = cells[:, last]
         cells[:, last] = 0
+        if self._huge:
+            self._huge = {
+                (line, row if at == last else at): amount
+                for (line, at), amount in self._huge.items()
+                if at != row
+            }
         columns.remove(row)
         self._resize(last)
         self.images_version += 1
+        self._give_back_columns()
         return row
+
+    def _give_back_columns(self) -> None:
+        """Drop the columns of resources that no node offers, once they are half of many.
+
+        Pods may still request them; these are placed anew when a node offers one again.
+        """
+        if len(self.space) <= self._compact_at:
+            return
+        offered: Mask = np.logical_or.reduce(self._columns.allocatable, axis=1)
+        offered[: len(ResourceSpace())] = True
+        kept = np.flatnonzero(offered)
+        self._compact_at = max(_COLUMNS, 2 * len(kept))
+        if 2 * len(kept) > len(offered):
+            return
+        assert self._cells is not None
+        names = self.space.names
+        self.space = ResourceSpace(names[line] for line in kept.tolist())
+        self._columns = self._columns.only(self.space, kept)
+        self._columns_claim = Ownership()
+        lines = np.concatenate((np.arange(_NONZERO), kept + _NONZERO))
+        self._cells = self._cells.take(lines, 0)
+        self._cells_claim = Ownership()
+        self._view = self._cells[:, : len(self._columns.objects)]
+        now = {line: place for place, line in enumerate(lines.tolist())}
+        self._huge = {
+            (now[line], row): amount for (line, row), amount in self._huge.items() if line in now
+        }
+        self._deltas, self._indexes = {}, {}
 
     def _own(self, rows: int) -> tuple[NodeColumns, Amounts]:
         """Columns and cells that may be written, with room for `rows` and every resource."""
@@ -410,22 +473,40 @@ class Nodes:
         self._view = self._cells[:, :size]
         self.version += 1
 
-    def _delta(self, spec: PodSpec) -> Amounts:
-        """int64[2 + R]: what placing a pod of this class adds to each line of a row."""
+    def _delta(self, spec: PodSpec) -> tuple[Amounts, _Huge]:
+        """What placing a pod of this class adds to each line of a row (int64[2 + R]).
+
+        Apart from that, the huge amounts by line, which are 0 in it.
+        """
         known = self._deltas.get(id(spec))
         if known is not None and known[0] is spec:
-            return known[1]
-        delta = np.zeros(_NONZERO + len(self.space), np.int64)
-        delta[:_NONZERO] = spec.nonzero_cpu, spec.nonzero_memory
+            return known[1], known[2]
+        amounts = {0: spec.nonzero_cpu, 1: spec.nonzero_memory}
         for name, amount in spec.requests:
             column = self.space.find(name)
             if column is not None:
-                delta[_NONZERO + column] -= amount
+                amounts[_NONZERO + column] = -amount
+        huge = tuple((line, amount) for line, amount in amounts.items() if abs(amount) >= _HUGE)
+        delta = np.zeros(_NONZERO + len(self.space), np.int64)
+        for line, amount in amounts.items():
+            if abs(amount) < _HUGE:
+                delta[line] = amount
         if len(self._deltas) >= _MOST_CLASSES:
             self._deltas.clear()
         if spec.size <= _LARGE:
-            self._deltas[id(spec)] = (spec, delta)
-        return delta
+            self._deltas[id(spec)] = (spec, delta, huge)
+        return delta, huge
+
+
+def sums(amounts: Amounts) -> list[int]:
+    """Of int64[R, N], the sum of each line, exact: that of many nodes may not fit in int64."""
+    high, low = (amounts >> 32).sum(axis=1), (amounts & 0xFFFF_FFFF).sum(axis=1)
+    return [(h << 32) + each for h, each in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _held(amount: int) -> int:
+    """What a cell tells of a sum of huge amounts."""
+    return min(max(amount, -_MOST_TAKEN), _MOST_TAKEN)
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

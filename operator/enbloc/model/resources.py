@@ -10,9 +10,11 @@ MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
 
-#: The largest amount that the tables hold, 64 PiB: a hundred times as much fits in int64, so no
-#: score overflows.
+#: The largest amount that a node offers in the tables, just below 64 PiB: a hundred times as much
+#: fits in int64, so no score overflows.
 AMOUNT_LIMIT: Final = 2**56 - 1
+#: The largest request in them: what is larger fits no node either.
+REQUEST_LIMIT: Final = AMOUNT_LIMIT + 1
 
 #: What a container that does not mention the resource counts for in scores (upstream's defaults).
 DEFAULT_MILLI_CPU: Final = 100
@@ -23,13 +25,19 @@ _DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU, MEMORY: DEFAULT_MEMORY}
 class ResourceSpace:
     """Resource names ↔ columns, append-only: a column once given never means anything else.
 
-    Only what a node offers gets one: pods may request what they like, each another thing.
+    Only what a node offers gets one: pods may request what they like, each another thing. Columns
+    of what no node offers any more are given back with the space: the table begins another.
+
+    Args:
+        names: that have a column from the beginning, besides those that always have one.
     """
 
     __slots__ = ("_columns",)
 
-    def __init__(self) -> None:
+    def __init__(self, names: Iterable[str] = ()) -> None:
         self._columns = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2, PODS: 3}
+        for name in names:
+            self.column(name)
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -104,15 +112,15 @@ def pod_demand(
     fit_alone = _sorted(alone)
     return PodDemand(
         requests=_sorted({**total, PODS: 1}),
-        nonzero_cpu=min(cpu, AMOUNT_LIMIT),
-        nonzero_memory=min(memory, AMOUNT_LIMIT),
+        nonzero_cpu=min(cpu, REQUEST_LIMIT),
+        nonzero_memory=min(memory, REQUEST_LIMIT),
         fit_scored=None if fit_alone == fit else fit_alone,
     )
 
 
 def _sorted(total: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """In name order, without zeros, nothing above what the tables hold."""
-    return tuple((name, min(total[name], AMOUNT_LIMIT)) for name in sorted(total) if total[name])
+    return tuple((name, min(total[name], REQUEST_LIMIT)) for name in sorted(total) if total[name])
 
 
 def _aggregate(

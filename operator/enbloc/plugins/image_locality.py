@@ -37,8 +37,9 @@ class _Present:
         del pod
         total = np.zeros(len(nodes), np.int64)
         for image, share in self.images:
-            total += (nodes.image_bytes(image) * share).astype(np.int64)
-        counted = np.clip(total, _LEAST, self.most) - _LEAST
+            total += np.minimum(nodes.image_bytes(image) * share, self.most).astype(np.int64)
+            np.minimum(total, self.most, out=total)  # nodes may claim any size
+        counted = np.maximum(total, _LEAST) - _LEAST
         return counted * MAX_NODE_SCORE // (self.most - _LEAST)
 
 

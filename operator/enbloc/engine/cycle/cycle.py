@@ -15,7 +15,7 @@ from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
-from enbloc.model.nodes import Nodes
+from enbloc.model.nodes import Nodes, sums
 from enbloc.model.snapshot import Snapshot
 
 #: The engine's own refusals (minResources) wake on what this plugin names.
@@ -105,7 +105,7 @@ def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: Room) -> Plan | 
         return None
     nodes = trial.nodes
     for resource, amount in facts.group.min_resources if facts.group else ():
-        offered = int(nodes.allocatable(resource).sum())
+        (offered,) = sums(nodes.allocatables((resource,)))
         if amount > offered:
             text = beyond(resource, amount, offered)
             return _no(plan_id, facts, PlanResult.INFEASIBLE, text)

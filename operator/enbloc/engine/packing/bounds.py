@@ -4,11 +4,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.packing.model import Apart, Need, Packing
+from enbloc.model.nodes import sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,8 @@ def _together(packing: Packing, kinds: Sequence[int]) -> int:
 
 def _of_resources(packing: Packing) -> Shortage | None:
     demand = _least_demand(packing)
-    usable = np.minimum(packing.room, packing.places.T @ packing.requests).sum(axis=0)
-    for column, (name, unit) in enumerate(packing.resources):
-        need, have = demand[column], int(usable[column])
+    usable = sums(np.minimum(packing.room, packing.places.T @ packing.requests).T)
+    for (name, unit), need, have in zip(packing.resources, demand, usable, strict=True):
         if need > have:
             return Shortage(need * unit, have * unit, name, packing.needs[0].kinds)
     return None
@@ -117,5 +118,6 @@ def _least_demand(packing: Packing) -> list[int]:
             missing = need.members - sum(packing.counts[k] for k in kinds) + int(left[kinds].sum())
             before = np.cumsum(left[kinds]) - left[kinds]
             left[kinds] -= (missing - before).clip(0, left[kinds])
-        demands.append(int((packing.counts - left) @ column))
+        taken = (packing.counts - left).tolist()
+        demands.append(sum(map(mul, taken, column.tolist())))
     return demands

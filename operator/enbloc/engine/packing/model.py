@@ -119,7 +119,7 @@ class Packing:
         names = tuple(name for name, _ in self.resources)
         units = np.array([unit for _, unit in self.resources], np.int64).reshape(-1, 1)
         free = nodes.frees(names)[:, self.rows] if names else self.room.T
-        room = free.clip(min=0) // units
+        room = (free.clip(min=0) // units).clip(max=2**62 // max(1, len(self.kinds)))
         places = np.array(
             [
                 np.minimum(most, _places(request, room, count))
@@ -203,7 +203,8 @@ def room_ever(names: tuple[str, ...], held: Sequence[Pod], nodes: Nodes) -> Amou
     rooms = nodes.allocatables(names).copy()
     for pod, row in _seated(held, nodes):
         requests = dict(pod.spec.requests)
-        rooms[:, row] -= [requests.get(name, 0) for name in names]
+        taken = [requests.get(name, 0) for name in names]
+        rooms[:, row] = np.maximum(rooms[:, row] - taken, -(2**62))
     return rooms
 
 
@@ -236,7 +237,11 @@ def _packing(
     complete = asked_all and cost + adding_up <= steps
     names = tuple(name for name, _ in resources)
     units = np.array([unit for _, unit in resources], np.int64).reshape(-1, 1)
-    room = rooms(names).clip(min=0) // units if names else np.zeros((0, len(nodes)), np.int64)
+    # All kinds of members side by side must not be more than fits in int64.
+    most = 2**62 // max(1, len(kinds))
+    room = np.zeros((0, len(nodes)), np.int64)
+    if names:
+        room = (rooms(names).clip(min=0) // units).clip(max=most)
     places = np.zeros((len(kinds), len(nodes)), np.int64)
     for index, pod in enumerate(pods):
         eligible = mask(pod)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import GroupFacts
+from enbloc.model.nodes import sums
 from enbloc.model.pods import Pod
 
 
@@ -58,7 +59,8 @@ def other_orders(facts: GroupFacts, trial: Trial) -> Iterator[list[Pod]]:
     """
     nodes = trial.nodes
     names = sorted({name for pod in facts.pending for name, _ in pod.spec.requests})
-    free = {name: max(1, int(nodes.free(name).clip(min=0).sum())) for name in names}
+    frees = sums(nodes.frees(tuple(names)).clip(min=0))
+    free = {name: max(1, amount) for name, amount in zip(names, frees, strict=True)}
     size: dict[ClassKey, float] = {}
     choice: dict[ClassKey, int] = {}
     keys = {pod.uid: trial.key(pod) for pod in facts.pending}

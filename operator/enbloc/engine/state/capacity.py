@@ -20,7 +20,7 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.state.claims import MIN_RESOURCES, Claim
 from enbloc.engine.state.order import Key, Order
 from enbloc.model.groups import GroupKey
-from enbloc.model.nodes import Nodes
+from enbloc.model.nodes import Nodes, sums
 from enbloc.model.quantity import render
 
 _MOST_NAMES = 3
@@ -174,8 +174,9 @@ class Capacity:
             assert each.due, f"{each.group}: a reservation that was used up was kept"
         for resource in {resource for amounts in standing.values() for resource in amounts}:
             reserved = sum(amounts[resource] for amounts in standing.values())
-            requested = int(nodes.requested(resource).sum())
-            offered = int(nodes.allocatable(resource).sum())
+            allocatable = nodes.allocatable(resource)
+            counted = np.minimum(nodes.requested(resource), 2 * allocatable)
+            requested, offered = sums(np.stack([counted, allocatable]))
             assert requested + reserved <= offered, (
                 f"{resource}: {requested} requested and {reserved} reserved of {offered}"
             )
@@ -246,12 +247,12 @@ def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:
     """How much of each resource can be reserved; below zero where more is requested than offered.
 
     It is what is free in the whole cluster, and no more than what is free on nodes that take pods:
-    ready ones that are not cordoned.
+    ready ones that are not cordoned. What one node lacks counts up to what it offers: whoever may
+    create pods with a node may write any request.
     """
-    frees = nodes.frees(resources)
-    usable = frees[:, nodes.ready & ~nodes.unschedulable].clip(min=0).sum(axis=1)
-    least = np.minimum(frees.sum(axis=1), usable)
-    return {resource: int(amount) for resource, amount in zip(resources, least, strict=True)}
+    frees = np.maximum(nodes.frees(resources), -nodes.allocatables(resources))
+    usable = sums(frees[:, nodes.ready & ~nodes.unschedulable].clip(min=0))
+    return dict(zip(resources, map(min, sums(frees), usable), strict=True))
 
 
 def beyond(resource: str, needed: int, offered: int) -> str:

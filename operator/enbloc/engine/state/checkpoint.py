@@ -157,10 +157,7 @@ class Arrays:
     """A checkpoint as the arrays that decisions are made on."""
 
     def __init__(self, tables: Checkpoint) -> None:
-        space = ResourceSpace()
-        for resource in tables.resources:
-            space.column(resource)
-        self.nodes = Nodes(space)
+        self.nodes = Nodes(ResourceSpace(tables.resources))
         for node in tables.nodes:
             self.nodes.put(node)
         self._placed = Placed()

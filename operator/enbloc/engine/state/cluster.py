@@ -102,7 +102,7 @@ class ClusterState:
         self.rankings = Rankings()
         self.claims = Claims()
         self._nominations = Nominations(alive)
-        self.log = Log(log, self.nodes.space)
+        self.log = Log(log, lambda: self.nodes.space.names)
         self._ours = ours
         self._namespaces_version = 0
         self._most_selected = _MOST_SELECTED

@@ -13,11 +13,10 @@ So what is remembered is bounded, and nothing of it is copied before somebody wa
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from enbloc.engine.state.checkpoint import TABLE_CHANGES, Checkpoint, Seat, TableChange
-from enbloc.model.resources import ResourceSpace
 
 #: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
 _MOST_BYTES: Final = 64 * 2**20
@@ -41,15 +40,17 @@ class Log:
 
     Args:
         limit: how many of them are kept; older changes are part of the checkpoint.
-        space: the resources by which the tables count.
+        resources: by which the tables count, in the order of their columns.
         most: bytes that they may keep from being forgotten.
     """
 
-    def __init__(self, limit: int, space: ResourceSpace, most: int = _MOST_BYTES) -> None:
+    def __init__(
+        self, limit: int, resources: Callable[[], Sequence[str]], most: int = _MOST_BYTES
+    ) -> None:
         self._limit = limit
         self._most = most
         self._bytes = 0
-        self._space = space
+        self._resources = resources
         self._checkpoint = Checkpoint()
         self._entries: deque[Entry] = deque()
         self._weights: deque[int] = deque()
@@ -93,7 +94,7 @@ class Log:
     def begin(self) -> Checkpoint:
         """The tables before all of `entries`, a copy."""
         made = self._checkpoint.fork()
-        made.resources = self._space.names  # only ever grows
+        made.resources = self._resources()  # others get a column with the nodes that offer them
         return made
 
 
