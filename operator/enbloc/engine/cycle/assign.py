@@ -15,9 +15,9 @@ def place_group(
 ) -> tuple[Outcome, Trial]:
     """Place the deficit, whole, then whatever else fits, oldest member first.
 
-    Members are tried in order. Where that fails, a placement is searched for, whatever its order;
-    plugins have the last word on it. A group that is held in part gets its deficit and nothing
-    beyond it.
+    Members are tried in order. Where that fails, a placement of several is searched for, whatever
+    its order; plugins have the last word on it. A group that is held in part gets its deficit and
+    nothing beyond it.
 
     Args:
         facts: the group as it is.
@@ -32,6 +32,8 @@ def place_group(
     outcome, tried = ordered_pass(facts, trial)
     if not outcome.failed:
         return outcome, tried
+    if len(facts.pending) == 1:  # no other order, and nobody to be together with
+        return outcome, trial
     found, tried = find_placement(facts, trial, steps, exactly=exactly)
     if not found.needed:
         outcome.search, outcome.steps = found.search, found.steps
