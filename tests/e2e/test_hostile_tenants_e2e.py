@@ -178,6 +178,8 @@ async def node_without_kubelet(world: World) -> AsyncGenerator[str]:
     await world.client.create(NODES, made)
     try:
         status = node_status(Shape(name, 8000, 64 * GIB, 0), "10.9.9.9")
+        for side in ("capacity", "allocatable"):  # so that only their memory is too much
+            status[side] = {**status[side], "pods": "1000"}
         await world.client.patch(
             NODES, name, {"status": status}, kind=PatchType.MERGE, subresource="status"
         )
