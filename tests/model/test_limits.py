@@ -150,13 +150,21 @@ def test_members_of_one_template_are_never_too_many() -> None:
 
 def test_members_of_many_templates_are_refused_with_what_they_count_for() -> None:
     """Semantics §9.8."""
-    alike = MOST_EFFORT // effort(spec(cpu=1))
-    assert alike == 256
-    assert beyond_effort(members(*(spec(cpu=n + 1) for n in range(alike)))) == ""
+    assert effort(spec(cpu=1)) == 16
+    assert beyond_effort(members(*(spec(cpu=n + 1) for n in range(227)))) == ""
+    assert beyond_effort(members(*(spec(cpu=n + 1) for n in range(228))))
     refused = beyond_effort(members(*(spec(cpu=n + 1) for n in range(1000))))
     assert refused.startswith("its pending members are too many different ones")
     assert f"more than {MOST_EFFORT}" in refused
     assert "use fewer templates" in refused
+
+
+def test_many_members_of_many_templates_count_for_more_than_the_templates() -> None:
+    """Semantics §9.8: each is looked at anew when one of another template was placed."""
+    some = [spec(cpu=n + 1) for n in range(100)]
+    assert beyond_effort(members(*some * 10)) == ""
+    assert beyond_effort(members(*some * 20))
+    assert beyond_effort(members(*some[:16] * 300)) == "", "sixteen roles are as many as may be"
 
 
 def test_the_more_a_template_states_the_fewer_others_there_may_be() -> None:

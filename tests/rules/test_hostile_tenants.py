@@ -136,9 +136,9 @@ def test_a_gang_of_too_many_kinds_is_refused_before_any_of_them_is_looked_at(
 @pytest.mark.parametrize(
     "specs",
     [
-        pytest.param(kinds(240), id="kinds that fit"),
-        pytest.param([*kinds(240), spec(cpu=1000)], id="one that does not"),
-        pytest.param(kinds(200, pod_anti_affinity=keeping_apart(1)), id="who exclude each other"),
+        pytest.param(kinds(220), id="kinds that fit"),
+        pytest.param([*kinds(220), spec(cpu=1000)], id="one that does not"),
+        pytest.param(kinds(140, pod_anti_affinity=keeping_apart(1)), id="who exclude each other"),
     ],
 )
 def test_a_gang_of_as_many_kinds_as_may_be_costs_a_few_looks_at_each(specs: list[PodSpec]) -> None:

@@ -32,10 +32,15 @@ MOST_IMAGES: Final = 512
 #: Resources of one node; each name that any node offers has a column for all of them.
 MOST_OFFERED: Final = 256
 
-#: What the pending members of one group may be worth together, a plain pod template being 16: so
-#: 256 of those. On a thousand nodes one is worth about 25 µs.
+#: What the pending members of one group may be worth together, a pod template without constraints
+#: being 16. On a thousand nodes one is worth about 25 µs.
 MOST_EFFORT: Final = 4096
 _PLAIN: Final = 16
+#: What one term about other pods is worth: arrays over all nodes, of its own.
+_TERM: Final = 8
+#: Each member hears once of each so many other kinds, and of so many at most.
+_HEARD: Final = 32
+_MOST_HEARD: Final = 64
 #: So many terms of each member are asked again, as others are placed, at no charge.
 _FREE_TERMS: Final = 4
 #: Bytes from which on equal classes are not looked for.
@@ -95,8 +100,9 @@ def offered(allocatable: Mapping[str, int], problems: Problems) -> Mapping[str, 
 def beyond_effort(pending: Iterable[Pod]) -> str:
     """Why these members are too costly to be placed together; "" = they are not."""
     kinds: dict[int, PodSpec] = {}
-    total = 0
+    total = members = 0
     for pod in pending:
+        members += 1
         spec = pod.spec
         if spec.pod_affinity or spec.pod_anti_affinity or spec.spread:
             total += max(0, _terms(spec) - _FREE_TERMS)
@@ -112,7 +118,8 @@ def beyond_effort(pending: Iterable[Pod]) -> str:
             total += effort(spec)
         if total > MOST_EFFORT:
             break
-    else:
+    hearing = members * min(len(different) - 1, _MOST_HEARD) // _HEARD
+    if total + hearing <= MOST_EFFORT:
         return ""
     return (
         f"its pending members are too many different ones to be placed together: the first "
@@ -127,7 +134,7 @@ def effort(spec: PodSpec) -> int:
     nodes, pods = _NodeSide(spec), _PodSide(spec)
     return (
         _PLAIN
-        + 2 * pods.terms
+        + _TERM * pods.terms
         + pods.requirements
         + (nodes.requirements + len(spec.requests) + len(spec.images) + len(spec.image_volumes))
         // 4
