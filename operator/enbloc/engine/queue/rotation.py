@@ -246,9 +246,11 @@ class Rotation:
     @property
     def anew(self) -> bool:
         """Whether somebody has the next turn, or soon, who never failed."""
-        if len(self._order) <= 1:
-            last = self._history.last
-            return any(not last(e.subqueue[:2]) or not last(e.subqueue) for e in self._order)
+        if not self._order:
+            return False
+        if len(self._order) == 1:
+            alone, last = self._order[0].subqueue, self._history.last
+            return not last(alone[:2]) or not last(alone)
         level = self._levels[self._level()]
         return level.turns.anew or level.namespaces[level.turns.next(failed=False)].turns.anew
 

@@ -351,8 +351,8 @@ class SchedulingQueue:
         """
         called: list[Item] = []
         passed = 0
-        sources = self._early, self._active, self._held
-        for entry in merge(*sources):
+        sources = [each for each in (self._early, self._active, self._held) if each]
+        for entry in merge(*sources) if sources else ():
             room = max(self._called, self._in_vain) < MOST_CALLED and item.let_by < MOST_LET_BY
             if not room or passed >= MOST_PASSED or not entry.key < item.sort_key:
                 break
