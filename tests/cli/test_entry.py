@@ -98,6 +98,21 @@ async def test_both_versions_are_printed_and_an_old_server_is_warned_of(
     assert captured.err == ("warning: Kubernetes 1.29 is older than 1.32, which enbloc needs\n")
 
 
+async def test_a_server_that_does_not_tell_its_version_is_no_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def silent(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"major": "one"})
+
+    async with serving(silent) as url:
+        path = unreachable(tmp_path)
+        path.write_text(path.read_text().replace("http://127.0.0.1:9", url))
+        assert await asyncio.to_thread(main, ["version", "--kubeconfig", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"enbloc {enbloc.__version__}\nKubernetes of unknown version\n"
+    assert captured.err == ""
+
+
 def test_a_kubectl_plugin_is_shown_as_kubectl_calls_it() -> None:
     shown = python(
         "import sys, enbloc.cli\n"

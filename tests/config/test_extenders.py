@@ -63,6 +63,10 @@ def test_certificates_come_as_base64_and_a_ca_is_checked() -> None:
             "extenders[0].weight: must be above 0, as there is a prioritizeVerb; is 0",
         ),
         (
+            "[{urlPrefix: 'http://a', weight: 9223372036854775807}]",
+            "extenders[0].weight: must be at most 2147483647, is 9223372036854775807",
+        ),
+        (
             "[{urlPrefix: 'http://a', httpTimeout: -1s}]",
             "extenders[0].httpTimeout: must not be negative",
         ),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc version`: what runs here, and what it talks to."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -27,14 +28,21 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
     import asyncio  # noqa: PLC0415  # only asking a server needs it
 
     info = asyncio.run(_server_version(kubeconfig, context))
-    say(f"Kubernetes {info['gitVersion']}")
-    minor = (int(info["major"]), int("".join(filter(str.isdecimal, info["minor"]))))
-    if minor < OLDEST:
+    say(f"Kubernetes {info.get('gitVersion') or 'of unknown version'}")
+    minor = _minor(info)
+    if minor is not None and minor < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         click.echo(
             f"warning: Kubernetes {minor[0]}.{minor[1]} is older than {oldest}, which enbloc needs",
             err=True,
         )
+
+
+def _minor(info: Mapping[str, str]) -> tuple[int, int] | None:
+    """Major and minor version, of "36+" the number; None = the server does not tell them."""
+    found = [re.match(r"[0-9]{1,4}", info.get(part, "")) for part in ("major", "minor")]
+    major, minor = (int(each[0]) if each else None for each in found)
+    return None if major is None or minor is None else (major, minor)
 
 
 async def _server_version(kubeconfig: Path | None, context: str | None) -> Mapping[str, str]:

@@ -8,12 +8,16 @@ Source: kube-scheduler v1.36 pkg/scheduler/extender.go NewHTTPExtender.
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Final
 
 from enbloc.config.findings import Findings
 from enbloc.config.models import ExtenderConfiguration, TLSConfig
 from enbloc.config.names import extended_resource_problem
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.model.credentials import URL
+
+#: The largest weight: its product with a score then fits an int64.
+_HEAVIEST: Final = 2**31 - 1
 
 
 def extenders_of(
@@ -47,6 +51,9 @@ def _check(extender: ExtenderConfiguration, findings: Findings) -> None:
         findings.problem(extender.at("urlPrefix"), text)
     if extender.prioritize_verb and extender.weight <= 0:
         text = f"must be above 0, as there is a prioritizeVerb; is {extender.weight}"
+        findings.problem(extender.at("weight"), text)
+    if extender.weight > _HEAVIEST:
+        text = f"must be at most {_HEAVIEST}, is {extender.weight}"
         findings.problem(extender.at("weight"), text)
     if extender.http_timeout < 0:
         findings.problem(extender.at("httpTimeout"), "must not be negative")
