@@ -24,7 +24,8 @@ from tests.kube.fake import (
 )
 
 BINDING = Binding("default", "p", "u1", "node-1", {"enbloc.dev/plan": "{}"})
-CREATED = says(lambda: answer({"kind": "Status"}, 201))
+SUCCESS = {"kind": "Status", "status": "Success"}
+CREATED = says(lambda: answer(SUCCESS, 201))
 
 
 def refuses(code: int, reason: str, message: str = "", **details: Any) -> Handler:
@@ -32,9 +33,10 @@ def refuses(code: int, reason: str, message: str = "", **details: Any) -> Handle
 
 
 def shows(uid: str = "u1", **spec: str) -> Handler:
-    return says(lambda: answer({"metadata": {"uid": uid}, "spec": spec}))
+    return says(lambda: answer({"metadata": {"name": "p", "uid": uid}, "spec": spec}))
 
 
+NO_POD = refuses(404, "NotFound", name="p", kind="pods")
 TERMINATING: dict[str, Any] = {"causes": [{"reason": "NamespaceTerminating"}]}
 WEBHOOK = "Internal error occurred: failed calling webhook: refused"
 
@@ -56,7 +58,7 @@ async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
 @pytest.mark.parametrize(
     ("refusing", "cause"),
     [
-        pytest.param(refuses(404, "NotFound"), Cause.MEMBER_CHANGED, id="no such pod"),
+        pytest.param(NO_POD, Cause.MEMBER_CHANGED, id="no such pod"),
         pytest.param(
             refuses(403, "Forbidden", **TERMINATING),
             Cause.NAMESPACE_TERMINATING,
@@ -175,7 +177,7 @@ async def test_429_and_401_are_no_outcomes(monkeypatch: pytest.MonkeyPatch) -> N
             id="another pod of that name",
         ),
         pytest.param(
-            [refuses(404, "NotFound"), refuses(404, "NotFound")],
+            [NO_POD, NO_POD],
             Cause.MEMBER_CHANGED,
             id="deleted",
         ),

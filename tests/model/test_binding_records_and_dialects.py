@@ -34,6 +34,19 @@ def test_a_binding_record_is_compact() -> None:
     assert text == '{"plan":"p-1","incarnation":"job","floor":8,"queueTime":1.5,"started":false}'
 
 
+@pytest.mark.parametrize("text", [
+    '{"plan":"p","x":' + "[" * 500 + "]" * 500 + "}", "[" * 1024, '{"a":' * 6000, "\ud800", "\0",
+    '{"plan":"\ud800"}', '{"plan":"p","floor":' + "9" * 900 + "}", '{"plan":"p","queueTime":NaN}',
+    '{"plan":"p","x":' + '{"a":' * 150 + "1" + "}" * 150 + "}" + " " * 100_000,
+])  # fmt: skip
+def test_what_no_scheduler_of_ours_would_write_is_no_record(text: str) -> None:
+    def deep(levels: int) -> BindingRecord | None:
+        return deep(levels - 1) if levels else read_binding_record(text)
+
+    # As deep in calls as a step of the engine is at most: JSON may nest the less there.
+    assert deep(700) is None
+
+
 def test_a_binding_record_that_would_be_too_large_is_left_out() -> None:
     assert binding_record("p", "x" * 2000, 8, 0.0) == ""
 

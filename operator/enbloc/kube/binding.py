@@ -13,7 +13,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -80,8 +80,16 @@ class Unknown:
 Outcome = Bound | Refused | Unknown
 
 
+class _Success(msgspec.Struct):
+    """What the API server answers where it has bound a pod: a Status."""
+
+    kind: Literal["Status"]
+    status: Literal["Success"]
+
+
 class _Metadata(msgspec.Struct):
-    uid: str
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
+    name: str
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -89,7 +97,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 
 class _Pod(msgspec.Struct):
-    """What is read of a pod; an answer without a UID or a spec shows none."""
+    """What is read of a pod; an answer without a UID, a name or a spec shows none."""
 
     metadata: _Metadata
     spec: _Spec
@@ -149,7 +157,13 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
     while True:
         try:
             await client.create(
-                PODS, body, binding.namespace, name=binding.name, subresource="binding", tries=1
+                PODS,
+                body,
+                binding.namespace,
+                name=binding.name,
+                subresource="binding",
+                tries=1,
+                shape=_Success,
             )
         except (TooManyRequests, Unauthorized) as error:
             await backoff.wait_out(error)
@@ -166,8 +180,11 @@ async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Re
     try:
         pod: _Pod = await client.get(PODS, binding.name, binding.namespace, shape=_Pod)
     except NotFound as missing:
-        return Refused(Cause.MEMBER_CHANGED, str(missing))
+        gone = Refused(Cause.MEMBER_CHANGED, str(missing))
+        return None if missing.resource_missing else gone
     except APIError:
+        return None
+    if pod.metadata.name != binding.name:
         return None
     if pod.metadata.uid != binding.uid:
         return Refused(Cause.MEMBER_CHANGED, f"another pod has the name {binding.name}")
@@ -183,7 +200,10 @@ def _is_unknown(error: APIError) -> bool:
     """Whether the pod may be bound in spite of this answer, or nothing was learnt."""
     if isinstance(error, ServerError):
         return "failed calling webhook" not in error.message
-    # A code that is not in kube/errors.py is of somebody on the way, who may have passed it on.
+    # Somebody on the way, who may have passed it on, says a 404 that names nothing (every server
+    # has pods) or a code that is not in kube/errors.py.
+    if isinstance(error, NotFound):
+        return error.resource_missing
     return isinstance(error, Unreachable) or type(error) is APIError
 
 

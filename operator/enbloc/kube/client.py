@@ -139,19 +139,23 @@ class Client:
         return await self.request("list", resource, namespace=namespace, query=asked, accept=accept)
 
     async def list(
-        self, resource: Resource, namespace: str | None = None, *, query: Query | None = None
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        query: Query | None = None,
+        shape: Any = dict[str, Any],
     ) -> AsyncIterator[Any]:
-        """All objects, page by page."""
+        """All objects, each read as this type, page by page."""
         more: dict[str, str] = {}
         while True:
             raw = await self.page(resource, namespace, query={**(query or {}), **more})
-            page: Any = _read(raw, "list", resource.label())
-            for item in page.get("items") or ():
-                yield item
-            token = page["metadata"].get("continue")
-            if not token:
+            page: _Page = _read(raw, "list", resource.label(), _Page)
+            for item in page.items or ():
+                yield _read(item, "list", resource.label(), shape)
+            if not page.metadata.more:
                 return
-            more = {"continue": token}
+            more = {"continue": page.metadata.more}
 
     def watch(
         self, resource: Resource, namespace: str | None = None, *, query: Query, silence: float
@@ -171,12 +175,13 @@ class Client:
         name: str = "",
         subresource: str = "",
         tries: int = THROTTLED_TRIES,
+        shape: Any = dict[str, Any],
     ) -> Any:
-        """POST a body to a collection, or to a subresource of ``name``."""
+        """POST to a collection, or to a subresource of ``name``; the answer, read as this type."""
         raw = await self.request(
             "create", resource, name, namespace, body=body, subresource=subresource, tries=tries
         )
-        return _read(raw, "create", resource.label(subresource))
+        return _read(raw, "create", resource.label(subresource), shape)
 
     async def replace(
         self, resource: Resource, name: str, body: Any, namespace: str | None = None
@@ -298,6 +303,17 @@ class Client:
             assert ok, f"{verb} {resource.label(subresource)} is not in kube/permissions.py"
 
 
-def _read(raw: bytes, verb: str, resource: str, shape: Any = dict[str, Any]) -> Any:
+class _PageMeta(msgspec.Struct, rename={"more": "continue"}):
+    more: str = ""
+
+
+class _Page(msgspec.Struct):
+    """One page of a list, its objects undecoded."""
+
+    metadata: _PageMeta
+    items: list[msgspec.Raw] | None = None
+
+
+def _read(raw: bytes | msgspec.Raw, verb: str, resource: str, shape: Any = dict[str, Any]) -> Any:
     """A JSON object: an API server answers a success with nothing else."""
     return readable(partial(msgspec.json.decode, type=shape), raw, verb, resource)

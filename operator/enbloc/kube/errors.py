@@ -23,9 +23,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
-import msgspec
-
 from enbloc.errors import EnblocError
+from enbloc.kube.decoding import UNREADABLE, decoded
 from enbloc.model.credentials import without_credentials
 from enbloc.model.names import API_GROUP
 from enbloc.model.text import clipped, printable
@@ -207,9 +206,6 @@ class Fenced(APIError):
     """The write was not sent, because this process no longer surely holds its Lease."""
 
 
-#: What decoding raises: no JSON, not of the type, no UTF-8, nested too deep.
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
 _BY_CODE: Final[Mapping[int, type[APIError]]] = {
     400: Invalid,
     401: Unauthorized,
@@ -276,6 +272,6 @@ def readable(decode: Callable[[S], T], answer: S, verb: str, resource: str) -> T
             the request took effect is not known.
     """
     try:
-        return decode(answer)
+        return decoded(decode, answer)
     except UNREADABLE as error:
         raise Unreachable(verb, resource, f"unreadable answer: {error}", sent=True) from error

@@ -19,6 +19,7 @@ from enbloc.errors import EnblocError
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.kube.binding import Binding
 from enbloc.kube.config import Cluster
+from enbloc.kube.decoding import UNREADABLE, decoded
 from enbloc.kube.errors import MOST_SAID, APIError
 from enbloc.kube.transport import Call, Transport
 from enbloc.model.objects import Int64
@@ -29,6 +30,9 @@ ANSWER_BYTES: Final = 2**24
 CONNECTIONS: Final = 64
 #: So much is kept of what it says of a node (characters).
 _REASON_SAID: Final = 256
+
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -150,14 +154,16 @@ class ExtenderClient:
         verb = self.extender.filter_verb
         result = _read(await self._ask(verb, self._arguments(question)), _FilterResult, verb)
         if result.error:
-            raise ExtenderFailed(f"{verb}: {result.error}")
+            raise ExtenderFailed(f"{verb}: {_clipped(result.error)}")
         names = result.node_names if self.extender.node_cache_capable else None
         if names is None:
             listed = result.nodes or _Nodes()
             names = [node.metadata.name for node in listed.items or ()]
         strange = sorted(set(names) - set(question.nodes))
         if strange:
-            raise ExtenderFailed(f"{verb}: it names {strange[0]}, about which it was not asked")
+            raise ExtenderFailed(
+                f"{verb}: it names {_clipped(strange[0])}, about which it was not asked"
+            )
         refused, hopeless = result.failed_nodes or {}, result.failed_and_unresolvable_nodes or {}
         return Filtered(
             tuple(dict.fromkeys(names)),
@@ -195,7 +201,7 @@ class ExtenderClient:
         )
         result = _read(raw, _BindingResult, verb)
         if result.error:
-            raise ExtenderFailed(f"{verb}: {result.error}")
+            raise ExtenderFailed(f"{verb}: {_clipped(result.error)}")
 
     def _arguments(self, question: Question) -> dict[str, Any]:
         """ExtenderArgs."""
@@ -251,18 +257,18 @@ def _reached(extender: Extender, folder: Path) -> Cluster:
 def _read(raw: bytes | msgspec.Raw, shape: type[T], verb: str) -> T:
     """An object of the answer; its names may be in any case, for Go reads them so."""
     try:
-        found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw] | None) or {}
+        found = decoded(_FIELDS, raw) or {}
         lowered = msgspec.json.encode({name.lower(): value for name, value in found.items()})
         return msgspec.json.decode(lowered, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise _unreadable(verb, error) from error
 
 
 def _items(raw: bytes, verb: str) -> Sequence[msgspec.Raw]:
     """The items of an answer that is a list."""
     try:
-        return msgspec.json.decode(raw, type=list[msgspec.Raw] | None) or ()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decoded(_LIST, raw) or ()
+    except UNREADABLE as error:
         raise _unreadable(verb, error) from error
 
 

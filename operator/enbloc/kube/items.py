@@ -3,17 +3,12 @@
 """What a reflector reads off the wire, and the items that it emits."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-#: Of a resourceVersion, which is a uint64.
-_MOST_DIGITS: Final = 20
-
-
-def version_of(text: str | None) -> int:
-    """A resourceVersion as a number; 0 if it is none."""
-    return int(text) if text and text.isdecimal() and len(text) <= _MOST_DIGITS else 0
+from enbloc.kube.decoding import UNREADABLE, decoded
+from enbloc.model.versions import version_of
 
 
 class Meta(msgspec.Struct, rename="camel", gc=False):
@@ -198,33 +193,35 @@ class Wire(Generic[T]):
         """(event type, identity, object, problem) of one line of a watch.
 
         Raises:
-            msgspec.DecodeError: the line is no watch event at all.
+            msgspec.DecodeError: the line is no watch event at all; or another of UNREADABLE.
         """
         try:
-            event = self._event.decode(line)
-        except msgspec.ValidationError as error:
-            bare = self._bare_event.decode(line)
+            event = decoded(self._event.decode, line)
+        except UNREADABLE as error:
+            bare = decoded(self._bare_event.decode, line)
             return bare.type, self._identity(bare.object), None, str(error)
-        return event.type, _meta(event.object), event.object, ""
+        return event.type, *_identified(event.object)
 
     def object(self, raw: msgspec.Raw) -> tuple[Meta, T | None, str]:
         """(identity, object, problem) of one item of a list."""
         try:
-            found = self._object.decode(raw)
-        except msgspec.ValidationError as error:
+            found = decoded(self._object.decode, raw)
+        except UNREADABLE as error:
             return self._identity(raw), None, str(error)
-        return _meta(found), found, ""
+        return _identified(found)
 
     def _identity(self, raw: msgspec.Raw) -> Meta:
         """Which object it is, though it cannot be read; an empty Meta if that cannot be told."""
         try:
-            return self._identified.decode(raw).metadata
-        except msgspec.ValidationError:
+            return decoded(self._identified.decode, raw).metadata
+        except UNREADABLE:
             return Meta()
 
 
-def _meta(found: HasMeta) -> Meta:
+def _identified(found: T) -> tuple[Meta, T | None, str]:
+    """An object that was read, behind its identity; it has none without a name."""
     metadata = found.metadata
-    return Meta(
+    meta = Meta(
         metadata.uid, metadata.name, metadata.namespace or "", metadata.resource_version or ""
     )
+    return (meta, found, "") if metadata.name else (meta, None, "metadata.name: missing")

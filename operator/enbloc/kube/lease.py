@@ -32,6 +32,7 @@ from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import APIError, Conflict, NotFound, readable
+from enbloc.kube.lease_objects import LeaseMetadata, LeaseSpec
 from enbloc.kube.paths import LEASES
 from enbloc.kube.rivals import Rivals
 from enbloc.kube.transport import WRITE_SECONDS
@@ -44,18 +45,11 @@ SLACK: Final = 20.0
 RELEASE_TRIES: Final = 3
 
 
-class _Spec(msgspec.Struct, rename="camel"):
-    holder_identity: str | None = None
-    renew_time: str | None = None
-    lease_duration_seconds: int | None = None
-    lease_transitions: int | None = None
-
-
 class _Lease(msgspec.Struct):
-    """What is read of a Lease; all else of it is kept."""
+    """What is read of our Lease, which has a spec; all else of it is kept."""
 
-    metadata: dict[str, Any]
-    spec: _Spec
+    metadata: LeaseMetadata
+    spec: LeaseSpec
 
 
 class LeaseLost(EnblocError):  # noqa: N818  # what happened, not a fault
@@ -256,7 +250,8 @@ class Elector:
         self, lease: dict[str, Any], spec: dict[str, Any], *, in_vain: bool = False
     ) -> dict[str, Any]:
         """Create or replace the Lease, if it is still as we read it."""
-        metadata = lease["metadata"]
+        # The server knows who manages which field; what it shows of that may nest without end.
+        metadata = {k: v for k, v in lease["metadata"].items() if k != "managedFields"}
         if self._rivals:
             metadata = self._rivals.marked(metadata, in_vain=in_vain)
         body = {**lease, "metadata": metadata, "spec": spec}

@@ -16,10 +16,12 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.kube.client import Client, Query
+from enbloc.kube.decoding import UNREADABLE, decoded
 from enbloc.kube.errors import Gone, readable
-from enbloc.kube.items import Identified, version_of
+from enbloc.kube.items import Identified
 from enbloc.kube.paths import Resource
 from enbloc.kube.transport import JSON
+from enbloc.model.versions import version_of
 
 #: How many objects one look compares.
 PROBE_ROWS: Final = 250
@@ -162,7 +164,7 @@ class Probe:
 def _identity(raw: msgspec.Raw) -> tuple[Key, int] | None:
     """Key and resourceVersion of an item; None if it has none that can be read."""
     try:
-        meta = _IDENTIFIED(raw).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        meta = decoded(_IDENTIFIED, raw).metadata
+    except UNREADABLE:
         return None
     return ((meta.namespace, meta.name), meta.version) if meta.name else None

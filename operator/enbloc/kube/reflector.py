@@ -392,6 +392,8 @@ class Reflector(Generic[T]):
         if error.has_cause("ResourceVersionTooLarge"):
             self._list_from = 0  # the server is behind what we saw: ask what it has
             return True
+        if isinstance(error, Invalid):
+            self._list_from = 0  # it may be no version that this server could have given
         return isinstance(error, Gone | Invalid)
 
     # ── status ───────────────────────────────────────────────────────────────────────────────

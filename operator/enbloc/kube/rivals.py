@@ -11,9 +11,12 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import Forbidden, NotFound
+from enbloc.kube.lease_objects import LeaseObject, LeaseSpec, RoleBindingObject
 from enbloc.kube.paths import CLUSTER_ROLE_BINDINGS, LEASES
 from enbloc.model.names import COMPONENT_KEY, PART_OF_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 
@@ -80,12 +83,13 @@ class Rivals:
 
     def compare(self, lease: Mapping[str, Any]) -> None:
         """Report it if the holder of our own Lease serves other names."""
-        served = _served(lease)
+        shown = msgspec.convert(lease, LeaseObject)
+        served = _served(shown)
         if served is None or served == self._serves:
             self._say("")
             return
         self._say(
-            f"the Lease {_where(self._own)} is held by {_holder(lease)}, which serves "
+            f"the Lease {_where(self._own)} is held by {_holder(shown)}, which serves "
             f"{_named(served)}, and not {_named(self._serves)}; if that is another install, give "
             "this one a Lease of its own with leaderElection.resourceName"
         )
@@ -99,8 +103,8 @@ class Rivals:
         now, found = self._clock(), await self._overlapping()
         seen, self._seen = self._seen, {}
         for key, lease in found.items():
-            spec = lease.get("spec") or {}
-            state = (spec.get("holderIdentity") or "", spec.get("renewTime"))
+            spec = lease.spec or LeaseSpec()
+            state = (spec.holder_identity or "", spec.renew_time)
             before, since = seen.get(key, (None, now))
             if before != state:  # one that was given back before we looked never was our rival's
                 since = now if state[0] or before is not None else float("-inf")
@@ -127,17 +131,17 @@ class Rivals:
         if before != text:
             self._report(text or None)
 
-    def _lasts(self, lease: Mapping[str, Any]) -> float:
-        spec = lease.get("spec") or {}
-        return max(spec.get("leaseDurationSeconds") or 0, self._duration)
+    def _lasts(self, lease: LeaseObject) -> float:
+        spec = lease.spec or LeaseSpec()
+        return max(spec.lease_duration_seconds or 0, self._duration)
 
-    async def _overlapping(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+    async def _overlapping(self) -> dict[tuple[str, str], LeaseObject]:
         """The Leases of others, by namespace and name, on which a name of ours stands."""
         query = {"labelSelector": f"{COMPONENT_KEY}={_SCHEDULER}"}
-        found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        found: dict[tuple[str, str], LeaseObject] = {}
         try:
-            async for lease in self._client.list(LEASES, query=query):
-                key = (lease["metadata"]["namespace"], lease["metadata"]["name"])
+            async for lease in self._client.list(LEASES, query=query, shape=LeaseObject):
+                key = (lease.metadata.namespace, lease.metadata.name)
                 if key != self._own and self._serves & (_served(lease) or frozenset()):
                     found[key] = lease
         except Forbidden as error:
@@ -158,21 +162,23 @@ class Rivals:
         query = {"labelSelector": f"{PART_OF_KEY}={SCHEDULER_NAME}"}
         found: set[str] = set()
         try:
-            async for binding in self._client.list(CLUSTER_ROLE_BINDINGS, query=query):
-                found.update(each.get("namespace", "") for each in binding.get("subjects") or ())
+            async for binding in self._client.list(
+                CLUSTER_ROLE_BINDINGS, query=query, shape=RoleBindingObject
+            ):
+                found.update(each.namespace or "" for each in binding.subjects or ())
         except (Forbidden, NotFound):
             return frozenset()
         return frozenset(found) if self._own[0] in found else frozenset()
 
 
-def _served(lease: Mapping[str, Any]) -> frozenset[str] | None:
+def _served(lease: LeaseObject) -> frozenset[str] | None:
     """The schedulerNames that stand on a Lease; None = none do."""
-    text = (lease["metadata"].get("annotations") or {}).get(SCHEDULER_NAMES_KEY)
+    text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY)
     return frozenset(text.split(",")) if text else None
 
 
-def _holder(lease: Mapping[str, Any]) -> str:
-    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+def _holder(lease: LeaseObject) -> str:
+    return (lease.spec and lease.spec.holder_identity) or ""
 
 
 def _where(key: tuple[str, str]) -> str:

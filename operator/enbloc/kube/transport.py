@@ -21,8 +21,8 @@ import enbloc
 from enbloc.errors import ConfigError
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.config import Cluster
+from enbloc.kube.decoding import UNREADABLE, decoded
 from enbloc.kube.errors import (
-    UNREADABLE,
     APIError,
     TooLong,
     Unauthorized,
@@ -58,6 +58,7 @@ _METHODS: Final = {
 #: Built once: a timeout object per call is measurable.
 READ_TIMEOUT: Final = aiohttp.ClientTimeout(total=READ_SECONDS, sock_connect=CONNECT_SECONDS)
 WRITE_TIMEOUT: Final = aiohttp.ClientTimeout(total=WRITE_SECONDS)
+_STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
 #: What a connection raises when it cannot be made or breaks.
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
@@ -289,7 +290,7 @@ async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
 
 def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIError:
     try:
-        status = msgspec.json.decode(body, type=dict[str, Any])
+        status = decoded(_STATUS, body)
     except UNREADABLE:  # a proxy's page, the text of a router
         status = {"message": body[:200].decode(errors="replace").strip()}
     wait = _retry_after(response.headers)

@@ -6,10 +6,11 @@ from typing import Final
 
 import msgspec
 
+from enbloc.kube.decoding import decoded
 from enbloc.model.objects import Metadata, NodeObject, NodeSpecObject, NodeStatusObject
 
 _NULL: Final = msgspec.Raw(b"null")
-_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class RawNode(msgspec.Struct, dict=True):
@@ -45,12 +46,12 @@ class RawNode(msgspec.Struct, dict=True):
 
 def without_managed_fields(raw: bytes) -> msgspec.Raw:
     """An object without its managedFields, which are long and say nothing to a scheduler."""
-    fields = _FIELDS.decode(raw)
+    fields = decoded(_FIELDS, raw)
     fields["metadata"] = _unmanaged(fields["metadata"])
     return msgspec.Raw(msgspec.json.encode(fields))
 
 
 def _unmanaged(metadata: msgspec.Raw) -> msgspec.Raw:
-    fields = _FIELDS.decode(metadata)
+    fields = _FIELDS(metadata)
     fields.pop("managedFields", None)
     return msgspec.Raw(msgspec.json.encode(fields))

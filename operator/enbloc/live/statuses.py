@@ -10,7 +10,7 @@ from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodConditio
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.group_status import apply_group_status
-from enbloc.kube.items import Identified, version_of
+from enbloc.kube.items import Identified
 from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.model.codec import status_writers
@@ -19,6 +19,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import GANG_RUNNING, Condition, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.times import seconds_of
+from enbloc.model.versions import version_of
 from enbloc.telemetry import Problems
 
 

@@ -48,8 +48,13 @@ def short_record(text: str) -> str:
 
 
 def read_binding_record(text: str) -> BindingRecord | None:
-    """A binding record found on a pod; None if there is none that can be read."""
+    """A binding record found on a pod; None if there is none that can be read.
+
+    Within 1 KiB, too, JSON can nest deeper than a decoder follows.
+    """
+    if len(text) > _LARGEST:
+        return None
     try:
         return _DECODER.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None

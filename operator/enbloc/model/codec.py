@@ -75,7 +75,9 @@ from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
+from enbloc.model.text import clipped
 from enbloc.model.times import seconds_of
+from enbloc.model.versions import version_of
 from enbloc.model.workloads import equals
 
 __all__ = [
@@ -110,6 +112,8 @@ _MOST_DIGITS: Final = 6
 _MOST_TOLD: Final = 3
 #: Characters of what is kept for many pods to share; the API server bounds no owner's name.
 _MOST_NAMED: Final = 1024
+#: Of what is quoted of an object in a problem.
+_QUOTED: Final = 64
 _seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
@@ -439,19 +443,20 @@ def _time(metadata: Metadata, problems: Problems) -> float:
         return 0.0
     seconds = _seconds(text)
     if seconds is None:
-        problems.append(f'metadata.creationTimestamp: "{text}" is no RFC 3339 time')
+        quoted = clipped(text, _QUOTED)
+        problems.append(f'metadata.creationTimestamp: "{quoted}" is no RFC 3339 time')
     return seconds or 0.0
 
 
 def _version(metadata: Metadata, problems: Problems) -> int:
     text = metadata.resource_version or "0"
-    try:
-        return int(text)
-    except ValueError:
+    version = version_of(text)
+    if not version and text != "0":
         problems.append(
-            f'metadata.resourceVersion: "{text}" is no integer; every server writes one'
+            f'metadata.resourceVersion: "{clipped(text, _QUOTED)}" is no integer of 64 bits; '
+            "every server writes one"
         )
-        return 0
+    return version
 
 
 def _kept(annotations: Texts, keep: Prefixes) -> Labels:

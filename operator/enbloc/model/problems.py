@@ -4,14 +4,15 @@
 
 from enbloc.model.objects import Quantities
 from enbloc.model.quantity import amount
+from enbloc.model.text import clipped
 
 
 class Problems(list[str]):
     """What could not be read, each with its field and the fix; such a part counts as absent."""
 
     def text(self) -> str:
-        """All of them in one line."""
-        return "; ".join(self)
+        """All of them in one line, as long as the API takes it: they quote what anybody wrote."""
+        return clipped("; ".join(self)) if self else ""
 
 
 def quantities(given: Quantities | None, path: str, problems: Problems) -> dict[str, int]:
