@@ -38,6 +38,8 @@ class Log:
         self.lines.append(("begins", ""))
 
     def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        if found["metadata"]["name"] == "bug":
+            raise KeyError
         self.lines.append((kind, found["metadata"]["name"]))
 
     async def until(self, *lines: tuple[str | None, str]) -> None:
@@ -86,11 +88,11 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
 async def test_a_bug_in_taking_in_one_group_keeps_no_other_from_being_seen(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server = PodGroupServer({"metadata": {"uid": "nameless"}}, group("b"))
+    server = PodGroupServer(group("bug"), group("b"))
     async with following(server) as (log, _):
         await log.until(("begins", ""), (None, "b"))
     assert [record.getMessage() for record in caplog.records if record.exc_info] == [
-        "Failed to take in a PodGroup: {'uid': 'nameless'}"
+        "Failed to take in a PodGroup: n/bug"
     ]
 
 

@@ -7,8 +7,10 @@ import ssl
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import aiohttp
 import kopf
 
+from enbloc.controller.answers import read_first
 from enbloc.kube import Cluster
 from enbloc.model.credentials import redacted
 
@@ -34,6 +36,36 @@ class Connection(kopf.ConnectionInfo):
     def as_ssl_context(self) -> ssl.SSLContext:
         """The context; for plain HTTP any."""
         return self.tls or ssl.create_default_context()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Session(kopf.AiohttpSession):
+    """An open connection, whose answers are read before kopf reads them.
+
+    Attributes:
+        aiohttp_session: to be closed in the loop in which it was opened.
+        authorization: by which kopf tells credentials that were refused from new ones.
+    """
+
+    aiohttp_session: aiohttp.ClientSession = dataclasses.field(compare=False)
+    authorization: str | None = None
+
+
+def opened(connection: Connection) -> Session:
+    """Open a connection in the loop that runs."""
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=connection.as_ssl_context()),
+        headers=connection.as_http_headers(),
+        proxy=connection.proxy_url,
+        middlewares=(read_first,),
+    )
+    return Session(
+        server=connection.server,
+        default_namespace=connection.default_namespace,
+        expiration=connection.expiration,
+        aiohttp_session=session,
+        authorization=_header(connection),
+    )
 
 
 class Login:

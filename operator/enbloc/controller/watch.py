@@ -24,8 +24,8 @@ from typing import Any, Final
 import kopf
 
 from enbloc.controller.kopf_logging import KopfLogHandler
-from enbloc.controller.login import Connection
-from enbloc.errors import EnblocError
+from enbloc.controller.login import Connection, Session, opened
+from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import names
 
@@ -110,7 +110,10 @@ class Watch:
         try:
             self._seen(kind, found)
         except Exception:  # a bug must not keep other PodGroups from being seen
-            log.exception("Failed to take in a PodGroup: %s", found.get("metadata"))
+            metadata = found["metadata"]
+            log.exception(
+                "Failed to take in a PodGroup: %s/%s", metadata["namespace"], metadata["name"]
+            )
 
     async def _operate(
         self,
@@ -120,17 +123,22 @@ class Watch:
     ) -> None:
         """Run kopf, as `kopf.operator()` does; in its thread."""
         registry = kopf.OperatorRegistry()
+        sessions: list[Session] = []
 
         @kopf.on.login(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
-        async def login(**_: Any) -> Connection:
+        async def login(**_: Any) -> Session:
             async def ask() -> Connection:
                 return await self._login()
 
             try:
-                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(ask(), home))
+                asked = asyncio.run_coroutine_threadsafe(ask(), home)
+                session = opened(await asyncio.wrap_future(asked))
             except Exception as error:
                 fail(error)  # kopf itself would wait for other credentials, for ever
                 raise
+            sessions[:] = [each for each in sessions if not each.aiohttp_session.closed]
+            sessions.append(session)
+            return session
 
         @kopf.on.event(
             names.API_GROUP, names.API_VERSION, names.POD_GROUP_PLURAL, registry=registry
@@ -148,7 +156,11 @@ class Watch:
         )
         for task in tasks:  # or it would, having failed, wait 5 s for its own watch of the flag
             task.add_done_callback(lambda _: stop.set())
-        await kopf.run_tasks(tasks, ignored=others)
+        try:
+            await kopf.run_tasks(tasks, ignored=others)
+        finally:
+            for session in sessions:  # kopf closes those that it has used
+                await session.aiohttp_session.close()
         await asyncio.sleep(FAREWELL_SECONDS)
 
 
@@ -175,7 +187,7 @@ def _set(ended: asyncio.Future[None]) -> None:
 
 def _explained(error: BaseException | None) -> Exception:
     """What kopf died of, as an error whose text is one line for people."""
-    if isinstance(error, EnblocError):
+    if isinstance(error, WatchFailed | ConfigError):
         return error
     if isinstance(error, kopf.LoginError):
         what = "the API server rejected the credentials"

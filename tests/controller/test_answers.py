@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""kopf sees the PodGroups that can be read, whatever else an answer holds."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from enbloc.controller.answers import readable_line, readable_list, readable_refusal
+from enbloc.kube.errors import Unreachable
+from tests.controller.conftest import eventually
+from tests.controller.fake import PodGroupServer, group
+from tests.controller.test_watch import following
+
+DEEP = msgspec.Raw(b'{"f:a":' * 9000 + b"{}" + b"}" * 9000)
+
+
+def managed(name: str, version: int = 1) -> dict[str, Any]:
+    made = group(name, version)
+    made["metadata"]["managedFields"] = [{"manager": "x", "fieldsV1": DEEP}]
+    return made
+
+
+#: Each is of another kind, and none of them is a PodGroup.
+BROKEN: list[Any] = [
+    None, 5, [], {}, {"metadata": None}, {"metadata": {"name": "x"}}, {**group("x"), "spec": 7},
+    {**group("x"), "status": {"conditions": [5]}}, {**group("x"), "spec": {"minMember": "many"}},
+    {**group("x"), "metadata": {**group("x")["metadata"], "labels": {"a": 5}}},
+    {**group("x"), "spec": {"minMember": msgspec.Raw(b"9" * 5000)}},
+    {**group("x"), "spec": {"other": msgspec.Raw(b'"\xff"')}},
+    {**group("x"), "spec": DEEP, "metadata": DEEP},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_group_hides_no_other_and_is_named(
+    broken: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = {"metadata": {"resourceVersion": "9"}, "items": [group("a"), broken, managed("b")]}
+    found = json.loads(readable_list(msgspec.json.encode(page)))
+    assert [each["metadata"]["name"] for each in found["items"]] == ["a", "b"]
+    assert found["items"][0] == group("a")
+    assert found["metadata"] == {"resourceVersion": "9", "continue": ""}
+    assert readable_line(msgspec.json.encode({"type": "ADDED", "object": broken})) == b""
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first == second
+    assert first.startswith("Ignored a malformed PodGroup ")
+
+
+@pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"{}", b"\xff", b"[" * 5000, b'{"type":1}'])
+def test_what_is_no_answer_of_an_api_server_is_unreadable(raw: bytes) -> None:
+    with pytest.raises(Unreachable, match="unreadable answer"):
+        readable_list(raw)
+    with pytest.raises(Unreachable, match="unreadable answer"):
+        readable_line(raw)
+    assert json.loads(readable_refusal(raw))["code"] == 500
+
+
+@pytest.mark.parametrize("status", [{"code": "x"}, {"code": 410}, None, [], {"message": 5}, DEEP])
+def test_an_error_of_a_watch_has_a_number(status: Any) -> None:
+    found = json.loads(readable_line(msgspec.json.encode({"type": "ERROR", "object": status})))
+    assert found["object"]["code"] == (410 if status == {"code": 410} else 500)
+
+
+async def test_groups_that_nest_deep_are_listed_and_watched(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def spoil(verb: str, _: str) -> web.Response | None:
+        body = {"metadata": {"resourceVersion": "9"}, "items": [managed("a"), *BROKEN]}
+        return _json(body) if verb == "list" else None
+
+    server = PodGroupServer()
+    server.spoil = spoil
+    async with following(server) as (log, problems):
+        await log.until(("begins", ""), (None, "a"))
+        await eventually(lambda: any(verb == "watch" for verb, _ in server.asked))
+        server.tell("ADDED", {"metadata": 5})
+        server.tell("MODIFIED", group("a", 2))
+        await log.until(("begins", ""), (None, "a"), ("MODIFIED", "a"))
+        assert not problems.active
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+async def test_answers_of_a_proxy_are_said_and_end_nothing() -> None:
+    server = PodGroupServer(group("a"))
+    texts = [b"<html>", b"[" * 5000, b"\xff"]
+    asked = {"list": 0, "watch": 0}
+
+    def spoil(verb: str, _: str) -> web.Response | None:
+        if verb not in asked:
+            return None
+        asked[verb] += 1
+        number = asked[verb] - 1
+        body = texts[number % len(texts)]
+        spoilt = web.Response(body=body + b"\n", content_type="application/json")
+        return spoilt if number < len(texts) else None
+
+    server.spoil = spoil
+    async with following(server) as (log, _):
+        await eventually(lambda: asked["watch"] > len(texts))
+        await eventually(lambda: log.lines[-1] == (None, "a"))
+
+
+def _json(body: Any) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body), content_type="application/json")
