@@ -8,13 +8,18 @@ from typing import Final
 import msgspec
 
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.model.dialects import membership
+from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DISRUPTION_TARGET
 from enbloc.model.objects import ConditionObject, Identity, OwnerReference, Texts
+from enbloc.model.text import clipped
 
 #: Conditions that end a Job, and whether it is complete by them.
 _ENDS: Final = {"Complete": True, "Failed": False}
+#: Characters of an owner's name that are kept; the API server bounds none.
+_MOST_NAMED: Final = 253
+#: Digits of a count of replicas.
+_MOST_DIGITS: Final = 10
 #: What the Deployment above a ReplicaSet wants in all, as it notes there.
 _DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 
@@ -120,7 +125,7 @@ def replica_set(found: SetObject) -> Creator:
     """The creator that a ReplicaSet is; during a rollout, what it will be."""
     creator = _set(REPLICA_SET, found.metadata, found.spec or _SetSpec())
     desired = (found.metadata.annotations or {}).get(_DESIRED, "")
-    if not creator.pods or not desired.isdecimal():
+    if not creator.pods or not desired.isdecimal() or len(desired) > _MOST_DIGITS:
         return creator
     return replace(creator, pods=max(creator.pods, int(desired)))
 
@@ -133,7 +138,7 @@ def _set(kind: str, metadata: _Metadata, spec: _SetSpec) -> Creator:
 def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Creator:
     """What all kinds have in common."""
     of = (template and template.metadata) or _TemplateMetadata()
-    member = membership(of.labels or {}, of.annotations or {})
+    member = readable(membership(of.labels or {}, of.annotations or {}))
     above = next((o for o in metadata.owner_references or () if o.controller), OwnerReference())
     return Creator(
         kind=kind,
@@ -141,8 +146,8 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
         uid=metadata.uid,
         group=GroupKey(metadata.namespace or "", member.group) if member.group else None,
         role=member.role,
-        above_kind=above.kind,
-        above_name=above.name,
+        above_kind=clipped(above.kind, _MOST_NAMED),
+        above_name=clipped(above.name, _MOST_NAMED),
         generation=metadata.generation or 0,
     )
 

@@ -154,7 +154,7 @@ class ExtenderClient:
         verb = self.extender.filter_verb
         result = _read(await self._ask(verb, self._arguments(question)), _FilterResult, verb)
         if result.error:
-            raise ExtenderFailed(f"{verb}: {_clipped(result.error)}")
+            raise ExtenderFailed(f"{verb}: {result.error}")
         names = result.node_names if self.extender.node_cache_capable else None
         if names is None:
             listed = result.nodes or _Nodes()
@@ -162,7 +162,7 @@ class ExtenderClient:
         strange = sorted(set(names) - set(question.nodes))
         if strange:
             raise ExtenderFailed(
-                f"{verb}: it names {_clipped(strange[0])}, about which it was not asked"
+                f"{verb}: it names {strange[0]}, about which it was not asked"
             )
         refused, hopeless = result.failed_nodes or {}, result.failed_and_unresolvable_nodes or {}
         return Filtered(
@@ -201,7 +201,7 @@ class ExtenderClient:
         )
         result = _read(raw, _BindingResult, verb)
         if result.error:
-            raise ExtenderFailed(f"{verb}: {_clipped(result.error)}")
+            raise ExtenderFailed(f"{verb}: {result.error}")
 
     def _arguments(self, question: Question) -> dict[str, Any]:
         """ExtenderArgs."""

@@ -33,6 +33,7 @@ from enbloc.model.groups import (
     OnIncomplete,
     Role,
 )
+from enbloc.model.incarnation import short
 from enbloc.model.limits import offered
 from enbloc.model.names import (
     GANG_RUNNING,
@@ -106,6 +107,10 @@ _NO_STATUS: Final = PodStatusObject()
 _NO_NODE_STATUS: Final = NodeStatusObject()
 _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
+#: Bytes that a label or a gate costs, roughly.
+_NAME_BYTES: Final = 256
+#: Characters of a name that the API server takes, and a little more.
+_LONGEST_SHARED: Final = 512
 #: Of a rank: no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
 #: So many names of one sort of mistake are told of.
@@ -114,7 +119,8 @@ _MOST_TOLD: Final = 3
 _MOST_NAMED: Final = 1024
 #: Of what is quoted of an object in a problem.
 _QUOTED: Final = 64
-_seconds = lru_cache(maxsize=16384)(seconds_of)
+_LONGEST_TIME: Final = 64
+_kept_seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
 class NodeAffinityTerms(NamedTuple):
@@ -146,6 +152,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         problems += filter(None, (problem, member.problem))
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
+    kept_annotations = _kept(annotations, keep)
     gang_gate = bool(spec.readiness_gates) and _has_gang_gate(spec)
     return Pod(
         key=PodKey(namespace, metadata.name),
@@ -170,9 +177,10 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         restart=_restart(labels),
         problem=problems.text(),
         annotations_size=_size(annotations),
+        own_size=_own_size(labels, spec, kept_annotations),
         labels=_pairs(labels),
-        annotations=_kept(annotations, keep),
-        nominated=_shared(status.nominated_node_name) if status.nominated_node_name else "",
+        annotations=kept_annotations,
+        nominated=_node_name(status.nominated_node_name or ""),
         rejected=_admission_refusal(status) if status.reason else "",
         rank=_rank(annotations) if spec.node_name else None,
         gang_gate=gang_gate,
@@ -371,11 +379,25 @@ def _gates(spec: PodSpecObject) -> tuple[str, ...]:
     return tuple([gate.name for gate in spec.scheduling_gates or ()])
 
 
+def _own_size(labels: Texts, spec: PodSpecObject, annotations: Labels) -> int:
+    gates = len(spec.scheduling_gates) if spec.scheduling_gates else 0
+    texts = sum(len(key) + len(value) for key, value in annotations) if annotations else 0
+    return _NAME_BYTES * (len(labels) + gates) + texts
+
+
+def _node_name(name: str) -> str:
+    """The name of a node; "" for one that none can have."""
+    return _shared(name) if len(name) <= _LONGEST_SHARED else ""
+
+
 def _owner(metadata: Metadata) -> Owner | None:
     for reference in metadata.owner_references or ():
         if reference.controller:
             named = reference.kind, reference.name, reference.uid, reference.api_version
-            return _shared_owner(*named) if sum(map(len, named)) <= _MOST_NAMED else Owner(*named)
+            # Anybody may write one; nobody has one of such a name.
+            return _shared_owner(
+                *named if sum(map(len, named)) <= _MOST_NAMED else map(short, named)
+            )
     return None
 
 
@@ -423,6 +445,10 @@ def _condition(conditions: tuple[ConditionObject, ...] | None, kind: str) -> Con
         if condition.type == kind:
             return condition
     return None
+
+
+def _seconds(text: str) -> float | None:
+    return _kept_seconds(text) if len(text) <= _LONGEST_TIME else None
 
 
 def _since(condition: ConditionObject | None, status: str) -> float | None:
@@ -482,8 +508,13 @@ def _size(annotations: Texts) -> int:
 
 
 @lru_cache(maxsize=_MOST_SHARED)
-def _shared(text: str) -> str:
+def _kept_text(text: str) -> str:
     return text
+
+
+def _shared(text: str) -> str:
+    """The one text that stands for all equal ones, unless only a made-up one is as long."""
+    return _kept_text(text) if len(text) <= _LONGEST_SHARED else text
 
 
 def _pairs(labels: Texts) -> Labels:
@@ -497,8 +528,12 @@ def _shared_pair(key: str, value: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=_MOST_SHARED)
-def _shared_image(name: str, size: int) -> tuple[str, int]:
+def _kept_image(name: str, size: int) -> tuple[str, int]:
     return name, size
+
+
+def _shared_image(name: str, size: int) -> tuple[str, int]:
+    return _kept_image(name, size) if len(name) <= _LONGEST_SHARED else (name, size)
 
 
 @lru_cache(maxsize=_MOST_SHARED)

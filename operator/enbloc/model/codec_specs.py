@@ -74,8 +74,10 @@ class _Class(msgspec.Struct, gc=False, array_like=True):
     infeasible: bool = False
 
 
-#: Bytes from which on a class is kept for as long as few others come.
-_LARGE: Final = 16 * 1024
+#: Bytes up to which so many classes are kept: the larger they are, the fewer, so that what made-up
+#: ones of pods long gone keep is bounded. The read form takes a few times as many bytes.
+_SMALL: Final = 4 * 1024
+_MIDDLE: Final = 32 * 1024
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Class)
 
@@ -101,7 +103,9 @@ def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
     if spec.node_name and obj.status is not None:
         _note_resize(made, obj.status)
     key = _ENCODER.encode(made)
-    return _read(key) if len(key) <= _LARGE else _read_large(key)
+    if len(key) <= _SMALL:
+        return _read(key)
+    return _read_middle(key) if len(key) <= _MIDDLE else _read_large(key)
 
 
 def _note_resize(made: _Class, status: PodStatusObject) -> None:
@@ -113,15 +117,21 @@ def _note_resize(made: _Class, status: PodStatusObject) -> None:
             made.infeasible = each.reason == _INFEASIBLE
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _read(key: bytes) -> tuple[PodSpec, str]:
     spec, problem = _decoded(key)
     return _interned(spec), problem
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=256)
+def _read_middle(key: bytes) -> tuple[PodSpec, str]:
+    """As `_read`."""
+    return _decoded(key)
+
+
+@lru_cache(maxsize=4)
 def _read_large(key: bytes) -> tuple[PodSpec, str]:
-    """As `_read`: one may have a megabyte, and few of those are kept once their pods are gone."""
+    """As `_read`: one may have more than a megabyte."""
     return _decoded(key)
 
 
@@ -166,7 +176,7 @@ def _decoded(key: bytes) -> tuple[PodSpec, str]:
     return limited(spec, problems), problems.text()
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _interned(spec: PodSpec) -> PodSpec:
     """The one object that stands for all equal ones."""
     return spec

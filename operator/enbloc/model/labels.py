@@ -19,6 +19,8 @@ Rows = slice | npt.NDArray[np.int64]
 
 #: Values that nobody has any more are looked for when a column has so many new ones.
 _SLACK: Final = 256
+#: And when the new ones have so many bytes, of values of which that is known.
+_SLACK_BYTES: Final = 16 * 2**20
 #: Keys that have a column at a time. Each costs 4 bytes a row.
 _MOST_KEYS: Final = 256
 
@@ -26,20 +28,23 @@ _MOST_KEYS: Final = 256
 class Interned(Generic[T]):
     """A column of values kept as codes, so that a question is asked once per distinct value.
 
-    Code 0 is `missing`. Copies share what the codes stand for: it only ever grows, until the
-    column finds most values unused and numbers the rest anew, for itself alone.
+    Code 0 is `missing`. `size` says how many bytes a value has, roughly; None = few. Copies share
+    what the codes stand for: it only ever grows, until the column finds most values unused, or
+    too many bytes, and numbers the rest anew, for itself alone.
 
     Attributes:
         cells: int32[capacity], the code of each row.
     """
 
-    __slots__ = ("_codes", "_integers", "_limit", "_values", "cells")
+    __slots__ = ("_bytes", "_codes", "_integers", "_limit", "_most", "_size", "_values", "cells")
 
-    def __init__(self, missing: T, capacity: int) -> None:
+    def __init__(self, missing: T, capacity: int, size: Callable[[T], int] | None = None) -> None:
         self._values = [missing]
         self._codes = {missing: 0}
         self._integers: tuple[npt.NDArray[np.int64], Mask] | None = None
         self._limit = _SLACK
+        self._size = size
+        self._bytes, self._most = 0, _SLACK_BYTES
         self.cells: Codes = np.zeros(capacity, np.int32)
 
     def __len__(self) -> int:
@@ -50,7 +55,9 @@ class Interned(Generic[T]):
         """Give a row its value."""
         code = self._codes.get(value)
         if code is None:
-            if len(self._values) >= self._limit:
+            if self._size is not None:
+                self._bytes += self._size(value)
+            if len(self._values) >= self._limit or self._bytes > self._most:
                 self._renumber()
             code = self._codes[value] = len(self._values)
             self._values.append(value)
@@ -134,6 +141,7 @@ class Interned(Generic[T]):
         twin: Interned[T] = object.__new__(Interned)
         twin._values, twin._codes, twin._limit = self._values, self._codes, self._limit
         twin._integers = self._integers
+        twin._size, twin._bytes, twin._most = self._size, self._bytes, self._most
         twin.cells = np.zeros(capacity, np.int32)
         twin.cells[: len(self.cells)] = self.cells
         return twin
@@ -143,7 +151,7 @@ class Interned(Generic[T]):
         used[self.cells] = True
         used[0] = True
         kept = np.flatnonzero(used)
-        if 2 * len(kept) <= len(self._values):
+        if 2 * len(kept) <= len(self._values) or self._bytes > self._most:
             numbers = np.zeros(len(self._values), np.int32)
             numbers[kept] = np.arange(len(kept))
             self.cells = numbers.take(self.cells)
@@ -151,6 +159,9 @@ class Interned(Generic[T]):
             self._codes = {value: code for code, value in enumerate(self._values)}
             self._integers = None
         self._limit = 2 * len(self._values) + _SLACK
+        if self._size is not None:
+            self._bytes = sum(map(self._size, self._values))
+            self._most = 2 * self._bytes + _SLACK_BYTES
 
 
 class LabelColumns:

@@ -34,7 +34,9 @@ class Placed:
         self._row: npt.NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
         self._priority: npt.NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
         self._terminating: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
-        self._spec: Interned[PodSpec | None] = Interned(None, _FIRST_CAPACITY)
+        self._spec: Interned[PodSpec | None] = Interned(
+            None, _FIRST_CAPACITY, lambda spec: spec.size if spec else 0
+        )
         self._namespace: Interned[str | None] = Interned(None, _FIRST_CAPACITY)
         self._labels = LabelColumns()
         self._affine = 0

@@ -197,6 +197,7 @@ class Pod:
         problem: why the pod cannot be scheduled as written; "" = none.
         labels: `(key, value)` in key order.
         annotations: those that some plugin declared, `(key, value)` in key order.
+        own_size: bytes of what it keeps beside its class, roughly.
         nominated: `status.nominatedNodeName`; "" = none.
         rejected: why the kubelet refused to run it (`status.reason` of a failed pod that never
             ran: OutOfcpu, NodeAffinity, UnexpectedAdmissionError, …); "" = it did not.
@@ -227,6 +228,7 @@ class Pod:
     group_conflict: str = ""
     hint: str = ""
     annotations_size: int = field(default=0, compare=False)
+    own_size: int = field(default=0, compare=False)
     labels: Labels = ()
     annotations: Labels = ()
     nominated: str = ""
@@ -234,6 +236,11 @@ class Pod:
     rank: int | None = None
     gang_gate: bool = False
     gang_running: bool | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of what it was read from, roughly: what it costs to remember it."""
+        return self.spec.size + self.own_size
 
     @property
     def seniority(self) -> tuple[float, PodKey]:

@@ -21,7 +21,7 @@ _LONGEST: Final = 100
 _FAR: Final = 200  # a power of ten that no number of at most 100 digits brings back into range
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=16384)  # what is longer than _LONGEST raises, and is not kept
 def milli(text: str | float) -> int:
     """A CPU quantity in thousandths of a core, rounded up.
 

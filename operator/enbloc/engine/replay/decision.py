@@ -92,9 +92,10 @@ class Decision(NamedTuple):
         """Bytes of the classes of the pods that it is about."""
         pending, held = self.question.facts.pending, self.question.held
         if len(pending) == 1 and not held:
-            return pending[0].spec.size
+            return pending[0].size
         specs = {id(pod.spec): pod.spec for pod in (*pending, *held)}
-        return sum(spec.size for spec in specs.values())
+        own = sum(pod.own_size for pod in (*pending, *held))
+        return own + sum(spec.size for spec in specs.values())
 
 
 def question(

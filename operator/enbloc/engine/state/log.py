@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from enbloc.engine.state.checkpoint import TABLE_CHANGES, Checkpoint, Seat, TableChange
 
 #: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
-_MOST_BYTES: Final = 64 * 2**20
+_MOST_BYTES: Final = 16 * 2**20
 
 
 class Weighed(Protocol):
@@ -60,7 +60,7 @@ class Log:
         """One more change or decision."""
         entries = self._entries
         entries.append(entry)
-        weight = entry.pod.spec.size if type(entry) is Seat else _weight(entry)
+        weight = entry.pod.size if type(entry) is Seat else _weight(entry)
         self._weights.append(weight)
         self._bytes += weight
         if len(entries) > self._limit or self._bytes > self._most:

@@ -34,6 +34,9 @@ LONGEST_JOURNAL: Final = 16_384
 
 _MOST_CLASSES: Final = 16_384
 
+#: Of what the classes were read from that classes and journal keep from being forgotten, each.
+_MOST_BYTES: Final = 16 * 2**20
+
 
 class ClassKey(NamedTuple):
     """What makes two pods alike to every plugin of a profile.
@@ -59,6 +62,7 @@ class Journal:
     def __init__(self) -> None:
         self._first = 0
         self._changes: list[Change] = []
+        self._bytes = 0
 
     @property
     def end(self) -> int:
@@ -68,9 +72,12 @@ class Journal:
     def note(self, change: Change) -> None:
         """One more change."""
         self._changes.append(change)
-        if len(self._changes) > 2 * LONGEST_JOURNAL:
-            del self._changes[:LONGEST_JOURNAL]
-            self._first += LONGEST_JOURNAL
+        self._bytes += change.pod.size
+        if len(self._changes) > 2 * LONGEST_JOURNAL or self._bytes > _MOST_BYTES:
+            dropped = (len(self._changes) + 1) // 2
+            del self._changes[:dropped]
+            self._first += dropped
+            self._bytes = sum(each.pod.size for each in self._changes)
 
     def since(self, position: int) -> Sequence[Change] | None:
         """The changes from a position on; None when they are not kept any more."""
@@ -109,6 +116,7 @@ class Rankings:
         self._numbers: dict[PodSpec, int] = {}
         self._count = count()
         self._known: dict[int, tuple[PodSpec, int]] = {}
+        self._bytes = 0
 
     def key(self, pod: Pod, profile: Profile) -> ClassKey:
         """The class of a pod in a profile."""
@@ -132,10 +140,12 @@ class Rankings:
         known = self._known.get(id(spec))
         if known is not None and known[0] is spec:
             return known[1]
-        if len(self._known) >= _MOST_CLASSES:
+        if len(self._known) >= _MOST_CLASSES or self._bytes > _MOST_BYTES:
             self._known.clear()
             self._numbers.clear()
             self._kept.clear()
+            self._bytes = 0
+        self._bytes += spec.size
         # Never a number twice, even after forgetting: a decision may still use the old ones.
         number = self._numbers.setdefault(spec, next(self._count))
         self._known[id(spec)] = (spec, number)
