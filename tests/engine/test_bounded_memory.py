@@ -75,7 +75,7 @@ LONG: dict[str, Callable[[int], dict[str, Any]]] = {
 def pod(number: int, more: dict[str, Any]) -> PodObject:
     metadata = {"name": f"p{number}", "namespace": "n", "uid": f"u{number}", "resourceVersion": "1"}
     spec = {"schedulerName": "enbloc", "containers": [{"name": "c"}]}
-    parts = {"metadata": metadata, "spec": spec}
+    parts: dict[str, dict[str, Any]] = {"metadata": metadata, "spec": spec}
     made = {part: {**parts.get(part, {}), **more.get(part, {})} for part in {**parts, **more}}
     return msgspec.json.decode(msgspec.json.encode(made), type=PodObject)
 

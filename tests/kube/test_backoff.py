@@ -79,7 +79,7 @@ def test_what_may_have_been_sent_is_tried_less_and_less() -> None:
 async def test_a_binding_that_waits_is_shown_by_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("enbloc.kube.backoff.LONGEST_WAIT", 0.2)
     throttled = says(lambda: answer({}, 429, **{"Retry-After": "3600"}))
-    server = Script(throttled, says(lambda: answer({}, 201)))
+    server = Script(throttled, says(lambda: answer({"kind": "Status", "status": "Success"}, 201)))
     shown = list[float]()
 
     async def look() -> None:

@@ -263,7 +263,7 @@ async def test_a_list_of_no_version_is_listed_again(version: str) -> None:
     "line",
     [
         pytest.param(b"<html>\n", id="no JSON"),
-        pytest.param(b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n', id="no UTF-8"),
+        pytest.param(b'{"type":"ADD\xff","object":{"metadata":{"name":"a"}}}\n', id="no UTF-8"),
         pytest.param(event("ERROR", None), id="no Status"),
         pytest.param(event("ERROR", {"code": "x"}), id="no code"),
     ],

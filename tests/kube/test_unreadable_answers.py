@@ -22,6 +22,7 @@ from enbloc.kube.paths import LEASES, PODS
 from enbloc.kube.reflector import Reflector
 from enbloc.kube.rivals import Rivals
 from enbloc.kube.transport import _timestamp
+from enbloc.model.credentials import URL
 from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAMES_KEY
 from enbloc.model.objects import PodObject
 from enbloc.model.versions import version_of
@@ -326,7 +327,7 @@ async def test_an_odd_status_is_an_error_all_the_same(code: int, status: dict[st
     assert not error.has_cause("DisruptionBudget")
     assert error.advice
     if isinstance(error, errors.TooManyRequests):
-        assert 0 <= error.wait <= errors.LONGEST_WAIT
+        assert 0 <= error.retry_after <= errors.LONGEST_ASKED
 
 
 # ── extenders ────────────────────────────────────────────────────────────────────────────────
@@ -345,7 +346,7 @@ async def test_an_odd_answer_of_an_extender_is_its_failure(body: bytes) -> None:
     question = Question(msgspec.Raw(b"{}"), ["n1"])
     async with serving(handler) as url:
         extender = Extender(
-            url, filter_verb="f", prioritize_verb="p", bind_verb="b", weight=1, timeout=5.0
+            URL(url), filter_verb="f", prioritize_verb="p", bind_verb="b", weight=1, timeout=5.0
         )
         async with ExtenderClient(extender) as client:
             asks = client.filter(question), client.prioritize(question), client.bind(BINDING)

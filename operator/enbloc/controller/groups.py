@@ -17,9 +17,9 @@ from enbloc.controller.watch import NotServedYet, Seen, Watch, WatchFailed
 from enbloc.errors import ConfigError
 from enbloc.kube import APIError, Client
 from enbloc.kube.backoff import Backoff
-from enbloc.kube.items import version_of
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.kube.probe import Key, Probe
+from enbloc.model.versions import version_of
 from enbloc.telemetry import Problems, metrics
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ where one gives up, whatever lies deeper than DEPTH is cut out first.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -32,7 +32,7 @@ def decoded(decode: Callable[[S], T], raw: S) -> T:
     except RecursionError:
         if not isinstance(raw, bytes | msgspec.Raw):
             raise
-        return decode(type(raw)(shallow(bytes(raw))))
+        return decode(cast("S", type(raw)(shallow(bytes(raw)))))
 
 
 def shallow(raw: bytes) -> bytes:
@@ -49,7 +49,7 @@ def shallow(raw: bytes) -> bytes:
     folded = text | 0x20  # [ as {, ] as }
     step = (folded == ord("{")).astype(np.int8) - (folded == ord("}"))
     step[inside] = 0
-    after = np.cumsum(step, dtype=np.int64)
+    after = np.cumsum(step, dtype=np.int32)  # no answer has 2 GiB
     deep = np.maximum(after, after - step) > DEPTH
     first = deep.copy()
     first[1:] &= ~deep[:-1]

@@ -161,9 +161,7 @@ class ExtenderClient:
             names = [node.metadata.name for node in listed.items or ()]
         strange = sorted(set(names) - set(question.nodes))
         if strange:
-            raise ExtenderFailed(
-                f"{verb}: it names {strange[0]}, about which it was not asked"
-            )
+            raise ExtenderFailed(f"{verb}: it names {strange[0]}, about which it was not asked")
         refused, hopeless = result.failed_nodes or {}, result.failed_and_unresolvable_nodes or {}
         return Filtered(
             tuple(dict.fromkeys(names)),
