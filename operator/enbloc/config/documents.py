@@ -57,7 +57,7 @@ def _loaded(source: Source, findings: Findings) -> list[Any]:
         twice: list[str] = []
         try:
             found = json.loads(source.text, object_pairs_hook=lambda pairs: _once(pairs, twice))
-        except ValueError:
+        except (ValueError, RecursionError):
             pass  # YAML may begin with a brace too
         else:
             _note(twice, findings)

@@ -105,8 +105,13 @@ def decode(model: type[M], data: Mapping[str, Any], findings: Findings) -> M:
         findings.problem(_path(root, data, each["loc"]), _said(model, each))
     # What hangs on a field that was just taken away is no news, so the next rounds are silent.
     rest: dict[str, Any] = deepcopy(dict(data))
+    tried: set[Loc] = set()
     for _ in range(_ROUNDS):
         for loc in sorted((_spoilt(each) for each in errors), key=_last_first, reverse=True):
+            # A location may end in what pydantic tried, which is no field: then what holds it goes.
+            while loc in tried:
+                loc = loc[:-1]  # noqa: PLW2901  # the same one, seen from above
+            tried.add(loc)
             _prune(rest, loc)
         try:
             return model.model_validate(rest)
@@ -138,7 +143,7 @@ def _child(value: Any, part: int | str) -> Any:
 
 def _said(model: type[BaseModel], error: ErrorDetails) -> str:
     """What is wrong, in one line."""
-    kind, name, value = error["type"], str(error["loc"][-1]), error["input"]
+    kind, name, value = error["type"], str((error["loc"] or ("",))[-1]), error["input"]
     if kind == "extra_forbidden":
         return unknown("field ", name, _fields(model, error["loc"][:-1]))
     if kind == "missing":
@@ -182,6 +187,9 @@ def _last_first(loc: Loc) -> list[tuple[int, int, str]]:
 
 def _prune(data: Any, loc: Loc) -> None:
     """Take away what is at a location, unless something above it has gone already."""
+    if not loc:
+        data.clear()
+        return
     for part in loc[:-1]:
         data = _child(data, part)
     if isinstance(data, dict):

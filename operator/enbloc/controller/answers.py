@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, cast
 import aiohttp
 import msgspec
 
-from enbloc.kube.decoding import UNREADABLE, decoded
+from enbloc.kube.decoding import UNREADABLE, decoded, why
 from enbloc.kube.errors import readable
 from enbloc.kube.items import Identified, ListMeta
 from enbloc.kube.paths import POD_GROUPS
@@ -50,11 +50,33 @@ class _Status(msgspec.Struct, omit_defaults=True):
     reason: str | None = None
 
 
+class _Condition(msgspec.Struct):
+    type: str
+    status: str
+    reason: str
+
+
+class _Role(msgspec.Struct):
+    name: str
+
+
+class _WholeStatus(msgspec.Struct):
+    conditions: tuple[_Condition, ...] | None = None
+    roles: tuple[_Role, ...] | None = None
+
+
+class WholeGroup(msgspec.Struct):
+    """What of a PodGroup's status is always there, by the CRD; who reconciles relies on it."""
+
+    status: _WholeStatus | None = None
+
+
 _LIST: Final = msgspec.json.Decoder(_List).decode
 _EVENT: Final = msgspec.json.Decoder(_Event).decode
 _BOOKMARK: Final = msgspec.json.Decoder(_Bookmark).decode
 _STATUS: Final = msgspec.json.Decoder(_Status).decode
 _GROUP: Final = msgspec.json.Decoder(PodGroupObject).decode
+_WHOLE: Final = msgspec.json.Decoder(WholeGroup).decode
 _IDENTIFIED: Final = msgspec.json.Decoder(Identified).decode
 _ANY: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -63,6 +85,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 def readable_group(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | None:
     """A PodGroup as JSON, without what nobody here reads; None, and a warning, if it is none."""
     try:
+        decoded(_WHOLE, raw)
         shown, found = decoded(_GROUP, raw), decoded(_ANY, raw)
         metadata = _given(shown.metadata)
         missing = [name for name in ("name", "namespace", "uid") if not metadata.get(name)]
@@ -76,7 +99,7 @@ def readable_group(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | None:
         }
         _ENCODE(made)  # no number that cannot be written again
     except (*UNREADABLE, OverflowError) as error:
-        log.warning("Ignored a malformed PodGroup %s: %s", _name(raw), error)
+        log.warning("Ignored a malformed PodGroup %s: %s", _name(raw), why(error))
         return None
     return made
 

@@ -175,7 +175,7 @@ def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _standing(status: Mapping[str, Any]) -> dict[str, ConditionState]:
     return {
-        item["type"]: ConditionState(item["status"], item["reason"], item.get("message", ""))
+        item["type"]: ConditionState(item["status"], item["reason"], item.get("message") or "")
         for item in status.get("conditions") or ()
         if item["type"] != Condition.FINISHED or item["status"] == "True"
     }
@@ -188,7 +188,7 @@ def _over(
     end = finished(status)
     if end is None:
         return frozenset()
-    since = seconds_of(end["lastTransitionTime"]) or 0.0
+    since = seconds_of(end.get("lastTransitionTime") or "") or 0.0
     its = _identities(members)
     old = {its[member.uid] for member in members if member.created <= since}
     new = set(its.values()) - old

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 from cachetools import LRUCache
 
+from enbloc.controller.answers import WholeGroup
 from enbloc.controller.existence import Creators, fragile
 from enbloc.controller.incarnation import History, finished
 from enbloc.controller.members import Members
@@ -165,6 +166,7 @@ class StatusWriter:
 def _read(found: Mapping[str, Any]) -> Group | None:
     """A PodGroup as scheduling reads it; None, and a line in the log, if it cannot be read."""
     try:
+        msgspec.convert(found, WholeGroup)
         return codec.group(msgspec.convert(found, PodGroupObject))
     except msgspec.ValidationError as error:
         log.warning("Ignored a malformed PodGroup: %s", error)

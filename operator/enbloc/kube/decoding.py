@@ -12,10 +12,15 @@ from typing import Final, TypeVar, cast
 
 import msgspec
 
+from enbloc.model.text import clipped
+
 #: What decoding raises: no JSON, not of the type, no UTF-8, nested too deep.
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 #: Levels that are kept; a list of events of objects of ours has about twenty.
 DEPTH: Final = 64
+
+#: Characters that are kept of what a decoder says, for it quotes what it has read.
+_LONGEST: Final = 512
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -33,6 +38,11 @@ def decoded(decode: Callable[[S], T], raw: S) -> T:
         if not isinstance(raw, bytes | msgspec.Raw):
             raise
         return decode(cast("S", type(raw)(shallow(bytes(raw)))))
+
+
+def why(error: Exception) -> str:
+    """What a decoder says is wrong, for people."""
+    return clipped(str(error), _LONGEST)
 
 
 def shallow(raw: bytes) -> bytes:

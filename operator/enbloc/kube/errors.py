@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
 from enbloc.errors import EnblocError
-from enbloc.kube.decoding import UNREADABLE, decoded
+from enbloc.kube.decoding import UNREADABLE, decoded, why
 from enbloc.model.credentials import without_credentials
 from enbloc.model.names import API_GROUP
 from enbloc.model.text import clipped, printable
@@ -274,4 +274,4 @@ def readable(decode: Callable[[S], T], answer: S, verb: str, resource: str) -> T
     try:
         return decoded(decode, answer)
     except UNREADABLE as error:
-        raise Unreachable(verb, resource, f"unreadable answer: {error}", sent=True) from error
+        raise Unreachable(verb, resource, f"unreadable answer: {why(error)}", sent=True) from error

@@ -19,7 +19,7 @@ from enbloc.errors import EnblocError
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.kube.binding import Binding
 from enbloc.kube.config import Cluster
-from enbloc.kube.decoding import UNREADABLE, decoded
+from enbloc.kube.decoding import UNREADABLE, decoded, why
 from enbloc.kube.errors import MOST_SAID, APIError
 from enbloc.kube.transport import Call, Transport
 from enbloc.model.objects import Int64
@@ -271,4 +271,4 @@ def _items(raw: bytes, verb: str) -> Sequence[msgspec.Raw]:
 
 
 def _unreadable(verb: str, error: Exception) -> ExtenderFailed:
-    return ExtenderFailed(f"{verb}: cannot read the answer: {error}", unknown=True)
+    return ExtenderFailed(f"{verb}: cannot read the answer: {why(error)}", unknown=True)

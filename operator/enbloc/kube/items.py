@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from enbloc.kube.decoding import UNREADABLE, decoded
+from enbloc.kube.decoding import UNREADABLE, decoded, why
 from enbloc.model.versions import version_of
 
 
@@ -199,7 +199,7 @@ class Wire(Generic[T]):
             event = decoded(self._event.decode, line)
         except UNREADABLE as error:
             bare = decoded(self._bare_event.decode, line)
-            return bare.type, self._identity(bare.object), None, str(error)
+            return bare.type, self._identity(bare.object), None, why(error)
         return event.type, *_identified(event.object)
 
     def object(self, raw: msgspec.Raw) -> tuple[Meta, T | None, str]:
@@ -207,7 +207,7 @@ class Wire(Generic[T]):
         try:
             found = decoded(self._object.decode, raw)
         except UNREADABLE as error:
-            return self._identity(raw), None, str(error)
+            return self._identity(raw), None, why(error)
         return _identified(found)
 
     def _identity(self, raw: msgspec.Raw) -> Meta:

@@ -243,11 +243,11 @@ def _check(paths: Sequence[Path], context: str | None) -> str:
 def _document(path: Path) -> Mapping[str, Any]:
     try:
         document = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        problem = yaml_problem(error)
-        raise ConfigError(f"{path}: cannot be read as a kubeconfig: {problem}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as a kubeconfig: {error}") from error
+    except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        problem = yaml_problem(error)
+        raise ConfigError(f"{path}: cannot be read as a kubeconfig: {problem}") from None
     if document is None:
         return {}
     if not isinstance(document, dict):

@@ -191,12 +191,13 @@ class Extenders:
             try:
                 raw = await self._client.request("get", PODS, key.name, key.namespace)
                 shown = readable(_IDENTIFIED, raw, "get", PODS.label())
+                plain = readable(without_managed_fields, raw, "get", PODS.label())
             except NotFound:
                 break
             except (Unreachable, ServerError, TooManyRequests, Unauthorized):
                 await asyncio.sleep(backoff.next())
             else:
                 if shown.metadata.uid == uid:
-                    return without_managed_fields(raw)
+                    return plain
                 break
         raise ExtenderFailed(f"pod {key} is gone")

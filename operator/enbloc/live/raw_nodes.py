@@ -45,9 +45,13 @@ class RawNode(msgspec.Struct, dict=True):
 
 
 def without_managed_fields(raw: bytes) -> msgspec.Raw:
-    """An object without its managedFields, which are long and say nothing to a scheduler."""
+    """An object without its managedFields, which are long and say nothing to a scheduler.
+
+    Raises:
+        msgspec.DecodeError: it has no metadata; or another of UNREADABLE.
+    """
     fields = decoded(_FIELDS, raw)
-    fields["metadata"] = _unmanaged(fields["metadata"])
+    fields["metadata"] = _unmanaged(fields.get("metadata", _NULL))
     return msgspec.Raw(msgspec.json.encode(fields))
 
 
