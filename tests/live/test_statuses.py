@@ -320,7 +320,8 @@ async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: Proble
 async def test_a_status_whose_answer_cannot_be_read_is_written_again(
     problems: Problems, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = Script(HTML, says(lambda: answer({"metadata": {"resourceVersion": "x"}})))
+    metadata = {"name": "g", "uid": EFFECT.uid, "resourceVersion": "x"}
+    server = Script(HTML, says(lambda: answer({"metadata": metadata})))
     async with talking_to(server) as client:
         statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
         statuses.writer.put(GROUP, EFFECT)
