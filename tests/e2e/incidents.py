@@ -18,7 +18,7 @@ async def fault_proxy(world: World) -> FaultProxy:
     """A proxy to the API server, through which a new scheduler runs instead of the first one."""
     kubeconfig = world.target.kubeconfig_of("scheduler")
     through = world.path / f"proxy-{len(world.servers)}.kubeconfig"
-    proxy = await world._stack.enter_async_context(FaultProxy(kubeconfig, through))
+    proxy = await world.stack.enter_async_context(FaultProxy(kubeconfig, through))
     await world.start_scheduler(kubeconfig=through, restart=True)
     return proxy
 

@@ -6,8 +6,8 @@ import asyncio
 import datetime as dt
 import itertools
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 
@@ -30,9 +30,8 @@ HOUR = 3600
 #: A stale watch is noticed and listed anew within this (seconds): 30 between two looks, 5 for the
 #: watch to catch up; each of two streams, and a busy machine.
 NOTICED = 90.0
-#: A connection is tried every 2 s at most; what was cut short is whole this long after the return
-#: of the server, on a busy machine (seconds). It was 40 when waits grew to 30.
-RETURN = 20.0
+#: After a server's return (seconds): nodes that were away for too long are tainted for a minute.
+RETURN = 150.0
 
 #: What takes long, and is the same on the sandbox, is tried where it matters.
 ON_A_REAL_SERVER = pytest.mark.parametrize(
@@ -78,16 +77,13 @@ class Hostile(FaultProxy):
         return kept
 
 
-@asynccontextmanager
-async def hostile(world: World, component: Component) -> AsyncGenerator[Hostile]:
-    """A proxy before the API server, for one of the processes."""
+async def hostile(world: World, component: Component) -> Hostile:
+    """A proxy before the API server, for one of the processes; it ends after them."""
     through = world.path / f"hostile-{component}.kubeconfig"
-    async with Hostile(world.target.kubeconfig_of(component), through) as proxy:
-        proxy.skews = []
-        try:
-            yield proxy
-        finally:
-            proxy.forge, proxy.swallow = (lambda *_: None), (lambda *_: False)
+    kubeconfig = world.target.kubeconfig_of(component)
+    proxy = await world.stack.enter_async_context(Hostile(kubeconfig, through))
+    proxy.skews = []
+    return proxy
 
 
 def refused(code: int, reason: str, **headers: str) -> web.Response:
@@ -109,14 +105,14 @@ async def test_a_binding_that_is_told_to_wait_an_hour_is_sent_again_within_half_
         told.append(path)
         return refused(429, "TooManyRequests", **{"Retry-After": str(HOUR)})
 
-    async with hostile(world, "scheduler") as proxy:
-        proxy.forge = forge
-        await world.start_scheduler(kubeconfig=proxy.through, restart=True)
-        await world.gang("gang", SIZE)
-        await world.bound("gang", SIZE)
-        assert told
-        assert f"asks to wait {HOUR} s" in world.scheduler.text()
-        await world.condition("gang", "Scheduled", "True")
+    proxy = await hostile(world, "scheduler")
+    proxy.forge = forge
+    await world.start_scheduler(kubeconfig=proxy.through, restart=True)
+    await world.gang("gang", SIZE)
+    await world.bound("gang", SIZE)
+    assert told
+    assert f"asks to wait {HOUR} s" in world.scheduler.text()
+    await world.condition("gang", "Scheduled", "True")
 
 
 async def test_statuses_that_are_refused_again_and_again_are_written_in_the_end(
@@ -156,15 +152,16 @@ async def test_statuses_that_are_refused_again_and_again_are_written_in_the_end(
         proxy.policy = lambda *_: chosen.pop() if chosen else Fault()
 
     met: list[object] = []
-    async with hostile(world, "scheduler") as one, hostile(world, "controller") as other:
-        misbehave(one)
-        misbehave(other)
-        await world.start_scheduler(kubeconfig=one.through, restart=True)
-        world.controller.kill()
-        world.controller = world._start("controller", kubeconfig=other.through)
-        await world.gang("gang", SIZE)
-        await world.condition("gang", "Scheduled", "True", timeout=120)
-        await world.condition("gang", "Ready", "True", reason="Running", timeout=120)
+    one = await hostile(world, "scheduler")
+    other = await hostile(world, "controller")
+    misbehave(one)
+    misbehave(other)
+    await world.start_scheduler(kubeconfig=one.through, restart=True)
+    world.controller.kill()
+    world.controller = world._start("controller", kubeconfig=other.through)
+    await world.gang("gang", SIZE)
+    await world.condition("gang", "Scheduled", "True", timeout=120)
+    await world.condition("gang", "Ready", "True", reason="Running", timeout=120)
     assert len(met) > len(faults)
 
 
@@ -173,30 +170,30 @@ async def test_a_watch_that_keeps_changes_back_is_noticed_and_said(world: World)
     """semantics §6.3: bookmarks of pods still come; of PodGroups, nothing at all."""
     await world.nodes(1, cpu=SIZE)
     port = free_port()
-    async with hostile(world, "scheduler") as proxy:
-        flags = (f"--health-port={port}",)
-        await world.start_scheduler(*flags, kubeconfig=proxy.through, restart=True)
-        await world.gang("before", 1)
-        await world.bound("before", 1)
-        assert await health(port, "readyz") == 200
-        proxy.swallow = lambda path, line: (
-            path.endswith("/podgroups")
-            or (path.endswith("/pods") and not line.startswith(b'{"type":"BOOKMARK"'))
-        )
-        await world.gang("unseen", SIZE - 1)
-        await world.until(
-            lambda: "The watch of pods is stale" in world.scheduler.text(),
-            "the log tells of the stale watch",
-            timeout=NOTICED,
-        )
-        assert await health(port, "readyz") == 500
-        await world.bound("unseen", SIZE - 1, timeout=NOTICED)
-        assert "The watch of podgroups.enbloc.dev is stale" in world.scheduler.text()
-        proxy.swallow = lambda *_: False
-        deadline = time.monotonic() + NOTICED
-        while await health(port, "readyz") != 200:
-            assert time.monotonic() < deadline, "it is never ready again"
-            await asyncio.sleep(0.2)
+    proxy = await hostile(world, "scheduler")
+    flags = (f"--health-port={port}",)
+    await world.start_scheduler(*flags, kubeconfig=proxy.through, restart=True)
+    await world.gang("before", 1)
+    await world.bound("before", 1)
+    assert await health(port, "readyz") == 200
+    proxy.swallow = lambda path, line: (
+        path.endswith("/podgroups")
+        or (path.endswith("/pods") and not line.startswith(b'{"type":"BOOKMARK"'))
+    )
+    await world.gang("unseen", SIZE - 1)
+    await world.until(
+        lambda: "The watch of pods is stale" in world.scheduler.text(),
+        "the log tells of the stale watch",
+        timeout=NOTICED,
+    )
+    assert await health(port, "readyz") == 500
+    await world.bound("unseen", SIZE - 1, timeout=NOTICED)
+    assert "The watch of podgroups.enbloc.dev is stale" in world.scheduler.text()
+    proxy.swallow = lambda *_: False
+    deadline = time.monotonic() + NOTICED
+    while await health(port, "readyz") != 200:
+        assert time.monotonic() < deadline, "it is never ready again"
+        await asyncio.sleep(0.2)
 
 
 async def health(port: int, what: str) -> int:
@@ -214,16 +211,17 @@ async def test_skewed_dates_among_the_first_do_not_shift_the_times_of_statuses(
 ) -> None:
     """semantics §7.3: times in status are server times."""
     await world.nodes(1, cpu=SIZE)
-    async with hostile(world, "scheduler") as one, hostile(world, "controller") as other:
-        for proxy in (one, other):
-            proxy.skews = [hours * HOUR, 0, 0] * 10
-        await world.start_scheduler(kubeconfig=one.through, restart=True)
-        world.controller.kill()
-        world.controller = world._start("controller", kubeconfig=other.through)
-        await world.gang("gang", SIZE)
-        await world.condition("gang", "Ready", "True", reason="Running")
-        assert len(one.skews) < 20
-        assert len(other.skews) < 20
+    one = await hostile(world, "scheduler")
+    other = await hostile(world, "controller")
+    for proxy in (one, other):
+        proxy.skews = [hours * HOUR, 0, 0] * 10
+    await world.start_scheduler(kubeconfig=one.through, restart=True)
+    world.controller.kill()
+    world.controller = world._start("controller", kubeconfig=other.through)
+    await world.gang("gang", SIZE)
+    await world.condition("gang", "Ready", "True", reason="Running")
+    assert len(one.skews) < 20
+    assert len(other.skews) < 20
     now = time.time()
     for condition in await world.conditions("gang"):
         assert abs(_seconds(condition) - now) < 10 * 60, condition
@@ -248,8 +246,6 @@ async def test_after_an_outage_of_the_whole_server_gangs_are_soon_whole(world: W
     assert isinstance(world.target, ControlPlaneTarget)
     await world.target.crash(away)
     returned = time.monotonic()
-    await world.bound("burst", size)
-    took = time.monotonic() - returned
-    print(f"whole {took:.1f} s after the return of the server")
-    assert took < RETURN
+    await world.bound("burst", size, timeout=RETURN)
+    print(f"whole {time.monotonic() - returned:.1f} s after the return of the server")
     await world.condition("burst", "Ready", "True", reason="Running")

@@ -85,7 +85,7 @@ class World:
         self._minimums: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._nodes: list[str] = []
-        self._stack = AsyncExitStack()
+        self.stack = AsyncExitStack()
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────
 
@@ -122,7 +122,7 @@ class World:
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             self._tasks.clear()
-            await self._stack.aclose()
+            await self.stack.aclose()
             await self._clean()
 
     async def _judge(self) -> None:
