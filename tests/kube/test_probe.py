@@ -3,8 +3,8 @@
 """A watch that shows less than the server has is noticed, and what it lacks is listed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -70,8 +70,15 @@ async def until(
                 return
 
 
-def reflector(client: Client, problems: list[str | None]) -> Reflector[Pod]:
-    return Reflector(client, PODS, Pod, timing=OFTEN, report=problems.append)
+@asynccontextmanager
+async def shown(
+    cluster: Cluster, problems: list[str | None]
+) -> AsyncGenerator[AsyncIterator[Item[Pod]]]:
+    """What a watch of the cluster's pods shows, which adds its problems to these."""
+    async with talking_to(cluster) as client:
+        watching = Reflector(client, PODS, Pod, timing=OFTEN, report=problems.append)
+        async with aclosing(watching.stream()) as items:
+            yield items
 
 
 async def said(client: Client, change: Callable[[], object], back: Callable[[], object]) -> str:
@@ -95,10 +102,7 @@ async def said(client: Client, change: Callable[[], object], back: Callable[[], 
 
 async def test_a_watch_that_is_silent_while_objects_change_is_reopened_after_a_list() -> None:
     cluster, problems = Cluster("a"), list[str | None]()
-    async with (
-        talking_to(cluster) as client,
-        aclosing(reflector(client, problems).stream()) as items,
-    ):
+    async with shown(cluster, problems) as items:
         await until(items, "a")
         cluster.put("b")
         await until(items, "b")
@@ -120,10 +124,7 @@ async def test_a_watch_that_sends_bookmarks_in_the_place_of_changes_is_noticed()
             await asyncio.sleep(0.005)
 
     cluster.watch = swallow
-    async with (
-        talking_to(cluster) as client,
-        aclosing(reflector(client, problems).stream()) as items,
-    ):
+    async with shown(cluster, problems) as items:
         await until(items, "a")
         cluster.put("b")
         await until(items, "b")
@@ -132,10 +133,7 @@ async def test_a_watch_that_sends_bookmarks_in_the_place_of_changes_is_noticed()
 
 async def test_the_end_of_an_object_that_was_swallowed_is_noticed_by_their_number() -> None:
     cluster, problems = Cluster("a", "b"), list[str | None]()
-    async with (
-        talking_to(cluster) as client,
-        aclosing(reflector(client, problems).stream()) as items,
-    ):
+    async with shown(cluster, problems) as items:
         await until(items, "b")
         del cluster.pods["a"]
         await until(items, "a", Deleted)
@@ -162,10 +160,7 @@ async def test_a_watch_that_is_behind_but_gets_there_is_left_alone() -> None:
             await asyncio.sleep(0.02)
 
     cluster.watch = late
-    async with (
-        talking_to(cluster) as client,
-        aclosing(reflector(client, problems).stream()) as items,
-    ):
+    async with shown(cluster, problems) as items:
         await until(items, "a")
         following = asyncio.create_task(until(items, "last"))
         for index in range(30):

@@ -194,9 +194,9 @@ class Groups:
         return self._changed(lives, changed)
 
     def commit(self, members: Members, planned: Iterable[PodUID]) -> Sequence[GroupKey]:
-        """A plan of these members is open; the lives that are others now."""
-        lives = self._lives.get(members.key.podgroup)
-        return () if lives is None else self._changed(lives, lives.commit(members, planned))
+        """A plan of a group's members is open; the lives that are others now."""
+        lives = self._lives[members.key.podgroup]
+        return self._changed(lives, lives.commit(members, planned))
 
     def _changed(self, lives: Lives, changed: Sequence[Members]) -> Sequence[GroupKey]:
         if changed:
