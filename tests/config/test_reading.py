@@ -165,6 +165,14 @@ def test_problems_of_several_files_are_told_by_file() -> None:
     assert len(found) == 2
 
 
+def test_a_long_value_is_quoted_in_part() -> None:
+    (told,) = problems(v1(f"parallelism: {'x' * 100_000}"))
+    assert "parallelism: must be a valid integer" in told
+    assert len(told) < 300
+    (told,) = problems(v1(f"parallelism: {'-' + '9' * 1_000}"))
+    assert len(told) < 300
+
+
 def test_json_is_read_like_yaml_and_null_is_as_good_as_absent() -> None:
     document = yaml.safe_load(sample("v1.yaml").split("---\n")[0])
     document["parallelism"] = None

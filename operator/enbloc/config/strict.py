@@ -25,6 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from enbloc.config.documents import WHERE
 from enbloc.config.findings import Findings, unknown
+from enbloc.model.text import QUOTE_LIMIT, clipped, quoted
 
 M = TypeVar("M", bound="Strict")
 Loc = tuple[int | str, ...]
@@ -152,8 +153,10 @@ def _said(model: type[BaseModel], error: ErrorDetails) -> str:
         return "must be a mapping"
     text = error["msg"].removeprefix("Value error, ")
     text = text.replace("Input should be", "must be")
-    shown = isinstance(value, bool | int | float | str) and name not in _CREDENTIALS
-    return f"{text}, is {json.dumps(value, ensure_ascii=False)}" if shown else text
+    if not isinstance(value, bool | int | float | str) or name in _CREDENTIALS:
+        return text
+    is_ = quoted(value) if isinstance(value, str) else clipped(json.dumps(value), QUOTE_LIMIT)
+    return f"{text}, is {is_}"
 
 
 def _fields(model: type[BaseModel], loc: Loc) -> list[str]:
