@@ -21,6 +21,7 @@ from enbloc.kube.errors import NotFound
 from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.kube.permissions import ROLES
+from enbloc.kube.terms import run_terms
 from enbloc.model import names
 from enbloc.sandbox import Faults, Sandbox
 from enbloc.telemetry import Health
@@ -188,9 +189,11 @@ async def controller(world: World, **options: Any) -> AsyncGenerator[Running, No
     async with Client(
         await load(world.kubeconfig), component="controller", rules=ROLES["controller"]
     ) as client:
-        running = Running(
-            asyncio.create_task(Controller(client, given, health).run()), stop, health
-        )
+
+        async def term(shared: Options) -> int:
+            return await Controller(client, shared, health).run()
+
+        running = Running(asyncio.create_task(run_terms(given, term)), stop, health)
         try:
             yield running
         finally:

@@ -11,7 +11,7 @@ import pytest
 
 from enbloc.controller import run_controller
 from enbloc.kube.client import PatchType
-from enbloc.kube.errors import NotFound
+from enbloc.kube.errors import APIError, NotFound
 from enbloc.kube.events import Recorder
 from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS, STATEFUL_SETS
 from enbloc.model import names
@@ -379,18 +379,37 @@ async def test_only_the_holder_of_the_lease_writes(world: World) -> None:
             assert not second.code.done()
 
 
-async def test_it_ends_with_code_1_when_its_lease_is_taken(
+async def test_it_stands_by_when_its_lease_is_taken_and_goes_on_when_it_is_given_back(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with controller(world, leader_elect=True) as running:
         await world.group(minMember=1)
         await world.until("WaitingForMembers")
-        lease = await world.get(LEASES, names.CONTROLLER_LEASE)
-        lease["spec"]["holderIdentity"] = "somebody else"
-        await world.client.replace(LEASES, names.CONTROLLER_LEASE, lease, world.namespace)
+        await hand_lease_to(world, "somebody else")
 
-        assert await running.code == 1
-    assert "somebody else holds it" in caplog.text
+        async def lost() -> bool:
+            return "somebody else holds it; standing by" in caplog.text
+
+        await eventually(lost)
+        await world.pod("a")
+        await hand_lease_to(world, "")
+        await world.until("Pending", members=1)
+        assert not running.code.done()
+
+
+async def hand_lease_to(world: World, holder: str) -> None:
+    """As somebody does who may edit Leases."""
+
+    async def handed() -> bool:
+        lease = await world.get(LEASES, names.CONTROLLER_LEASE)
+        lease["spec"]["holderIdentity"] = holder
+        try:
+            await world.client.replace(LEASES, names.CONTROLLER_LEASE, lease, world.namespace)
+        except APIError:  # it was renewed in between
+            return False
+        return True
+
+    await eventually(handed)
 
 
 async def test_members_of_a_group_that_does_not_exist_wait_for_it(world: World) -> None:

@@ -49,8 +49,9 @@ async def elected(
 
 
 def leads(server: Server) -> bool:
-    """Whether it has begun to decide."""
-    return "Started scheduling" in server.text()
+    """Whether it decides: it has begun, and not stopped since."""
+    text = server.text()
+    return text.rfind("Started scheduling") > text.rfind("Stopped deciding")
 
 
 class Replicas:

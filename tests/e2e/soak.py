@@ -7,7 +7,7 @@
 All that happens is drawn from a seed, which is printed. What must hold is judged by what a watch
 of the API server shows, and by the processes themselves: no gang is bound in part for longer than
 IN_PART, no pod moves, no node is overcommitted, every workload ends once nothing fails any more,
-no process ends by itself but one that lost its Lease, none writes a traceback, and memory is flat.
+no process ends by itself, none writes a traceback, and memory is flat.
 """
 
 import argparse

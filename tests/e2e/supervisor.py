@@ -21,7 +21,7 @@ from tests.e2e.world import World
 
 #: A process is as large as it gets after so long (seconds).
 WARM: Final = 120.0
-LOST_LEASE: Final = "Exiting: lost the Lease"
+LOST_LEASE: Final = "Stopped deciding: lost the Lease"
 #: What no log of ours may hold.
 TRACES: Final = ("Traceback (most recent call last)", "was never retrieved", "Scheduler failed")
 
@@ -33,12 +33,10 @@ class Life:
     server: Server
     began: float
     sizes: list[tuple[float, int]] = field(default_factory=list)
-    led: bool = False
 
     def leads(self) -> bool:
-        """Whether it has begun to decide: who loses the Lease ends."""
-        self.led = self.led or leads(self.server)
-        return self.led
+        """Whether it decides."""
+        return leads(self.server)
 
     def look(self) -> None:
         """Note how large it is now."""
@@ -104,10 +102,7 @@ class Processes:
                 if code is None:
                     life.look()
                     continue
-                if code == 1 and LOST_LEASE in life.server.tail():
-                    self._did["Lease lost"] += 1
-                else:
-                    self.problems.append(f"ended with {code}: {life.server.tail()}")
+                self.problems.append(f"ended with {code}: {life.server.tail()}")
                 await self._again(life)
             before = time.monotonic()
             await asyncio.sleep(1.0)
@@ -162,6 +157,7 @@ class Processes:
     def _read(self, server: Server) -> None:
         text = server.text()
         lines = text.splitlines()
+        self._did["Lease lost"] += text.count(LOST_LEASE)
         for number, line in enumerate(lines):
             if any(each in line for each in TRACES):
                 first = max(0, number - 3)

@@ -12,7 +12,7 @@ import pytest
 from enbloc.errors import ConfigError
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import Forbidden, ServerError, TooManyRequests, Unreachable
-from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, identity
+from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, identity_of
 from enbloc.kube.paths import LEASES
 from tests.kube.memory import MemoryClient, Store
 
@@ -251,6 +251,63 @@ async def test_what_is_no_lease_is_read_again(odd: dict[str, Any]) -> None:
     await one.stop()
 
 
+@pytest.mark.parametrize(
+    ("odd", "seconds"),
+    [
+        pytest.param({"leaseDurationSeconds": 2**31 - 1}, 300, id="a duration of 68 years"),
+        pytest.param({"leaseDurationSeconds": -1}, 15, id="a negative duration"),
+        pytest.param({"leaseDurationSeconds": 0}, 15, id="no duration"),
+        pytest.param({"renewTime": "9999-12-31T23:59:59.999999Z"}, 15, id="the year 9999"),
+        pytest.param({"renewTime": "soon"}, 15, id="no time"),
+        pytest.param({"leaseTransitions": 2**31 - 1}, 15, id="as many transitions as fit"),
+        pytest.param({"leaseTransitions": -5}, 15, id="a negative number of transitions"),
+        pytest.param({"holderIdentity": "x" * 2**20}, 15, id="a holder of a megabyte"),
+    ],
+)
+async def test_a_lease_of_nonsense_is_over_in_time_and_taken(
+    odd: dict[str, Any], seconds: float
+) -> None:
+    """The API server stores most of it; whoever may edit the Lease must not keep all from it."""
+    store = Store()
+    spec = {"holderIdentity": "two", "leaseDurationSeconds": 15, "leaseTransitions": 3, **odd}
+    metadata = {"name": "enbloc-scheduler", "resourceVersion": "1"}
+    store.objects["leases", "enbloc-scheduler"] = {"metadata": metadata, "spec": spec}
+    one = Candidate(store, "one").start()
+    began = now()
+    await one.leading.wait()
+    assert seconds <= now() - began <= seconds + 3
+    assert 0 <= lease(store)["leaseTransitions"] < 2**31
+    assert lease(store)["leaseDurationSeconds"] == 15
+    await one.stop()
+
+
+async def test_a_holder_of_a_megabyte_fills_no_message() -> None:
+    store = Store()
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    thief = dict(store.objects["leases", "enbloc-scheduler"])
+    thief["spec"] = {**thief["spec"], "holderIdentity": "\x1b[2J" + "x" * 2**20}
+    store.apply("update", LEASES, "enbloc-scheduler", "enbloc-system", thief)
+    error = str(await one.end())
+    assert len(error) < 500
+    assert "\x1b" not in error
+
+
+async def test_a_lease_that_is_over_is_taken_as_soon_as_it_is() -> None:
+    """And not only at the next look after that."""
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(30)
+    one.client.before = fails(reset())
+    seen = two.elector._seen[1]
+    await two.leading.wait()
+    assert now() - max(seen, two.elector._seen[1]) <= LeaseTiming().duration + 0.1
+    await two.stop()
+    await one.end()
+
+
 async def test_a_renewal_answered_with_no_lease_is_found_to_be_ours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -402,8 +459,8 @@ def test_times_that_cannot_be_safe_are_refused(seconds: tuple[float, float, floa
 
 
 def test_identities_are_unlike_each_other() -> None:
-    assert identity("pod-1").startswith("pod-1_")
-    assert identity("pod-1") != identity("pod-1")
+    assert identity_of("pod-1").startswith("pod-1_")
+    assert identity_of("pod-1") != identity_of("pod-1")
     assert boot_clock() <= boot_clock()
 
 

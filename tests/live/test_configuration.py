@@ -9,7 +9,6 @@ from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.kube.options import Options
 from enbloc.kube.paths import LEASES
-from enbloc.live.scheduler import Scheduler
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, Running, World
@@ -41,7 +40,7 @@ async def test_each_profile_scores_as_it_is_configured_and_the_lease_is_the_file
     async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
         await world.nodes("n1 n2", cpu=8)
         async with Client(world.cluster, component="scheduler") as client:
-            running = Running(Scheduler(client, options), stop, health)
+            running = Running(client, options)
             await world.pod("first", scheduler="packing")
             await world.until_bound("first", 1)
             await world.pod("packed", scheduler="packing")

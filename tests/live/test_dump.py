@@ -49,7 +49,7 @@ async def test_a_plan_is_found_by_the_binding_record_of_a_pod_and_decided_the_sa
     async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
         await world.nodes("n1 n2", cpu=2)
         async with Client(world.cluster, component="scheduler") as client:
-            running = Running(Scheduler(client, options), stop, health)
+            running = Running(client, options)
             await world.gang("g", 4)
             await world.until_bound("g", 4)
             [plan] = await world.plans("g")

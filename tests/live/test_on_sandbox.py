@@ -399,22 +399,37 @@ async def test_schedulers_of_different_names_lead_side_by_side(world: World) -> 
             await world.until(written)
 
 
-async def test_a_leader_whose_lease_is_taken_stops_with_code_1(
+async def test_a_leader_whose_lease_is_taken_stands_by_and_leads_again_once_it_is_given_back(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Semantics §6.3: it begins anew, and knows what the other one bound."""
     await world.nodes("n1", cpu=8)
-    async with world.scheduler(leader_elect=True, ends_with=None) as leader:
+    async with world.scheduler(leader_elect=True) as leader:
         await world.gang("a", 4)
         await world.until_bound("a-", 4)
-        await _take_lease(world)
-        assert await asyncio.wait_for(leader.task, 20) == 1
-    assert "lost the Lease" in caplog.text
+        await _hand_lease_to(world, "another")
+
+        async def lost() -> bool:
+            return "Stopped deciding: lost the Lease" in caplog.text
+
+        await world.until(lost)
+        await world.gang("b", 2)
+        await world.bind("b-0", "n1")
+
+        async def stands_by() -> bool:
+            return not leader.health.failed("readyz")
+
+        await world.until(stands_by)
+        assert set(await world.bound()) == {"a-0", "a-1", "a-2", "a-3", "b-0"}
+        await _hand_lease_to(world, "")
+        await world.until_bound("b-", 2)
+        assert not leader.task.done()
 
 
-async def _take_lease(world: World) -> None:
+async def _hand_lease_to(world: World, holder: str) -> None:
     async def taken() -> bool:
         lease = await world.client.get(LEASES, "enbloc-scheduler", NAMESPACE)
-        lease["spec"]["holderIdentity"] = "another"
+        lease["spec"]["holderIdentity"] = holder
         try:
             await world.client.replace(LEASES, "enbloc-scheduler", lease, NAMESPACE)
         except APIError:  # it was renewed in between

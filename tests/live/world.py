@@ -21,6 +21,7 @@ from enbloc.kube.items import Timing
 from enbloc.kube.options import Options
 from enbloc.kube.paths import CRDS, EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES
+from enbloc.kube.terms import run_terms
 from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
 from enbloc.telemetry import Health
@@ -35,10 +36,14 @@ FAST = Timing(watch=(30.0, 40.0), retry=(0.05, 0.2), refused=(0.1, 0.3))
 class Running:
     """A scheduler under way."""
 
-    def __init__(self, scheduler: Scheduler, stop: asyncio.Event, health: Health) -> None:
-        self.stop = stop
-        self.health = health
-        self.task = asyncio.create_task(scheduler.run())
+    def __init__(self, client: Client, options: Options, timing: Timing | None = None) -> None:
+        assert options.stop is not None, "or it never ends"
+        assert options.health is not None, "the test looks at it"
+        self.stop = options.stop
+        self.health = options.health
+        self.task = asyncio.create_task(
+            run_terms(options, lambda shared: Scheduler(client, shared, timing=timing).run())
+        )
 
     async def kill(self) -> None:
         """End it as SIGKILL would: nothing more is sent, nothing is settled."""
@@ -115,6 +120,12 @@ class World:
         await self.group(name, size)
         for index in range(size):
             await self.pod(f"{name}-{index}", name, cpu=cpu)
+
+    async def bind(self, name: str, node: str) -> None:
+        """Bind a pod, as another scheduler does."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        await self.client.create(PODS, body, NAMESPACE, name=name, subresource="binding")
 
     async def delete(self, name: str) -> None:
         """Delete a pod for good, as its kubelet would confirm it."""
@@ -199,7 +210,7 @@ class World:
         )
         rules = ROLES["scheduler"]
         async with Client(self.cluster, component="scheduler", rules=rules) as client:
-            running = Running(Scheduler(client, options, timing=FAST), stop, health)
+            running = Running(client, options, FAST)
             try:
                 yield running
                 if ends_with is not None:

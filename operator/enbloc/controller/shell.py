@@ -38,8 +38,9 @@ from enbloc.kube import Client, LeaseLost, Reflector, load
 from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
 from enbloc.kube.events import Recorder
-from enbloc.kube.options import Options, served_health
+from enbloc.kube.options import Options
 from enbloc.kube.paths import JOBS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from enbloc.kube.terms import run_terms
 from enbloc.model import names
 from enbloc.model.objects import PodObject
 from enbloc.telemetry import Health, Heartbeat, Problems
@@ -53,7 +54,7 @@ FLUSH_SECONDS: Final = 2.0
 
 
 class Controller:
-    """Keeps the controller's part of every PodGroup's status.
+    """Keeps the controller's part of every PodGroup's status, for one term of leadership at most.
 
     Args:
         client: the API.
@@ -103,10 +104,11 @@ class Controller:
         """Run until `options.stop` is set.
 
         Returns:
-            0 after a stop that was asked for; 1 when the Lease was lost or something broke.
+            0 after a stop that was asked for; 1 when something broke.
 
         Raises:
             ConfigError: the Lease's namespace does not exist.
+            LeaseLost: nothing is written any more; what was sent may still land.
         """
         lead = self._serve() if self._elector is None else self._elector.run(self._serve)
         members, ask, synced = self._members, self._statuses.reconcile, self._synced
@@ -129,10 +131,7 @@ class Controller:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        except LeaseLost as error:
-            log.error("Exiting: %s", error)  # noqa: TRY400  # said in one line
-            return 1
-        except ConfigError:
+        except (ConfigError, LeaseLost):
             raise
         except Exception:  # without that task the others would work in vain
             log.exception("Controller failed")
@@ -170,13 +169,13 @@ class Controller:
 
 
 async def run_controller(options: Options) -> int:
-    """Run the controller until `options.stop` is set, it loses its Lease or breaks.
+    """Run the controller until `options.stop` is set or it breaks; without its Lease it stands by.
 
     Args:
         options: what the flags say.
 
     Returns:
-        The exit code: 0 stopped, 1 the Lease was lost or something broke.
+        The exit code: 0 stopped, 1 something broke.
 
     Raises:
         ConfigError: the cluster cannot be found, the health port is taken, or the Lease's
@@ -185,5 +184,9 @@ async def run_controller(options: Options) -> int:
     cluster = await load(options.kubeconfig, options.context)
     log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="controller") as client:
-        with served_health(options) as health:
-            return await Controller(client, options, health).run()
+
+        async def term(shared: Options) -> int:
+            assert shared.health is not None, "it is served"
+            return await Controller(client, shared, shared.health).run()
+
+        return await run_terms(options, term)

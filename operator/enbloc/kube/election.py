@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import partial
 
 from enbloc.kube.client import Client
-from enbloc.kube.lease import Elector, LeaseTiming, identity
+from enbloc.kube.lease import Elector, LeaseTiming, identity_of
 from enbloc.kube.options import Options
 from enbloc.kube.rivals import Rivals
 
@@ -34,6 +34,7 @@ class Election:
         client: the API, not fenced; the election has a connection of its own.
         namespace: of the Lease; must exist.
         name: of the Lease.
+        identity: the holder's name; None = made up.
         timing: see LeaseTiming.
         report: called in the loop of `run`, as Elector does.
         serves: the schedulerNames of a scheduler, of which there is one that serves each; empty =
@@ -47,6 +48,7 @@ class Election:
         *,
         namespace: str,
         name: str,
+        identity: str | None = None,
         timing: LeaseTiming | None = None,
         report: Report = lambda _: None,
         serves: Collection[str] = (),
@@ -68,7 +70,7 @@ class Election:
             self._client,
             namespace=namespace,
             name=name,
-            identity=identity(socket.gethostname()),
+            identity=identity or identity_of(socket.gethostname()),
             timing=timing,
             report=partial(self._tell, report),
             rivals=rivals if serves else None,
@@ -84,6 +86,11 @@ class Election:
     def epoch(self) -> int:
         """One number per term of leadership."""
         return self._elector.epoch
+
+    @property
+    def unbroken(self) -> bool:
+        """Whether nobody else has held the Lease since this looked first; for any thread."""
+        return self._elector.unbroken
 
     def holds(self) -> bool:
         """Whether a write sent now lands before anybody else may lead; for any thread."""
@@ -221,6 +228,7 @@ def candidate(
         client,
         namespace=namespace,
         name=name,
+        identity=options.identity,
         timing=timing,
         report=report,
         serves=serves,

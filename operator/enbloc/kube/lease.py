@@ -7,7 +7,7 @@
     STANDBY ──lease free, released, or unchanged for its duration by our clock──► LEADING
        ▲                                                                            │
        └── run() has ended: released, or LeaseLost  ◄── work done, or not renewed ──┘
-                                                        within renew_deadline
+           (`terms` begins anew after the latter)       within renew_deadline
 
 A rival (`rivals`) has another Lease, and must not lead at the same time: nobody leads who sees one.
 
@@ -20,7 +20,7 @@ import math
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,17 +32,24 @@ from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import APIError, Conflict, NotFound, readable
-from enbloc.kube.lease_objects import LeaseMetadata, LeaseSpec
+from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseMetadata, LeaseSpec
 from enbloc.kube.paths import LEASES
 from enbloc.kube.rivals import Rivals
 from enbloc.kube.transport import WRITE_SECONDS
+from enbloc.model.text import clipped, printable
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 
 #: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
 SLACK: Final = 20.0
+#: A Lease of another is looked at so long after its end (seconds).
+MOMENT: Final = 0.05
 #: How often the Lease is given back, when renewals that were under way get in between.
 RELEASE_TRIES: Final = 3
+
+
+#: leaseTransitions is an int32, and begins anew after the largest.
+_MOST_TRANSITIONS: Final = 2**31
 
 
 class _Lease(msgspec.Struct):
@@ -78,7 +85,7 @@ class LeaseTiming:
             )
 
 
-def identity(pod_name: str) -> str:
+def identity_of(pod_name: str) -> str:
     """A holder's name: who it is, and unlike every earlier one of that name."""
     return f"{pod_name}_{uuid.uuid4()}"
 
@@ -115,6 +122,8 @@ class Elector:
         self.epoch = 0
         #: Who holds it, as last seen.
         self.holder = ""
+        #: Nobody else has held it since the first look: we take up what was ours already.
+        self.unbroken = True
         #: Why the last try failed; None while tries succeed.
         self.last_error: APIError | None = None
         self._client = client
@@ -127,6 +136,7 @@ class Elector:
         self._rivals = rivals
         self._lease: dict[str, Any] | None = None
         self._seen: tuple[Any, float] = (None, float("-inf"))
+        self._left = math.inf
 
     def holds(self) -> bool:
         """Whether a write sent now lands before anybody else may lead."""
@@ -150,7 +160,7 @@ class Elector:
         leading = metrics.LEADER.labels(self._name)
         leading.set(0)
         while not await self._acquired():
-            await self._pause()
+            await self._pause(self._left + MOMENT)
         leading.set(1)
         task = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
@@ -159,6 +169,7 @@ class Elector:
             await asyncio.wait({task, renewing}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 stop_within = self._timing.duration - self._timing.renew_deadline
+                self.valid_until = float("-inf")  # nothing more is sent, whoever holds it now
                 renewing.result()
                 raise LeaseLost(f"lost the Lease {self._namespace}/{self._name}: {self._why()}")
             task.result()
@@ -171,7 +182,7 @@ class Elector:
 
     def _why(self) -> str:
         if self.holder != self._identity:
-            return f"{self.holder} holds it"
+            return f"{clipped(printable(self.holder), SHOWN) or 'nobody'} holds it"
         return f"not renewed for {self._timing.renew_deadline} s ({self.last_error})"
 
     async def _pause(self, at_most: float = math.inf) -> None:
@@ -217,6 +228,7 @@ class Elector:
             first: we do not lead yet, and do not take it while a rival leads.
         """
         lease, self._lease = self._lease, None  # anything but success makes us read it again
+        self._left = math.inf
         try:
             if lease is None:
                 lease = await self._read()
@@ -271,25 +283,35 @@ class Elector:
     def _may_take(self, spec: dict[str, Any]) -> bool:
         """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
         self.holder = spec.get("holderIdentity") or ""
+        self.unbroken = self.unbroken and self.holder == self._identity
         if self.holder in {"", self._identity}:
             return True
         state, now = (self.holder, spec.get("renewTime")), self._clock()
         if state != self._seen[0]:
             self._seen = (state, now)
-        duration = spec.get("leaseDurationSeconds") or self._timing.duration
-        return now - self._seen[1] >= duration
+        left = self._seen[1] + self._lasts(spec) - now
+        self._left = left if left > 0 else math.inf
+        return left <= 0
+
+    def _lasts(self, spec: Mapping[str, Any]) -> float:
+        """How long another holder's Lease lasts: anybody who may edit it may write anything."""
+        asked = spec.get("leaseDurationSeconds") or 0
+        longest = max(LONGEST, self._timing.duration)
+        return float(min(asked, longest) if asked > 0 else self._timing.duration)
 
     def _claim(self, old: dict[str, Any]) -> dict[str, Any]:
         now = _micro_time()
         ours = old.get("holderIdentity") == self._identity
         transitions = old.get("leaseTransitions")
+        if transitions is not None:
+            transitions = (transitions + (not ours)) % _MOST_TRANSITIONS
         return {
             **old,
             "holderIdentity": self._identity,
             "leaseDurationSeconds": math.ceil(self._timing.duration),
             "acquireTime": old.get("acquireTime", now) if ours else now,
             "renewTime": now,
-            "leaseTransitions": 0 if transitions is None else transitions + (not ours),
+            "leaseTransitions": transitions or 0,
         }
 
     async def _release(self, *, in_vain: bool = False) -> None:

@@ -2,7 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read of Leases, and of the bindings that tell whose Leases count."""
 
+from typing import Final
+
 import msgspec
+
+#: A Lease that says it lasts longer than this (seconds), and than ours, is over after it.
+LONGEST: Final = 300.0
+#: What is shown of a holder's name (characters).
+SHOWN: Final = 253
 
 
 class _Struct(msgspec.Struct, rename="camel"):

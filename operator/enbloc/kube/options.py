@@ -29,6 +29,7 @@ class Options:
         context: the context in it; None = the current one.
         leader_elect: act only while holding the process' own Lease.
         lease_namespace: where the Lease is; None = the pod's own namespace, else the context's.
+        identity: who takes the Lease; None = a name made up for the shell.
         bind_address: which address the health server listens on.
         health_port: its port; 0 = no health server.
         strict_port: a port already in use is an error; else a warning, and no health server.
@@ -45,6 +46,7 @@ class Options:
     context: str | None = None
     leader_elect: bool = True
     lease_namespace: str | None = None
+    identity: str | None = None
     bind_address: str = "127.0.0.1"
     health_port: int = names.HEALTH_PORT
     strict_port: bool = True

@@ -16,9 +16,10 @@ import msgspec
 from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import Forbidden, NotFound
-from enbloc.kube.lease_objects import LeaseObject, LeaseSpec, RoleBindingObject
+from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec, RoleBindingObject
 from enbloc.kube.paths import CLUSTER_ROLE_BINDINGS, LEASES
 from enbloc.model.names import COMPONENT_KEY, PART_OF_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
+from enbloc.model.text import clipped, printable
 
 #: A rival's Lease is over after so many times its duration, and ours is lost after one: replicas
 #: of the rival come first.
@@ -133,7 +134,7 @@ class Rivals:
 
     def _lasts(self, lease: LeaseObject) -> float:
         spec = lease.spec or LeaseSpec()
-        return max(spec.lease_duration_seconds or 0, self._duration)
+        return max(min(spec.lease_duration_seconds or 0, LONGEST), self._duration)
 
     async def _overlapping(self) -> dict[tuple[str, str], LeaseObject]:
         """The Leases of others, by namespace and name, on which a name of ours stands."""
@@ -178,7 +179,8 @@ def _served(lease: LeaseObject) -> frozenset[str] | None:
 
 
 def _holder(lease: LeaseObject) -> str:
-    return (lease.spec and lease.spec.holder_identity) or ""
+    """Who holds a Lease, for people: anybody who may edit it may write any name."""
+    return clipped(printable((lease.spec and lease.spec.holder_identity) or ""), SHOWN)
 
 
 def _where(key: tuple[str, str]) -> str:

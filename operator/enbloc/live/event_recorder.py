@@ -14,7 +14,7 @@ from enbloc.kube.paths import NODES, POD_GROUPS, PODS
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
 
 #: How long the end waits for what is not yet written (seconds).
-FLUSH_SECONDS: Final = 3.0
+FLUSH_SECONDS: Final = 1.0
 
 
 class EventRecorder:

@@ -35,7 +35,7 @@ from enbloc.live.statuses import GroupStatuses, PodConditions
 #: The most Bindings in flight.
 SLOTS: Final = 32
 #: How long a stop waits for statuses; who decides next writes them anew.
-STATUS_SECONDS: Final = 2.0
+STATUS_SECONDS: Final = 1.0
 
 logger = logging.getLogger(__name__)
 

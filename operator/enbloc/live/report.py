@@ -66,9 +66,13 @@ class GroupCounts:
 
     async def run(self) -> None:
         """Count once a second, until cancelled."""
-        while True:
-            self.count(time.monotonic())
-            await asyncio.sleep(1)
+        try:
+            while True:
+                self.count(time.monotonic())
+                await asyncio.sleep(1)
+        finally:  # a standby says nothing of what it did as the leader
+            metrics.PARTIAL_BINDS.set(0)
+            metrics.INFEASIBLE_POD_GROUPS.set(0)
 
     def count(self, now: float) -> None:
         """Count the groups in each state, and the time that they were below their minimum.

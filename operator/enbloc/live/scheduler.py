@@ -23,6 +23,7 @@ from enbloc.kube.items import Timing
 from enbloc.kube.lease import LeaseLost, LeaseTiming
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import LEASES
+from enbloc.kube.terms import run_terms
 from enbloc.live.checks import step_ends
 from enbloc.live.dump import Dumper
 from enbloc.live.event_queue import EventQueue
@@ -45,13 +46,13 @@ logger = logging.getLogger(__name__)
 
 
 async def run_scheduler(options: Options) -> int:
-    """Run the scheduler until it is told to stop, or loses its Lease.
+    """Run the scheduler until it is told to stop; without its Lease it stands by.
 
     Args:
         options: what the flags say.
 
     Returns:
-        0 after a stop that was asked for; 1 when the Lease was lost or something broke.
+        0 after a stop that was asked for; 1 when something broke.
 
     Raises:
         ConfigError: the kubeconfig, the Lease's namespace or a certificate for an extender is
@@ -62,11 +63,11 @@ async def run_scheduler(options: Options) -> int:
     cluster = await cluster_access.load(options.kubeconfig, options.context)
     logger.info("Starting the scheduler", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="scheduler") as client:
-        return await Scheduler(client, options).run()
+        return await run_terms(options, lambda shared: Scheduler(client, shared).run())
 
 
 class Scheduler:
-    """One scheduler on one API server.
+    """One scheduler on one API server, for one term of leadership at most.
 
     Args:
         client: the API.
@@ -141,7 +142,11 @@ class Scheduler:
         )
 
     async def run(self) -> int:
-        """Run until stopped; the exit code."""
+        """Run until stopped; the exit code.
+
+        Raises:
+            LeaseLost: nothing is decided any more; what was sent may still land.
+        """
         with served_health(self._options) as health:
             self._register(health)
             return await self._run()
@@ -191,14 +196,18 @@ class Scheduler:
         gc.freeze()  # what the first lists brought stays; the collector need not walk it
         extra: dict[str, Any] = {}
         if self._elector is not None:
-            await asyncio.gather(*(informer.confirm() for informer in self._informers))
+            if not self._elector.unbroken:  # else nobody wrote since this term began
+                await asyncio.gather(*(informer.confirm() for informer in self._informers))
             await self._queue.caught_up()
             extra["leaderEpoch"] = self._elector.epoch
         self._leading = True
         self._malformed.tell()
         self._queue.wake()
         logger.info("Started scheduling", extra=extra)
-        await asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._leading = False
 
     async def _finish(self, leading: asyncio.Task[None]) -> None:
         """Decide nothing more, let what was sent settle, give the Lease back."""
@@ -206,8 +215,8 @@ class Scheduler:
         self._stopping = True
         self._loop.stop()
         if self._leading:
-            await self._executor.finish(GRACE)
-            await self._recorder.close(FLUSH_SECONDS)  # while the Lease is still ours
+            # While the Lease is still ours; whoever is next waits for it.
+            await asyncio.gather(self._executor.finish(GRACE), self._recorder.close(FLUSH_SECONDS))
         leading.cancel()
         await asyncio.wait([leading])
 
@@ -244,14 +253,12 @@ def _why_ended(tasks: Iterable[asyncio.Task[Any]]) -> int:
 
     Raises:
         ConfigError: the Lease's namespace does not exist.
+        LeaseLost: the Lease was lost.
     """
     for task in tasks:
         if task.done():
             error = task.exception()
-            if isinstance(error, ConfigError):
+            if isinstance(error, ConfigError | LeaseLost):
                 raise error
-            if isinstance(error, LeaseLost):
-                logger.error("Exiting: %s", error)
-            else:
-                logger.error("Scheduler failed", exc_info=error)
+            logger.error("Scheduler failed", exc_info=error)
     return 1
