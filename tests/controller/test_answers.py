@@ -3,6 +3,7 @@
 """kopf sees the PodGroups that can be read, whatever else an answer holds."""
 
 import json
+from email.utils import formatdate
 from typing import Any
 
 import msgspec
@@ -10,10 +11,12 @@ import pytest
 from aiohttp import web
 
 from enbloc.controller.answers import readable_line, readable_list, readable_refusal
+from enbloc.controller.login import Connection, opened
 from enbloc.kube.errors import Unreachable
 from tests.controller.conftest import eventually
-from tests.controller.fake import PodGroupServer, group
+from tests.controller.fake import ROOT, PodGroupServer, group
 from tests.controller.test_watch import following
+from tests.kube.fake import serving
 
 DEEP = msgspec.Raw(b'{"f:a":' * 9000 + b"{}" + b"}" * 9000)
 
@@ -57,6 +60,43 @@ def test_what_is_no_answer_of_an_api_server_is_unreadable(raw: bytes) -> None:
     with pytest.raises(Unreachable, match="unreadable answer"):
         readable_line(raw)
     assert json.loads(readable_refusal(raw))["code"] == 500
+
+
+@pytest.mark.parametrize("kind", ["", "added", "SYNC", "x" * 10_000, "\x1b[2J"])
+def test_a_watch_event_of_an_unknown_type_is_ignored_and_named(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert readable_line(msgspec.json.encode({"type": kind, "object": group("a")})) == b""
+    [message] = caplog.messages
+    assert message.startswith("Ignored a watch event of the unknown type")
+    assert len(message) < 500
+    assert "\x1b" not in message
+
+
+@pytest.mark.parametrize(
+    ("header", "given"),
+    [
+        pytest.param("3600", "30", id="an hour"),
+        pytest.param("6.2", "7", id="seconds"),
+        pytest.param(formatdate(4_000_000_000, usegmt=True), "30", id="a date"),
+        pytest.param("inf", "30", id="for ever"),
+        pytest.param("nan", None, id="no number"),
+        pytest.param("-5", None, id="a negative number"),
+        pytest.param("soon", None, id="words"),
+    ],
+)
+async def test_kopf_is_told_to_wait_no_longer_than_half_a_minute(
+    header: str, given: str | None
+) -> None:
+    """Semantics §3.4: it does what a number says, and breaks by anything else."""
+    server = PodGroupServer(group("a"))
+    busy = {"kind": "Status", "code": 429, "message": "busy"}
+    server.spoil = lambda *_: web.json_response(busy, status=429, headers={"Retry-After": header})
+    async with serving(server) as url:
+        session = opened(Connection(server=url, tls=None)).aiohttp_session
+        async with session, session.get(f"{url}{ROOT}/podgroups") as response:
+            assert response.headers.get("Retry-After") == given
+            assert response.headers["Content-Type"].startswith("application/json")
 
 
 @pytest.mark.parametrize("status", [{"code": "x"}, {"code": 410}, None, [], {"message": 5}, DEEP])

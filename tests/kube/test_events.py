@@ -6,12 +6,14 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from enbloc.kube.errors import APIError, Forbidden, Unreachable
-from enbloc.kube.events import Notice, ObjectReference, Recorder
-from enbloc.kube.paths import NODES, PODS
+from enbloc.kube.events import PARALLEL, Notice, ObjectReference, Recorder
+from enbloc.kube.paths import NODES, PODS, Resource
+from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.telemetry import metrics
 from tests.kube.memory import MemoryClient, Store
 
@@ -206,6 +208,75 @@ async def test_a_full_queue_drops_the_oldest() -> None:
     assert dropped() - before == 2
     assert [client.sent[0][2]["reason"], client.sent[-1][2]["reason"]] == ["Reason2", "Reason1001"]
     assert len(client.sent) == 1000
+
+
+class OneHangs(MemoryClient):
+    """A server that does not answer for one namespace, as behind a webhook that hangs."""
+
+    async def request(
+        self, verb: str, resource: Resource, name: str = "", namespace: str | None = None, **of: Any
+    ) -> bytes:
+        if namespace == "hangs":
+            await asyncio.sleep(WRITE_SECONDS)
+            raise unreachable()
+        return await super().request(verb, resource, name, namespace, **of)
+
+
+def about(namespace: str, name: str, reason: str = "FailedScheduling") -> Notice:
+    regarding = ObjectReference(PODS, namespace, name, name)
+    return dataclasses.replace(NOTICE, regarding=regarding, reason=reason)
+
+
+async def test_a_namespace_whose_events_hang_neither_delays_nor_drops_those_of_others() -> None:
+    recorder = Recorder(client := OneHangs(Store()), "scheduler-0")
+    run = asyncio.create_task(recorder.run())
+    before = dropped()
+    for number in range(1500):
+        recorder.emit(about("hangs", f"p{number}"))
+        if number % 100 == 0:
+            recorder.emit(about(f"team-{number}", f"q{number}"))
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(1)
+    assert len(client.store.objects) == 15
+    # One is being written, a thousand wait.
+    assert dropped() - before == pytest.approx(500, abs=15)
+    run.cancel()
+    await asyncio.wait({run})
+
+
+async def test_counts_of_series_of_a_namespace_that_hangs_delay_no_others() -> None:
+    recorder = Recorder(client := OneHangs(Store()), "scheduler-0")
+    run = asyncio.create_task(recorder.run())
+    for _ in range(3):
+        recorder.emit(about("hangs", "p"))
+        recorder.emit(about("team", "q"))
+        await asyncio.sleep(1)
+    await asyncio.sleep(430)
+    assert counts(client) == [2, 3]
+    run.cancel()
+    await asyncio.wait({run})
+
+
+async def test_many_namespaces_that_hang_take_a_bounded_number_of_requests() -> None:
+    recorder = Recorder(client := MemoryClient(Store()), "scheduler-0")
+    client.latency = 1e9
+    run = asyncio.create_task(recorder.run())
+    for number in range(100):
+        recorder.emit(about(f"n{number}", "p"))
+    await asyncio.sleep(1)
+    assert len(client.sent) == PARALLEL
+    run.cancel()
+    await asyncio.wait({run})
+
+
+async def test_an_event_that_comes_while_the_last_one_is_written_is_written_too() -> None:
+    async with recording() as (recorder, client):
+        client.latency = 0.5
+        for number in range(5):
+            recorder.emit(about("team", f"p{number}"))
+            await asyncio.sleep(0.25)
+        await asyncio.sleep(5)
+        assert len(client.store.objects) == 5
 
 
 async def test_a_flush_writes_what_is_left_and_no_longer_than_allowed() -> None:

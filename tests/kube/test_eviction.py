@@ -28,6 +28,7 @@ DONE = says(lambda: answer({"kind": "Status"}, 201))
 PATH = "/api/v1/namespaces/default/pods/p"
 #: 2027-01-15T08:00:00Z
 NOW = 1_800_000_000.0
+CREATED = "2027-01-15T07:59:00Z"
 
 
 def refuses(code: int, reason: str, message: str = "", **details: Any) -> Handler:
@@ -43,7 +44,12 @@ def shows(
     deleting: bool = False,
     marked: bool = False,
 ) -> Handler:
-    metadata: dict[str, Any] = {"name": "p", "uid": uid, "resourceVersion": str(version)}
+    metadata: dict[str, Any] = {
+        "name": "p",
+        "uid": uid,
+        "resourceVersion": str(version),
+        "creationTimestamp": CREATED,
+    }
     if owner:
         metadata["ownerReferences"] = [owner]
     if deleting:
@@ -87,6 +93,15 @@ async def test_a_pod_that_has_not_begun_to_run_is_marked_and_deleted_as_it_was_s
     }
     assert server.bodies[2]["preconditions"] == {"uid": "u1", "resourceVersion": "8"}
     assert "gracePeriodSeconds" not in server.bodies[2]
+
+
+async def test_no_mark_is_older_than_its_pod() -> None:
+    """Semantics §7.3: our idea of the server's time is up to two seconds off."""
+    server = Script(shows("Pending", 7), shows("Pending", 8), DONE)
+    async with talking_to(server) as client:
+        assert await evict(client, VICTIM, lambda: NOW - 1e9) == Evicted()
+    [condition] = server.bodies[1]["status"]["conditions"]
+    assert condition["lastTransitionTime"] == CREATED
 
 
 async def test_a_running_pod_is_evicted_with_its_uid_and_no_grace_period() -> None:

@@ -117,6 +117,8 @@ def odd(name: str, text: bytes) -> bytes:
 ODD = [
     pytest.param(b'"\xff"', id="no UTF-8"),
     pytest.param(b'"\xed\xa0\x80"', id="a surrogate in UTF-8"),
+    pytest.param(b'"\\ud800"', id="the first half of a surrogate"),
+    pytest.param(b'"\\\\\\uDFFF\\ud83d\\ude00"', id="the second half, behind a backslash"),
     pytest.param(b"1" * 5000, id="5000 digits"),
     pytest.param(b"1e999", id="beyond a float"),
 ]
@@ -136,19 +138,45 @@ async def test_an_object_of_odd_bytes_is_malformed_and_no_more(text: bytes) -> N
         await items.aclose()
 
 
-async def test_half_a_surrogate_makes_an_answer_unreadable_and_another_is_asked_for() -> None:
-    page = b'{"metadata":{"resourceVersion":"5"},"items":[' + odd("bad", b'"\\ud800"') + b"]}"
-    line = b'{"type":"ADDED","object":' + odd("worse", b'"\\ud800"') + b"}\n"
-    server = Server(
-        [says(lambda: web.Response(body=page)), lists(version=5)],
-        [watches(line), watches(event("ADDED", pod("b", 6)))],
-    )
+@pytest.mark.parametrize(
+    ("shape", "first"),
+    [
+        pytest.param(Pod, "?bad5", id="in a text that is read"),
+        pytest.param(PodObject, "+bad5", id="in a text that nobody reads"),
+    ],
+)
+async def test_half_a_surrogate_hides_no_other_object_of_its_list(shape: Any, first: str) -> None:
+    whole = b'"\\ud83d\\ude00 \\\\ud800"'
+    things = [odd("bad", b'"\\ud800"'), odd("good", whole), msgspec.json.encode(pod("c", 3))]
+    page = b'{"metadata":{"resourceVersion":"5"},"items":[' + b",".join(things) + b"]}"
+    server = Server([says(lambda: web.Response(body=page))], [])
     async with talking_to(server) as client:
-        items = Reflector(client, PODS, PodObject, timing=QUICK).stream()
-        async with asyncio.timeout(5):
-            found = [await anext(items) for _ in range(2)]
+        items = Reflector(client, PODS, shape, timing=QUICK).stream()
+        assert await take(items, 4) == [first, "+good5", "+c3", "synced"]
         await items.aclose()
-    assert not any(isinstance(item, Malformed) for item in found)
+
+
+async def test_a_watch_event_of_an_unknown_type_changes_nothing_and_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = [
+        event("SYNCED", pod("a", 9)),
+        event("SYNCED", pod("a", 10)),
+        event("\x1b[2J" + "x" * 5000, pod("a", 11)),
+        event("ADDED", pod("b", 6)),
+        event("MODIFIED", pod("a", 7)),
+    ]
+    server = Server([lists(pod("a", 4), version=5)], [watches(*lines)])
+    async with talking_to(server) as client:
+        reflector = Reflector(client, PODS, Pod, timing=QUICK)
+        items = reflector.stream()
+        assert await take(items, 4) == ["+a4", "synced", "+b6", "~a7"]
+        assert reflector.version < 9, "an event that means nothing shows no progress"
+        await items.aclose()
+    first, second = caplog.messages
+    assert first == 'Ignored a watch event of the unknown type "SYNCED" of pods'
+    assert len(second) < 500
+    assert "\x1b" not in second
 
 
 async def test_an_object_without_a_name_is_named_as_such() -> None:

@@ -20,6 +20,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import PodGroupMetadata
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
 from tests.kube.fake import HTML, Script, answer, says, talking_to
 from tests.kube.memory import MemoryClient, Store
@@ -358,3 +359,20 @@ async def test_no_time_lies_before_what_the_server_says_of_the_object(problems: 
     assert group["lastAttemptTime"] == "2027-01-15T08:00:05Z"
     for status in (group, pod):
         assert "'lastTransitionTime': '2027-01-15T08:00:05Z'" in str(status["conditions"])
+
+
+@pytest.mark.parametrize("now", [1_800_000_003.0, 1_800_000_009.0])
+async def test_a_gang_runs_no_earlier_than_its_pods_were_created(
+    problems: Problems, now: float
+) -> None:
+    """Semantics §7.3."""
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: now, problems)
+    gated = replace(UNBOUND, created=1_800_000_005.0, gang_gate=True)
+    conditions.seen(gated)
+    conditions.put(RUNNING)
+    await conditions.writer.settled()
+    [(_, _, body)] = [sent for sent in client.sent if sent[0] == "patch"]
+    [condition] = body["status"]["conditions"]
+    shown = seconds_of(condition["lastTransitionTime"])
+    assert shown == max(now, gated.created)

@@ -8,18 +8,23 @@ any more. So each answer is read here first, and kopf is given what was understo
 """
 
 import logging
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, Protocol, cast
 
 import aiohttp
 import msgspec
+from aiohttp import hdrs
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from enbloc.kube.decoding import UNREADABLE, decoded, why
-from enbloc.kube.errors import readable
+from enbloc.kube.errors import LONGEST_WAIT, readable
 from enbloc.kube.items import Identified, ListMeta
 from enbloc.kube.paths import POD_GROUPS
+from enbloc.kube.reflector import CHANGES
+from enbloc.kube.transport import asked_to_wait
 from enbloc.model.objects import Metadata, PodGroupObject
-from enbloc.model.text import clipped
+from enbloc.model.text import clipped, quoted
 
 _LABEL: Final = POD_GROUPS.label()
 
@@ -127,8 +132,13 @@ def readable_line(line: bytes) -> bytes:
         found = _refusal(event.object)
     elif event.type == "BOOKMARK":
         found = readable(_BOOKMARK, event.object, "watch", _LABEL)
-    else:
+    elif event.type in CHANGES:
         found = readable_group(event.object)
+    else:
+        log.warning(
+            "Ignored a watch event of the unknown type %s of %s", quoted(event.type), _LABEL
+        )
+        return b""
     return b"" if found is None else _ENCODE({"type": event.type, "object": found}) + b"\n"
 
 
@@ -217,11 +227,35 @@ class ReadableBody:
                     yield given
 
 
+class PatientResponse(aiohttp.ClientResponse):
+    """An answer whose `Retry-After` is seconds, and no more than LONGEST_WAIT; or is not there.
+
+    kopf waits as long as it says, and breaks where it is a date.
+    """
+
+    @property
+    def headers(self) -> CIMultiDictProxy[str]:
+        """The headers."""
+        headers = super().headers
+        if hdrs.RETRY_AFTER not in headers:
+            return headers
+        given = CIMultiDict(headers)
+        asked = asked_to_wait(given)
+        del given[hdrs.RETRY_AFTER]
+        if asked is not None and asked > 0:
+            given[hdrs.RETRY_AFTER] = str(math.ceil(min(asked, LONGEST_WAIT)))
+        return CIMultiDictProxy(given)
+
+
 async def read_first(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
     """A client middleware: who asked is given what could be read of the answer."""
     response = await handler(request)
+    if (asked := asked_to_wait(response.headers) or 0.0) > LONGEST_WAIT:
+        log.warning(
+            "API server asks to wait %.0f s for podgroups; waiting %d s", asked, LONGEST_WAIT
+        )
     listing = request.url.path.endswith(f"/{POD_GROUPS.plural}")
     whole = readable_list if listing else _other
     if response.status >= 300:

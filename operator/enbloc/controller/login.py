@@ -10,7 +10,7 @@ from typing import Final
 import aiohttp
 import kopf
 
-from enbloc.controller.answers import read_first
+from enbloc.controller.answers import PatientResponse, read_first
 from enbloc.kube import Cluster
 from enbloc.model.credentials import redacted
 
@@ -58,6 +58,7 @@ def opened(connection: Connection) -> Session:
         headers=connection.as_http_headers(),
         proxy=connection.proxy_url,
         middlewares=(read_first,),
+        response_class=PatientResponse,
     )
     return Session(
         server=connection.server,

@@ -4,6 +4,9 @@
 
 The first of its kind is created; the second turns it into a series at once; later ones are only
 counted, and the count is written every 30 minutes and when nothing came for 6.
+
+The events of one namespace are written one after another, beside those of all others: one that
+refuses or hangs, as behind a webhook, delays its own alone.
 """
 
 import asyncio
@@ -11,6 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,8 +35,13 @@ from enbloc.model.text import printable
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 
+#: The most that wait, in all namespaces.
 QUEUE_LENGTH: Final = 1000
+#: The most requests at once.
+PARALLEL: Final = 8
 SERIES: Final = 4096
+#: Where events about objects without a namespace go.
+DEFAULT: Final = "default"
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 SWEEP_SECONDS: Final = 60.0
@@ -138,47 +147,80 @@ class Recorder:
     def __init__(self, client: Client, instance: str) -> None:
         self._client = client
         self._instance = instance[:_WORD]
-        self._queue: deque[Notice] = deque()
-        self._filled = asyncio.Event()
+        self._queues: dict[str, deque[Notice | _Series]] = {}
+        self._waiting = 0
+        self._slots = asyncio.Semaphore(PARALLEL)
+        self._writers: asyncio.TaskGroup | None = None
+        self._busy: set[str] = set()
         # Bounded: when many pods are placed at once, what is forgotten merely starts anew.
         self._series: LRUCache[tuple[object, ...], _Series] = LRUCache(SERIES)
 
     def emit(self, notice: Notice) -> None:
-        """Queue an event; when 1000 wait, the oldest is dropped and counted."""
-        if len(self._queue) >= QUEUE_LENGTH:
-            self._queue.popleft()
-            metrics.EVENTS_DROPPED.inc()
-        self._queue.append(notice)
-        self._filled.set()
+        """Queue an event; when 1000 wait, the oldest where most wait is dropped and counted."""
+        self._put(notice.regarding.namespace or DEFAULT, notice)
 
     async def run(self) -> None:
         """Write what is queued, for ever."""
-        sweep_at = _now() + SWEEP_SECONDS
-        while True:
+        async with asyncio.TaskGroup() as writers:
+            self._writers = writers
             try:
-                async with asyncio.timeout_at(sweep_at):
-                    await self._filled.wait()
-            except TimeoutError:
-                await self._sweep(finish=False)
-                sweep_at = _now() + SWEEP_SECONDS
-            await self._drain()
+                for namespace in list(self._queues):
+                    self._start(namespace)
+                while True:
+                    await asyncio.sleep(SWEEP_SECONDS)
+                    self._sweep(finish=False)
+            finally:
+                self._writers = None
+                self._busy.clear()
 
     async def flush(self, timeout: float) -> None:
         """Write what is queued and the counts of all series; at most so many seconds.
 
         ``run`` must have ended.
         """
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._drain()
-                await self._sweep(finish=True)
-        except TimeoutError:
-            metrics.EVENTS_DROPPED.inc(len(self._queue))
+                self._sweep(finish=True)
+                await self._drain()
+        metrics.EVENTS_DROPPED.inc(self._waiting)
+
+    def _put(self, namespace: str, what: "Notice | _Series") -> None:
+        if self._waiting >= QUEUE_LENGTH:
+            longest = max(self._queues, key=lambda each: len(self._queues[each]))
+            self._take(longest)
+            metrics.EVENTS_DROPPED.inc()
+        self._queues.setdefault(namespace, deque()).append(what)
+        self._waiting += 1
+        self._start(namespace)
+
+    def _take(self, namespace: str) -> "Notice | _Series":
+        queue = self._queues[namespace]
+        taken = queue.popleft()
+        self._waiting -= 1
+        if not queue:
+            del self._queues[namespace]
+        return taken
+
+    def _start(self, namespace: str) -> None:
+        if self._writers is not None and namespace not in self._busy:
+            self._busy.add(namespace)
+            self._writers.create_task(self._write(namespace), name=f"events of {namespace}")
+
+    async def _write(self, namespace: str) -> None:
+        """Write what waits in a namespace, one after another."""
+        while namespace in self._queues:
+            taken = self._take(namespace)
+            if isinstance(taken, Notice):
+                await self._record(taken)
+            else:
+                await self._update(taken)
+        self._busy.discard(namespace)
 
     async def _drain(self) -> None:
-        while self._queue:
-            await self._record(self._queue.popleft())
-        self._filled.clear()
+        async with asyncio.TaskGroup() as writers:
+            for namespace in list(self._queues):
+                writers.create_task(self._write(namespace))
 
     async def _record(self, notice: Notice) -> None:
         series = self._series.get(notice.key())
@@ -194,13 +236,13 @@ class Recorder:
         if series.count == 2:
             await self._update(series)
 
-    async def _sweep(self, *, finish: bool) -> None:
-        """Write the counts that are due; forget the series that have ended."""
+    def _sweep(self, *, finish: bool) -> None:
+        """Queue the counts that are due; forget the series that have ended."""
         for key, series in list(self._series.items()):
             ended = finish or _now() - series.came_at >= FINISH_SECONDS
             due = ended or _now() - series.written_at >= REFRESH_SECONDS
             if due and series.count > series.written:
-                await self._update(series)
+                self._put(series.body["metadata"]["namespace"], series)
             if ended:
                 del self._series[key]
 
@@ -216,23 +258,12 @@ class Recorder:
 
     async def _send(self, series: _Series, verb: str) -> bool:
         """Write a series until that succeeds or is pointless; false if it has to be created."""
-        metadata = series.body["metadata"]
-        count = {"count": series.count, "lastObservedTime": series.last}
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS)
             try:
-                if verb == "create":
-                    body = {**series.body, "series": count} if series.count > 1 else series.body
-                    await self._client.create(EVENTS, body, metadata["namespace"])
-                else:
-                    await self._client.patch(
-                        EVENTS,
-                        metadata["name"],
-                        {"series": count},
-                        metadata["namespace"],
-                        kind=PatchType.MERGE,
-                    )
+                async with self._slots:
+                    await self._request(verb, series)
             except (Unreachable, ServerError, TooManyRequests, Unauthorized):
                 continue
             except NotFound:
@@ -251,11 +282,26 @@ class Recorder:
         metrics.EVENTS_DROPPED.inc()
         return verb == "patch"
 
+    async def _request(self, verb: str, series: _Series) -> None:
+        metadata = series.body["metadata"]
+        count = {"count": series.count, "lastObservedTime": series.last}
+        if verb == "create":
+            body = {**series.body, "series": count} if series.count > 1 else series.body
+            await self._client.create(EVENTS, body, metadata["namespace"], tries=1)
+        else:
+            await self._client.patch(
+                EVENTS,
+                metadata["name"],
+                {"series": count},
+                metadata["namespace"],
+                kind=PatchType.MERGE,
+            )
+
     def _body(self, notice: Notice, now: str) -> dict[str, Any]:
         body: dict[str, Any] = {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"namespace": notice.regarding.namespace or "default"},
+            "metadata": {"namespace": notice.regarding.namespace or DEFAULT},
             "eventTime": now,
             "type": notice.type,
             "reason": notice.reason[:_WORD],

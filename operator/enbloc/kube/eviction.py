@@ -39,6 +39,7 @@ from enbloc.kube.paths import PODS
 from enbloc.model.conditions import pod_condition
 from enbloc.model.names import DISRUPTION_TARGET
 from enbloc.model.objects import ConditionObject, OwnerReference
+from enbloc.model.times import seconds_of
 
 #: The least wait before a pod that was refused is asked for again (seconds).
 PAUSE: Final = 10.0
@@ -51,6 +52,7 @@ _ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget"
 class _Metadata(msgspec.Struct, rename="camel"):
     uid: str
     resource_version: str
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
 
@@ -193,7 +195,7 @@ class _Attempt:
             "True",
             victim.reason,
             victim.message,
-            self._now(),
+            max(self._now(), seconds_of(metadata.creation_timestamp or "") or 0.0),
             same=_is_marked(pod),
         )
         marked: _Pod = await self._client.patch(

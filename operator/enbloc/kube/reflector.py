@@ -57,10 +57,13 @@ from enbloc.kube.items import (
 from enbloc.kube.paths import Resource
 from enbloc.kube.probe import Probe
 from enbloc.kube.transport import ANSWER_BYTES, Stream
+from enbloc.model.text import quoted
 from enbloc.telemetry import metrics
 
 #: A watch that is to confirm is this short: the server sends a bookmark before it ends (seconds).
 CONFIRM_SECONDS: Final = 3.0
+#: The types of a watch's events that change something.
+CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 #: After a watch that lost its place comes a list, at first at once (seconds).
 EXPIRED_SECONDS: Final = 0.1
 
@@ -120,6 +123,7 @@ class Reflector(Generic[T]):
         self._doubt: str | None = None
         self._stale = False
         self._problem: str | None = None
+        self._unknown = ""
         self._list_from = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
@@ -332,9 +336,22 @@ class Reflector(Generic[T]):
             status = readable(_ERROR, line, "watch", label).object
             code = status.get("code")
             raise from_status("watch", label, code if isinstance(code, int) else 500, status)
-        if kind != "BOOKMARK":
+        if kind in CHANGES:
             yield from self._differences(kind, meta, found, problem)
+        elif kind != "BOOKMARK":
+            self._say_unknown(kind)
+            return
         self._passed(meta.version)
+
+    def _say_unknown(self, kind: str) -> None:
+        """Log it, once for many: what such an event keeps back, the next probe finds."""
+        if kind != self._unknown:
+            self._unknown = kind
+            logger.warning(
+                "Ignored a watch event of the unknown type %s of %s",
+                quoted(kind),
+                self.resource.label(),
+            )
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
     def _differences(

@@ -293,12 +293,12 @@ def _refused(call: Call, response: aiohttp.ClientResponse, body: bytes) -> APIEr
         status = decoded(_STATUS, body)
     except UNREADABLE:  # a proxy's page, the text of a router
         status = {"message": body[:200].decode(errors="replace").strip()}
-    wait = _retry_after(response.headers)
+    wait = asked_to_wait(response.headers)
     return from_status(call.verb, call.resource, response.status, status, wait)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, or the time until a date by the clock of who answered; None = neither."""
+def asked_to_wait(headers: Mapping[str, str]) -> float | None:
+    """What `Retry-After` says, in seconds; a date by the clock of who answered; None = neither."""
     text = headers.get("Retry-After", "")
     with suppress(ValueError):
         return float(text)

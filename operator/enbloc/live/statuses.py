@@ -142,6 +142,19 @@ class Unbound:
     created: float
 
 
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A pod with the readiness gate GangRunning as the watch shows it.
+
+    Attributes:
+        running: the status of that condition; None = it has none.
+        created: its creationTimestamp, seconds since the epoch.
+    """
+
+    running: bool | None
+    created: float
+
+
 class PodConditions:
     """Writes conditions of members, per pod and condition the newest.
 
@@ -158,7 +171,7 @@ class PodConditions:
         self._client = client
         self._now = now
         self._unbound: dict[PodUID, Unbound] = {}
-        self._running: dict[PodUID, bool | None] = {}
+        self._running: dict[PodUID, Gated] = {}
         self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](
             "pod condition", self._write, problems
         )
@@ -174,7 +187,7 @@ class PodConditions:
         else:
             self._unbound[pod.uid] = Unbound(pod.resource_version, pod.unschedulable, pod.created)
         if pod.gang_gate and not pod.finished:
-            self._running[pod.uid] = pod.gang_running
+            self._running[pod.uid] = Gated(pod.gang_running, pod.created)
         elif self._running:
             self._running.pop(pod.uid, None)
 
@@ -206,7 +219,8 @@ class PodConditions:
             self._unbound[effect.uid] = replace(known, version=version, false=True)
 
     async def _gang_running(self, effect: SetGangRunning) -> None:
-        if effect.uid not in self._running:
+        pod = self._running.get(effect.uid)
+        if pod is None:
             return
         reason = Reason.SATISFIED if effect.running else Reason.BELOW_MINIMUM
         condition = pod_condition(
@@ -214,12 +228,12 @@ class PodConditions:
             str(effect.running),
             reason,
             effect.message,
-            self._now(),
-            same=self._running[effect.uid] is effect.running,
+            max(self._now(), pod.created),
+            same=pod.running is effect.running,
         )
         await self._patch(effect, condition, {})  # nobody else writes it: any state of the pod
         if effect.uid in self._running:
-            self._running[effect.uid] = effect.running
+            self._running[effect.uid] = replace(pod, running=effect.running)
 
     async def _patch(
         self, effect: PodCondition, condition: Mapping[str, str], preconditions: Mapping[str, str]
