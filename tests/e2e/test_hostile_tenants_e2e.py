@@ -5,14 +5,17 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import NAMESPACES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.sandbox.nodes import Shape
 from enbloc.sandbox.nodes.reports import node_status
-from tests.e2e import manifests
+from tests.e2e import incidents, manifests
+from tests.e2e.fault_proxy import evicts
+from tests.e2e.processes import Server
 from tests.e2e.world import GIB, SERVICE_ACCOUNTS, World
 from tests.effort import slow
 
@@ -26,6 +29,8 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _WEB: Final = {"matchLabels": {"app": "web"}}
 #: 130 of these are more bytes than fit in 64 bits.
 _HUGE: Final = "64Pi"
+_HOUR: Final = 3600
+_MIB: Final = 2**20
 
 
 def _requesting(pod: Object, **requests: str) -> Object:
@@ -112,9 +117,9 @@ class Tenant:
             account = {"metadata": {"name": "default"}}
             await self._client.create(SERVICE_ACCOUNTS, account, self.namespace)
 
-    async def create(self, pods: Iterable[Object]) -> None:
+    async def create(self, pods: Iterable[Object], *, at_once: int = _AT_ONCE) -> None:
         """Create pods, a few at once."""
-        slots = asyncio.Semaphore(_AT_ONCE)
+        slots = asyncio.Semaphore(at_once)
 
         async def one(pod: Mapping[str, Any]) -> None:
             if "nodeName" in pod["spec"]:
@@ -124,10 +129,23 @@ class Tenant:
 
         await asyncio.gather(*map(one, pods))
 
-    async def gang(self, name: str, minimum: int, pods: Iterable[Object]) -> None:
+    async def group(self, group: Mapping[str, Any]) -> None:
+        """Create a PodGroup."""
+        await self._client.create(POD_GROUPS, group, self.namespace)
+
+    async def gang(self, name: str, minimum: int, pods: Iterable[Object], **spec: Any) -> None:
         """Create a PodGroup and its members."""
-        await self._client.create(POD_GROUPS, manifests.group(name, minimum), self.namespace)
+        await self.group(manifests.group(name, minimum, **spec))
         await self.create(pods)
+
+    async def remove(self, pods: Iterable[str]) -> None:
+        """Delete pods at once, a few at a time."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+        await asyncio.gather(*(self._delete(PODS, name, slots) for name in pods))
+
+    def bound(self) -> dict[str, str]:
+        """The nodes of its pods."""
+        return self._world.observer.bound(self.namespace)
 
     async def refused(self, group: str, reason: str, message: str) -> None:
         """Wait until condition Scheduled of a group says this."""
@@ -213,3 +231,132 @@ async def test_a_tenant_who_does_its_worst_keeps_no_other_gang_waiting(world: Wo
             await evil.refused(group, "InvalidSpec", said)
         for said in ("invalid score", "Traceback", "SchedulerError", "NodeQuarantined"):
             assert said not in world.scheduler.text()
+
+
+# ── who names an owner, or a node ────────────────────────────────────────────────────────────────
+
+
+async def test_a_forged_owner_fills_no_capacity_that_another_namespace_has_reserved(
+    world: World,
+) -> None:
+    """Semantics §5.1. The owner has no namespace, so that no garbage collector takes offence."""
+    await world.nodes(2, cpu=4)
+    owner = manifests.reference(await world.client.get(NAMESPACES, world.namespace))
+
+    def owned(name: str, **spec: Any) -> Object:
+        made = manifests.group(name, 1, **spec)
+        return {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}}
+
+    await world.client.create(POD_GROUPS, owned("app", minResources={"cpu": "8"}), world.namespace)
+    await world.pod("app-0", "app")
+    await world.bound("app", 1)
+    async with tenant(world) as evil:
+        await evil.group(owned("forged"))
+        await evil.create([manifests.pod("forged-0", "forged")])
+        await evil.refused("forged", "Unschedulable", f"reserved for {world.namespace}/app")
+        await world.client.create(POD_GROUPS, owned("rest"), world.namespace)
+        for index in range(7):
+            await world.pod(f"rest-{index}", "rest")
+        await world.bound("rest", 7)
+        assert evil.bound() == {}
+
+
+async def test_a_member_created_with_a_node_does_not_put_its_group_first(world: World) -> None:
+    """Semantics §2.7."""
+    [small, large] = await world.nodes(2, cpu=4)
+    await world.pod("filler", scheduler="nobody", node=large, cpu=4)
+    await world.pod("filler-too", scheduler="nobody", node=small, cpu=3)
+    await world.gang("early", 1, cpu=4)
+    await world.condition("early", "Scheduled", "False", reason="Unschedulable")
+    async with tenant(world) as evil:
+        first = manifests.pod("late-0", "late", node=small)
+        await evil.gang("late", 2, [first, manifests.pod("late-1", "late", cpu=4)])
+        await evil.refused("late", "Unschedulable", "")
+        await world.remove_pod("filler")
+        await world.until(
+            lambda: bool(
+                {"early-0", "late-1"} & {*world.observer.bound(world.namespace), *evil.bound()}
+            ),
+            "one of them takes the capacity",
+        )
+        await world.bound("early", 1)
+        assert set(evil.bound()) == {"late-0"}
+
+
+async def test_a_member_created_with_a_node_makes_no_gang_of_higher_priority_yield(
+    world: World,
+) -> None:
+    """Semantics §2.7, §4.4: a gang that has not started lost a member, whose node was taken."""
+    with suppress(AlreadyExists):
+        await world.client.create(
+            PRIORITY_CLASSES, {"metadata": {"name": "e2e-million"}, "value": 10**6}
+        )
+    proxy = await incidents.fault_proxy(world)
+    nodes = await world.nodes(2, cpu=4, start=float(_HOUR))
+    await world.group("rich", 2, scheduleTimeoutSeconds=_HOUR)
+    await world.job("rich", 2, "rich", cpu=4, priority_class="e2e-million")
+    await world.bound("rich", 2)
+    lost, stays = sorted(world.observer.bound(world.namespace, "rich"))
+    taken = world.observer.bound(world.namespace, "rich")[lost]
+    await world.cordon(taken, cordoned=True)
+    await world.remove_pod(lost)
+    async with tenant(world) as evil:
+        pods = [
+            manifests.pod("evil-0", "evil", cpu=4, node=taken),
+            manifests.pod("evil-1", "evil", cpu=4),
+        ]
+        await evil.gang("evil", 2, pods, scheduleTimeoutSeconds=_HOUR)
+        await world.cordon(taken, cordoned=False)
+        await evil.refused("evil", "Unschedulable", "")
+        await world.condition("rich", "Scheduled", "False", reason="Unschedulable")
+        for name in nodes:  # something that may help both, again and again
+            await world.label(name, "looked-at", "again")
+            await world.quiet()
+        assert not any(map(evicts, proxy.asked))
+        assert set(world.observer.bound(world.namespace, "rich")) == {stays}
+        assert set(evil.bound()) == {"evil-0"}
+
+
+# ── memory ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def heavy(name: str) -> Object:
+    """A pod of 632 KB, no text of which is like another pod's."""
+    notes = {"note": f"{name}".ljust(158_000, "x")}
+    made = manifests.pod(name, cpu=1000, annotations=notes)
+    container = made["spec"]["containers"][0]
+    container["env"] = [
+        {"name": f"e{n}", "value": f"{name}{n}".ljust(158_000, "x")} for n in range(3)
+    ]
+    return made
+
+
+def resident(server: Server) -> int:
+    """Bytes of memory that a process has."""
+    lines = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii").splitlines()
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+    return int(kilobytes) * 1024
+
+
+async def test_large_pods_that_came_and_went_leave_the_memory_of_both_processes(
+    world: World,
+) -> None:
+    """190 MB of pods, of which one cache may keep what 16 MiB were read from."""
+    await world.nodes(1, cpu=4)
+    await world.gang("warm", 4)
+    await world.bound("warm", 4)
+    servers = (world.scheduler, world.controller)
+    before = [resident(each) for each in servers]
+    async with tenant(world) as evil:
+        for first in range(0, 300, 20):
+            pods = [f"heavy-{first + index}" for index in range(20)]
+            await evil.create(map(heavy, pods), at_once=4)
+            await evil.remove(pods)
+    await world.group("later", 1)  # both have seen what was before it
+    await world.pod("later-0", "later", cpu=1000)
+    await world.condition("later", "Ready", "False", reason="Infeasible")
+    grown = {
+        each.name: (resident(each) - was) // _MIB for each, was in zip(servers, before, strict=True)
+    }
+    print(f"grown by (MiB): {grown}")
+    assert all(each < 64 for each in grown.values()), grown

@@ -52,12 +52,30 @@ def test_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> None
     """Semantics §4.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
-    world.job_in_part("early", "n1", of=2)
-    world.now += 1
-    world.job_in_part("late", "n2", of=2, on_incomplete=KEEP)
+    world.job("late", 2, on_incomplete=KEEP)
+    world.settle()
+    world.lose_node("n2")
+    world.nodes("n3", cpu=4)
+    world.job_in_part("early", "n3", of=2)
+    for index in range(2):
+        world.change(f"early-{index}", priority=5)
+    world.member("late-9", "late")
     world.settle(seconds=1)
     assert world.evictions == ["early-0"]
     assert len(world.where("late")) == 2
+
+
+def test_one_that_bound_itself_makes_none_yield_that_is_ordered_before_it() -> None:
+    """Semantics §4.4: it waits for the deadline, though it may not be evicted itself."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("early", "n1", of=2)
+    world.now += 1
+    world.job_in_part("late", "n2", of=2, on_incomplete=KEEP)
+    world.settle(seconds=50)
+    assert world.evictions == []
+    world.settle(seconds=20)
+    assert world.evictions == ["early-0"]
 
 
 def test_a_started_gang_of_repair_does_not_yield_to_anyone() -> None:

@@ -17,7 +17,7 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import HostPort, NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
-from tests.rules.world import World
+from tests.rules.world import JOB, World
 from tests.world.builders import spec
 
 MANY: Final = 1000
@@ -253,6 +253,26 @@ def test_a_member_created_with_a_node_makes_no_gang_of_higher_priority_yield() -
     assert world.evictions == []
     assert set(world.where("rich")) == {"rich-0"}
     assert set(world.where("evil")) == {"evil-0"}
+
+
+@pytest.mark.parametrize("owner", [None, JOB], ids=["bare", "a Job's"])
+def test_a_member_created_with_a_node_gets_no_capacity_that_a_lost_member_left(
+    owner: Owner | None,
+) -> None:
+    """Semantics §4.4: only who was partially bound by Bindings of ours makes others yield."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.job("rich", 2, priority=10**6, timeout=3600)
+    world.settle()
+    node = world.where("rich")["rich-1"]
+    world.their_group("evil", 2, timeout=3600)
+    world.delete("rich-1")
+    world.theirs("evil-0", "evil", node=node, owner=owner)
+    world.theirs("evil-1", "evil", owner=owner)
+    world.member("rich-2", "rich", priority=10**6)
+    world.settle(seconds=60)
+    assert world.evictions == ([] if owner is None else ["evil-0"])
+    assert set(world.where("rich")) == ({"rich-0"} if owner is None else {"rich-0", "rich-2"})
 
 
 # ── pods without a group ─────────────────────────────────────────────────────────────────────────

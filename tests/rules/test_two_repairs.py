@@ -142,7 +142,18 @@ def test_when_one_of_them_may_be_evicted_after_all_it_yields_at_once() -> None:
 
 def test_one_that_may_be_evicted_once_its_replacements_exist_yields_at_once_then() -> None:
     """Semantics §4.3, §4.4: a started gang with Restart."""
-    world = two(("cut", "loss", "replacement"), old=RESTART, part=KEEP)
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("old", 2, timeout=3600, on_incomplete=RESTART)
+    world.nodes("n3 n4", cpu=4)
+    world.job("part", 2, timeout=3600, on_incomplete=KEEP)
+    world.settle()
+    for each in ("part", "old"):
+        world.lose_node(world.where()[f"{each}-1"])
+        world.settle(seconds=5)
+    for each in ("part", "old"):
+        world.member(f"{each}-9", each)
+        world.settle(seconds=5)
     assert world.evictions == ["old-0"]
     assert len(world.where("part")) == 2
 

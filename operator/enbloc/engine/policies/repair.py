@@ -98,6 +98,7 @@ class _Open:
     Attributes:
         since: when that was seen.
         bound: some member is bound, and so holds capacity; else what it holds are successes.
+        ours: a Binding of ours placed a member, rather than the members themselves.
         deadline: when its capacity is released, engine clock, if it may be evicted.
         able: it may be evicted.
         failed: this process tried to plan the deficit since then, and could not.
@@ -113,6 +114,7 @@ class _Open:
 
     since: float
     bound: bool = True
+    ours: bool = False
     deadline: float = math.inf
     able: bool = False
     failed: bool = False
@@ -204,7 +206,7 @@ class Repair(Policy):
             return
         repair = before or _Open(turn.now)
         self._open[key] = repair
-        repair.bound = facts.total.bound > 0
+        repair.bound, repair.ours = facts.total.bound > 0, facts.bound_by_us
         repair.deadline = self._deadline(members, facts, repair.since)
         able = self._of(members, facts).may_be_evicted
         if able != repair.able:
@@ -439,13 +441,18 @@ class Repair(Policy):
         return [*islice(helping, _MOST_PAIRS), *stuck]
 
     def _helping(self, now: float, failed: Sequence[GroupKey]) -> Iterator[_Pair]:
-        """Of two that may be evicted, only the later gives way; now, or when its budget allows."""
+        """Of two that may be evicted, only the later gives way; now, or when its budget allows.
+
+        And none that is ordered before one of which no Binding of ours placed a member.
+        """
         for waiting in failed:
             if not self._open[waiting].lacks_capacity:
                 continue
+            # Who bound itself goes before nobody; else who may not be evicted would deadlock.
+            in_order = self._open[waiting].able or not self._open[waiting].ours
             for yielding in reversed(failed):
                 able = self._open[yielding].may_yield(now)
-                earlier = self._open[waiting].able and self._order.before(yielding, waiting)
+                earlier = in_order and self._order.before(yielding, waiting)
                 if able and waiting != yielding and not earlier:
                     yield _Pair(waiting, yielding, evicts=True)
 
