@@ -40,6 +40,7 @@ class AffinityFilter:
             [wanted(term, namespace, known) for term in terms]
             for terms in (pod.spec.pod_affinity.required, pod.spec.pod_anti_affinity.required)
         )
+        self._speaks = bool(self._near or self._apart)
         self._near_keys = tuple(dict.fromkeys(term.key for term in self._near))
         # The first of a series of pods that want to be near each other may go anywhere.
         self._wants_its_like = all(term.names(namespace, labels) for term in self._near)
@@ -122,9 +123,16 @@ class AffinityFilter:
         return made
 
     def _tell(self, pod: Pod, row: int, sign: int) -> bool:
+        if not (self._speaks or pod.spec.pod_anti_affinity.required):
+            return False
         namespace, labels = pod.key.namespace, dict(pod.labels)
         changed = False
-        if self._near and all(term.names(namespace, labels) for term in self._near):
+        near = bool(self._near)
+        for term in self._near:  # a generator would cost twice as much
+            if not term.names(namespace, labels):
+                near = False
+                break
+        if near:
             changed = True
             for key in self._near_keys:
                 self._near_tally.add(key, row, sign)
@@ -132,10 +140,10 @@ class AffinityFilter:
             if mine.names(namespace, labels):
                 changed = True
                 self._apart_tally.add(mine.key, row, sign)
-        for term in pod.spec.pod_anti_affinity.required:
-            if self._incoming.named_by(term, namespace):
+        for theirs in pod.spec.pod_anti_affinity.required:
+            if self._incoming.named_by(theirs, namespace):
                 changed = True
-                self._unwelcome.add(term.topology_key, row, sign)
+                self._unwelcome.add(theirs.topology_key, row, sign)
         return changed
 
 

@@ -29,6 +29,9 @@ Counts = npt.NDArray[np.int64]
 #: Steps that saying what a group needs on empty nodes may cost, whether or not searches may.
 COUNTING: Final = 20_000
 
+#: Counts below this are told in two bytes.
+_SHORT: Final = 2**15
+
 #: So many terms of a pod, or values of one, are read in one step.
 _READ: Final = 4
 
@@ -135,8 +138,9 @@ class Packing:
         """Two packings of the same shape differ in nothing but whose members they place."""
         digest = hashlib.blake2b(repr((self.counts, self.needs, self.resources)).encode())
         for array in (self.requests, self.rows, self.room, self.places):
-            digest.update(repr(array.shape).encode())
-            digest.update(np.ascontiguousarray(array).data)
+            small = array.astype(np.int16) if array.max(initial=0) < _SHORT else array
+            digest.update(repr((small.shape, small.dtype)).encode())
+            digest.update(np.ascontiguousarray(small).data)
         for key, domains, pairs in self.apart:
             digest.update(key.encode())
             digest.update(np.ascontiguousarray(domains).data)
@@ -173,7 +177,7 @@ def packing_now(facts: GroupFacts, trial: Trial, steps: int) -> Packing | None:
     """The deficit, in the room that is free now; None = that alone costs more than the steps."""
 
     def mask(pod: Pod) -> Mask:
-        return trial.ranking(pod).narrowed()
+        return trial.filtered(pod).narrowed()
 
     return _packing(facts, trial, mask, lambda names: trial.nodes.frees(names).copy(), (), steps)
 
@@ -186,7 +190,7 @@ def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packin
     nodes = trial.snapshot.nodes
 
     def mask(pod: Pod) -> Mask:
-        return trial.ranking(pod).lasting()
+        return trial.filtered(pod).lasting()
 
     return _packing(
         facts,

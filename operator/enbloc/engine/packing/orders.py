@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orders: the deficit, placed member by member in one order or another."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from enbloc.engine.trial import ClassKey, Outcome, Trial
+from enbloc.engine.trial import MOST_RANKINGS, ClassKey, Outcome, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import sums
 from enbloc.model.pods import Pod
@@ -34,12 +35,19 @@ def _meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcom
     """Place `deficit` of the candidates; give back those that were not tried."""
     wanted = len(outcome.needed) + max(0, deficit)
     explained: set[ClassKey] = set()
+    many = len({id(pod.spec) for pod in candidates}) > MOST_RANKINGS
+    to_come = Counter(map(trial.key, candidates)) if many else Counter[ClassKey]()
     for index, pod in enumerate(candidates):
         if len(outcome.needed) >= wanted:
             return list(candidates[index:])
         row = trial.place(pod)
         if row is not None:
             outcome.needed.append((pod, row))
+            if many:
+                key = trial.key(pod)
+                to_come[key] -= 1
+                if not to_come[key]:  # else each class takes arrays over all nodes until the end
+                    trial.forget(key)
             continue
         outcome.unplaced.append(pod)
         key = trial.key(pod)
@@ -68,6 +76,6 @@ def other_orders(facts: GroupFacts, trial: Trial) -> Iterator[list[Pod]]:
         key = keys[pod.uid]
         if key not in size:
             size[key] = max(amount / free[name] for name, amount in pod.spec.requests)
-            choice[key] = int(trial.ranking(pod).mask.sum())
+            choice[key] = int(trial.filtered(pod).mask.sum())
     yield sorted(facts.pending, key=lambda pod: -size[keys[pod.uid]])
     yield sorted(facts.pending, key=lambda pod: (choice[keys[pod.uid]], -size[keys[pod.uid]]))

@@ -12,11 +12,12 @@ from enbloc.engine.trial.opinions import NodeView, Opinion
 from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.plugin_calls import asked, asked_status, asked_unchecked, shape_of
 from enbloc.engine.trial.ranking import Change
-from enbloc.engine.trial.ranking_cache import ClassKey, Rankings
+from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.engine.trial.trial import Trial
 
 __all__ = [
+    "MOST_RANKINGS",
     "Change",
     "ClassKey",
     "Named",

@@ -140,10 +140,15 @@ def hears(plugin: str, evaluator: object, changes: Sequence[Change]) -> bool:
     """Tell an evaluator who came and left; False = it says that this makes no difference."""
     if not decide.implements(evaluator, decide.Placed):
         return True
+    return asked(plugin, "Filter", _told, evaluator, changes)
+
+
+def _told(evaluator: decide.Placed, changes: Sequence[Change]) -> bool:
+    came, went = evaluator.placed, evaluator.removed
     matters = False
     for pod, row, left in changes:
-        question = evaluator.removed if left else evaluator.placed
-        matters |= asked(plugin, "Filter", question, pod, row) is not False
+        if (went if left else came)(pod, row) is not False:
+            matters = True
     return matters
 
 
@@ -185,6 +190,8 @@ class Ranking:
         snapshot: Snapshot,
         nodes: Nodes | None = None,
         changes: Sequence[Change] = (),
+        *,
+        scored: bool = True,
     ) -> None:
         """Rank for the class of `pod`.
 
@@ -194,6 +201,7 @@ class Ranking:
             snapshot: what the plugins see at PreFilter and PreScore.
             nodes: the node table as it is now; None = the snapshot's.
             changes: what it holds beyond the snapshot.
+            scored: False = only which nodes are feasible is asked for, ever.
         """
         nodes = snapshot.nodes if nodes is None else nodes
         self.pod = pod
@@ -217,7 +225,7 @@ class Ranking:
             self._listen(name, evaluator, changes)
             self._add_filter(name, evaluator, nodes)
         self._join()
-        if np.count_nonzero(self._mask):
+        if scored and np.count_nonzero(self._mask):
             self._pre_score(profile, snapshot, nodes, changes)
             self._sum()
 

@@ -70,6 +70,8 @@ class Trial:
         self._table: Nodes | None = None
         self._counted = 0
         self._entries: dict[ClassKey, _Entry] = {}
+        self._filtered: dict[ClassKey, _Entry] = {}
+        self._ranked = 0
 
     def fork(self) -> "Trial":
         """A trial of its own that begins as this one is; this one must not change any more."""
@@ -143,6 +145,7 @@ class Trial:
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = self._begun(key, pod)
+            self._ranked += 1
         news = self._log[entry.seen :]
         if news and not entry.ranking.catch_up(self.nodes, news):
             entry.ranking = self._anew(key, pod)
@@ -153,7 +156,7 @@ class Trial:
         """A ranking of its own: the origin's, a kept one, or a new one."""
         if self._origin is not None:
             # One that is not kept for the next decision need not be made of the origin first.
-            many = len(self._entries) >= MOST_RANKINGS and key not in self._origin._entries  # noqa: SLF001  # one of our own
+            many = self._ranked >= MOST_RANKINGS and key not in self._origin._entries  # noqa: SLF001  # one of our own
             ranking = None if many else self._origin.ranking(pod, key).fork()
             if ranking is None:
                 return _Entry(self._anew(key, pod), len(self._log))
@@ -165,10 +168,28 @@ class Trial:
         ranking.consult((*self._everywhere, *self.opinions_of(key)), self.snapshot.nodes)
         return _Entry(ranking, 0)
 
-    def _anew(self, key: ClassKey, pod: Pod) -> Ranking:
-        ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log)
+    def _anew(self, key: ClassKey, pod: Pod, *, scored: bool = True) -> Ranking:
+        ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log, scored=scored)
         ranking.consult((*self._everywhere, *self.opinions_of(key)), self.nodes)
         return ranking
+
+    def filtered(self, pod: Pod) -> Ranking:
+        """As `ranking`, for one who asks which nodes are feasible, and no more.
+
+        Of many classes no more is kept than that: the scores of each are arrays of all nodes.
+        """
+        key = self.key(pod)
+        if key in self._entries or self._ranked < MOST_RANKINGS:
+            return self.ranking(pod, key)
+        entry = self._filtered.get(key)
+        if entry is None or entry.seen < len(self._log):
+            entry = self._filtered[key] = _Entry(self._anew(key, pod, scored=False), len(self._log))
+        return entry.ranking
+
+    def forget(self, key: ClassKey) -> None:
+        """No further pod of a class will come, or few: its ranking is made anew for these."""
+        if self._ranked > MOST_RANKINGS:
+            self._entries.pop(key, None)
 
     def place(self, pod: Pod) -> int | None:
         """Put a pod on its best node; the row, or None when no node is feasible."""
