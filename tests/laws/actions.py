@@ -297,9 +297,16 @@ class Actions(World):
         if self.leader is not None:
             self.kill()
 
-    def started(self, order: Sequence[Stream] = SHOWN) -> None:
+    def started(self, order: Sequence[Stream] = SHOWN, listed: int = len(SHOWN)) -> None:
         if self.leader is None:
-            self.start(order)
+            self.start(order, listed=listed)
+
+    def next_is_listed(self) -> None:
+        """One more stream delivers its first list."""
+        if self.leader is not None and self.leader.unlisted:
+            self.leader.list_next()
+            if not self.leader.unlisted:
+                self.reached["synced long after its start"] += 1
 
     def taken_over(self, order: Sequence[Stream] = SHOWN) -> None:
         if self.leader is not None:
@@ -315,7 +322,7 @@ class Actions(World):
 
     def nobody_is_lost(self) -> None:
         """Who may be tried is found by something; who only waits for events lacks room."""
-        if self.leader is None:
+        if self.leader is None or self.leader.unlisted:
             return
         nobody_is_lost(self.leader.judge)
         done = self.leader.knows_all and not self.flying and self.leader.wakeup > self.now

@@ -349,7 +349,7 @@ class Controllers(Actions):
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 
     def nobody_is_lost(self) -> None:
-        if self.leader is not None:
+        if self.leader is not None and not self.leader.unlisted:
             nobody_is_lost(self.leader.judge)
 
     def ends(self) -> None:

@@ -87,16 +87,20 @@ class Process:
         self.effects: list[Effect] = []
         self.sent: list[Flight] = []  # since somebody looked last
         self.stirred = True  # was told something, after which the shell always steps
-        self._begin(order)
+        #: Streams that have not delivered their first list: what changes there is in that.
+        self.unlisted = list(order)
 
-    def _begin(self, order: Sequence[Stream]) -> None:
-        for stream in order:
-            for event in self.server.listed(stream):
-                self.deliver(event)
-            assert not self.engine.step(self.server.now), "it decides before it has seen everything"
-            self.deliver(Synced(stream))
-        for stream in set(Stream) - set(order):
-            self.deliver(Synced(stream))
+    def list_next(self) -> None:
+        """The next stream delivers its first list, and with the last of them it is synced."""
+        stream = self.unlisted.pop(0)
+        for event in self.server.listed(stream):
+            self.deliver(event)
+        assert not self.engine.step(self.server.now), "it decides before it has seen everything"
+        self.deliver(Synced(stream))
+        if self.unlisted:
+            return
+        for other in set(Stream) - set(SHOWN):
+            self.deliver(Synced(other))
         self.judge.synced()
         self.deliver(SlotsFree(self.slots))
 
@@ -105,6 +109,8 @@ class Process:
     def changed(self, event: Event) -> None:
         """Something changed in the API server."""
         stream = STREAMS[type(event)]
+        if stream in self.unlisted:
+            return
         self.undelivered[stream].append(event)
         if stream not in self.lagging:
             self.catch_up(stream)
@@ -116,6 +122,8 @@ class Process:
             limit -= 1
 
     def sees_everything(self) -> None:
+        while self.unlisted:
+            self.list_next()
         self.lagging.clear()
         for stream in SHOWN:
             self.catch_up(stream)
@@ -127,10 +135,12 @@ class Process:
 
     def relist(self, stream: Stream) -> None:
         """The watch is lost, and the objects are listed: what happened in between is not told."""
+        if stream in self.unlisted:
+            return
         if self.undelivered[stream]:
             self.server.reached["a list instead of what happened"] += 1
         self.undelivered[stream].clear()
-        for event in (*self._gone(stream), *self.server.listed(stream)):
+        for event in (*self._gone(stream), *self.server.listed(stream), Synced(stream)):
             self.deliver(event)
 
     def _gone(self, stream: Stream) -> list[Event]:
@@ -149,6 +159,9 @@ class Process:
 
     def step(self) -> list[Effect]:
         self.stirred = False
+        if self.unlisted:
+            assert not self.engine.step(self.server.now), "it decides before it has seen everything"
+            return []
         self.judge.before_step()
         effects = list(self.engine.step(self.server.now))
         self.effects += effects
@@ -205,7 +218,7 @@ class Process:
     @property
     def knows_all(self) -> bool:
         """It was shown and told everything, and has written all that it wanted to."""
-        return not (self.answers or self.writes or any(self.undelivered.values()))
+        return not (self.unlisted or self.answers or self.writes or any(self.undelivered.values()))
 
     def replay_gives_the_same_effects(self) -> None:
         again = Engine(PROFILES, self.engine.settings)

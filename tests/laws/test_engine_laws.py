@@ -264,12 +264,15 @@ class Gangs(RuleBasedStateMachine):
         self.world.do("writes_go_out" if go else "writes_stall")
 
     @precondition(alive)
-    @rule(how=st.sampled_from(["restart", "restart", "takeover", "takeover", "death"]))
-    def it_ends(self, how: str) -> None:
+    @rule(
+        how=st.sampled_from(["restart", "restart", "takeover", "takeover", "death"]),
+        listed=st.sampled_from([3, 3, 2, 0]),
+    )
+    def it_ends(self, how: str, listed: int) -> None:
         """What it sent may land while the next one decides; after a takeover it may go on."""
         self.world.do("taken_over" if how == "takeover" else "killed")
         if how == "restart":
-            self.world.do("started")
+            self.world.do("started", SHOWN, listed)
 
     @precondition(lambda self: self.world.former)
     @rule(how=st.sampled_from(["steps", "steps", "sees and steps", "ends"]))
@@ -277,9 +280,14 @@ class Gangs(RuleBasedStateMachine):
         self.world.do("former_acts", how)
 
     @precondition(lambda self: self.world.leader is None)
-    @rule(order=st.permutations(SHOWN))
-    def it_starts_again(self, order: list[Stream]) -> None:
-        self.world.do("started", order)
+    @rule(order=st.permutations(SHOWN), listed=st.sampled_from([3, 3, 2, 1, 0]))
+    def it_starts_again(self, order: list[Stream], listed: int) -> None:
+        self.world.do("started", order, listed)
+
+    @precondition(lambda self: self.world.leader and self.world.leader.unlisted)
+    @rule()
+    def the_next_stream_is_listed(self) -> None:
+        self.world.do("next_is_listed")
 
     @rule(seconds=st.sampled_from([0.5, 3.0, 30.0, 90.0]))
     def time_passes(self, seconds: float) -> None:

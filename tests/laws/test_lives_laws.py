@@ -231,9 +231,14 @@ class Lives(RuleBasedStateMachine):
         self.world.do("former_acts", how)
 
     @precondition(lambda self: self.world.leader is None)
-    @rule(order=st.permutations(SHOWN))
-    def it_starts_again(self, order: list[Stream]) -> None:
-        self.world.do("started", order)
+    @rule(order=st.permutations(SHOWN), listed=st.sampled_from([3, 3, 2, 1, 0]))
+    def it_starts_again(self, order: list[Stream], listed: int) -> None:
+        self.world.do("started", order, listed)
+
+    @precondition(lambda self: self.world.leader and self.world.leader.unlisted)
+    @rule()
+    def the_next_stream_is_listed(self) -> None:
+        self.world.do("next_is_listed")
 
     @rule(seconds=st.sampled_from([0.5, 3.0, 11.0, 90.0]))
     def time_passes(self, seconds: float) -> None:

@@ -64,9 +64,12 @@ class World(Objects):
 
     # ── who schedules ────────────────────────────────────────────────────────────────────────
 
-    def start(self, order: Sequence[Stream] = SHOWN) -> None:
+    def start(self, order: Sequence[Stream] = SHOWN, *, listed: int = len(SHOWN)) -> None:
+        """Another process; so many streams are listed at once, and the others later."""
         self.leader = Process(self, self.lives, self.slots, order, self.JUDGE)
         self.lives += 1
+        for _ in range(listed):
+            self.leader.list_next()
 
     def kill(self) -> None:
         """The leader dies: what it had not sent is lost, what it had sent is under way."""
