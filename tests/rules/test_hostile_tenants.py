@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may create pods in one namespace neither stops nor slows what is decided for another one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -149,6 +149,58 @@ def test_a_gang_of_as_many_kinds_as_may_be_costs_a_few_looks_at_each(specs: list
     world.job("g", 4)
     assert world.most_asked() <= 3 * len(specs)
     assert len(world.where("g")) == 4
+
+
+def everybody_s(key: str, operator: Operator, values: Iterable[str], *, hard: bool) -> PodSpec:
+    """A pod that speaks of pods in all namespaces."""
+    selector = Selector((Requirement(key, operator, tuple(values)),))
+    term = PodAffinityTerm("zone", selector, namespace_selector=Selector())
+    apart = PodAffinity((term,)) if hard else PodAffinity(preferred=((1, term),))
+    return spec(cpu=1, pod_anti_affinity=apart)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["preferred", "required"])
+@pytest.mark.parametrize(
+    ("operator", "values"),
+    [
+        pytest.param(Operator.IN, tuple(map(str, range(400))), id="by its value"),
+        pytest.param(Operator.GT, ("-1",), id="by a number"),
+    ],
+)
+def test_alike_members_stay_alike_however_many_labels_another_namespace_names(
+    operator: Operator, values: Sequence[str], hard: bool
+) -> None:
+    """Semantics §9.3: each kind is looked at alone."""
+    world = Counted()
+    world.nodes("n1 n2 n3 n4", cpu=200, pods=200)
+    lone(world, "evil", everybody_s("rank", operator, values, hard=hard))
+    world.settle()
+    world.group("g", 400)
+    for rank in range(400):
+        world.member(f"g-{rank}", "g", spec=spec(cpu=1), labels=(("rank", str(rank)),))
+    assert world.most_asked() <= 8
+    assert len(world.where("g")) == 400
+
+
+def test_too_many_members_that_their_own_namespace_tells_apart_are_refused() -> None:
+    """Semantics §9.3."""
+    world = Counted()
+    world.nodes("n1 n2", cpu=400, pods=400)
+    term = PodAffinityTerm("zone", Selector((Requirement("rank", Operator.GT, ("-1",)),)))
+    world.pod("apart", spec=spec(cpu=1, pod_anti_affinity=PodAffinity((term,))))
+    world.settle()
+    world.group("many", 200)
+    for rank in range(200):
+        world.member(f"many-{rank}", "many", spec=spec(cpu=1), labels=(("rank", str(rank)),))
+    world.their_group("other", 2)
+    for index in range(2):
+        world.theirs(f"other-{index}", "other", spec=spec(cpu=1))
+    assert world.most_asked() <= 8
+    assert world.where("many") == {}
+    assert len(world.where("other")) == 2
+    _, reason, text = world.condition("many")
+    assert reason == "SchedulerError"
+    assert "namespace ns name tell the 200 pending members apart into more than 128 kinds" in text
 
 
 def test_host_ports_are_compared_as_sets_whatever_their_number() -> None:

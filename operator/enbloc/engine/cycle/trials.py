@@ -3,12 +3,18 @@
 """Trials: the cluster as one group may see it when a decision about it begins."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from enbloc.engine.state import Claims, ClusterState, Order
-from enbloc.engine.trial import Opinion, Trial
+from enbloc.engine.trial import Named, Opinion, Trial, required, telling
+from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.nodes import Nodes
+from enbloc.model.snapshot import Snapshot
+
+#: So many kinds of alike members labels may make of a group's; each is asked of all nodes.
+MOST_BY_LABELS: Final = 128
 
 #: What plugins learned of the nodes, for one group at one time.
 Opinions = Callable[[Profile, GroupFacts, Nodes, float], Sequence[Opinion]]
@@ -44,6 +50,9 @@ class Trials:
             now: the engine's clock.
             ledgers: the Reserve plugins' own.
             keep: use rankings of earlier decisions, and keep these.
+
+        Raises:
+            PluginError: a plugin failed; or labels tell too many of its members apart.
         """
         snapshot = self._state.snapshot(ledgers)
         # What a ledger or an extender says may change any answer: such rankings are not kept.
@@ -54,9 +63,41 @@ class Trials:
             self._state.rankings,
             self._state.epoch if alone else None,
             self._opinions(profile, facts, snapshot.nodes, now),
+            self._names(facts, snapshot),
         )
         adjust(trial, facts, self._state.claims, self._order)
         return trial
+
+    def _names(self, facts: GroupFacts, snapshot: Snapshot) -> Named | None:
+        """The labels that tell members apart, where all that selectors name are too many.
+
+        Then those that decide where a member may go, rather than where it had better go; and last
+        those of them that its own namespace names. None = there are few.
+        """
+        namespace, pods = facts.key.namespace, facts.pending
+        if len(pods) <= MOST_BY_LABELS:
+            return None
+        rankings = self._state.rankings
+        templates = [rankings.number(pod.spec) for pod in pods]
+        most = max(MOST_BY_LABELS, len(set(templates)))
+
+        def few(names: Named) -> bool:
+            told = (telling(pod.labels, names) for pod in pods)
+            return not names or len(set(zip(templates, told, strict=True))) <= most
+
+        if few(rankings.selected.in_namespace(namespace)):
+            return None
+        for foreign in (True, False):
+            names = required(pods, snapshot.placed, namespace, foreign=foreign)
+            if few(names):
+                return names
+        raise PluginError(
+            "GangScheduling",
+            "PreFilter",
+            f"labels that required pod affinity, anti-affinity and topology spread of namespace "
+            f"{namespace} name tell the {len(pods)} pending members apart into more than {most} "
+            f"kinds; name fewer of their values, or use more PodGroups",
+        )
 
 
 def adjust(trial: Trial, facts: GroupFacts, claims: Claims, order: Order) -> None:

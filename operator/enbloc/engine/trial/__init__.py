@@ -13,7 +13,7 @@ from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.plugin_calls import asked, asked_status, asked_unchecked, shape_of
 from enbloc.engine.trial.ranking import Change
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
-from enbloc.engine.trial.selected_labels import Named
+from enbloc.engine.trial.selected_labels import Named, required, telling
 from enbloc.engine.trial.trial import Trial
 
 __all__ = [
@@ -30,5 +30,7 @@ __all__ = [
     "asked",
     "asked_status",
     "asked_unchecked",
+    "required",
     "shape_of",
+    "telling",
 ]

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from enbloc.engine.trial.plugin_calls import asked
 from enbloc.engine.trial.ranking import Change, Ranking
-from enbloc.engine.trial.selected_labels import SelectedLabels, telling
+from enbloc.engine.trial.selected_labels import Named, SelectedLabels, telling
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
 from enbloc.model.pods import Pod, PodSpec
@@ -118,10 +118,12 @@ class Rankings:
         self._known: dict[int, tuple[PodSpec, int]] = {}
         self._bytes = 0
 
-    def key(self, pod: Pod, profile: Profile) -> ClassKey:
-        """The class of a pod in a profile."""
+    def key(self, pod: Pod, profile: Profile, names: Named | None = None) -> ClassKey:
+        """The class of a pod in a profile; `names` = the labels that tell pods apart instead."""
         labels = pod.labels
-        if not self._every_label:
+        if names is not None:
+            labels = telling(labels, names)
+        elif not self._every_label:
             labels = telling(labels, self.selected.in_namespace(pod.key.namespace))
         signatures = tuple(
             asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers
@@ -129,14 +131,14 @@ class Rankings:
         return ClassKey(
             profile.name,
             pod.key.namespace,
-            self._number(pod.spec),
+            self.number(pod.spec),
             labels,
             pod.annotations,
             signatures,
         )
 
-    def _number(self, spec: PodSpec) -> int:
-        """Comparing specs is dear, identity is cheap."""
+    def number(self, spec: PodSpec) -> int:
+        """The same for equal specs: to compare them is dear, identity is cheap."""
         known = self._known.get(id(spec))
         if known is not None and known[0] is spec:
             return known[1]

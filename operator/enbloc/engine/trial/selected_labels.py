@@ -7,9 +7,11 @@ for rank 0 selects one of 512 alike members, and the other 511 stay alike.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Final
 
-from enbloc.model.pods import PodSpec
+from enbloc.model.placed import Placed
+from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Labels, PodAffinityTerm, Selector
 
@@ -63,13 +65,17 @@ class SelectedLabels:
 
     # ── who names them ───────────────────────────────────────────────────────────────────────
 
-    def notice(self, spec: PodSpec, namespace: str) -> None:
-        """The selectors of a pod of this class and namespace."""
-        for term in (*spec.pod_affinity.terms, *spec.pod_anti_affinity.terms):
+    def notice(self, spec: PodSpec, namespace: str, *, hard: bool = False) -> None:
+        """The selectors of a pod of this class and namespace; `hard` = those that it requires."""
+        near, apart = spec.pod_affinity, spec.pod_anti_affinity
+        wanted = (near.required, apart.required) if hard else (near.terms, apart.terms)
+        for term in chain(*wanted):
             if term.selector is not None:
                 for scope in _scopes(term, namespace):
                     self.select(term.selector, scope)
         for constraint in spec.spread:  # it counts pods of its own namespace
+            if hard and not constraint.hard:
+                continue
             for key in constraint.match_label_keys:
                 self._add(namespace, key, None)
             if constraint.selector is not None:
@@ -103,6 +109,28 @@ class SelectedLabels:
             self._frozen.clear()
         else:
             self._frozen.pop(scope, None)
+
+
+def required(pods: Iterable[Pod], placed: Placed, namespace: str, *, foreign: bool) -> Named:
+    """By which labels pods of a namespace differ where they may go, whatever their scores are.
+
+    Args:
+        pods: that are to be placed.
+        placed: those that are there.
+        namespace: of `pods`.
+        foreign: what pods of other namespaces require counts too.
+    """
+    selected = SelectedLabels()
+    for spec in {id(pod.spec): pod.spec for pod in pods}.values():
+        selected.notice(spec, namespace, hard=True)
+    for spec, owner, _ in placed.classes(placed.specs_where(_keeps_others_away)):
+        if foreign or owner == namespace:
+            selected.notice(spec, owner, hard=True)
+    return selected.in_namespace(namespace)
+
+
+def _keeps_others_away(spec: PodSpec) -> bool:
+    return bool(spec.pod_anti_affinity.required)
 
 
 def telling(labels: Labels, named: Named) -> Labels:

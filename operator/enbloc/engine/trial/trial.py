@@ -47,6 +47,8 @@ class Trial:
             are told apart by all of their labels.
         epoch: under which kept rankings are valid; None = none is taken and none is kept.
         opinions: of every class, from beyond the profile; who has any keeps no rankings.
+        names: the labels that tell pods apart, instead of what `rankings` says; with these no
+            rankings are taken or kept.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Trial:
         rankings: Rankings | None = None,
         epoch: object = None,
         opinions: Sequence[Opinion] = (),
+        names: Named | None = None,
     ) -> None:
         self.profile = profile
         self.snapshot = snapshot
         self._rankings = rankings or Rankings(every_label=True)
-        self._epoch = None if opinions else epoch
+        self._names = names
+        self._epoch = None if opinions or names is not None else epoch
         self._everywhere = opinions
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
         self._origin: Trial | None = None
@@ -76,7 +80,14 @@ class Trial:
     def fork(self) -> "Trial":
         """A trial of its own that begins as this one is; this one must not change any more."""
         self._forked = True
-        made = Trial(self.profile, self.snapshot, self._rankings, self._epoch, self._everywhere)
+        made = Trial(
+            self.profile,
+            self.snapshot,
+            self._rankings,
+            self._epoch,
+            self._everywhere,
+            self._names,
+        )
         made._opinions = self._opinions
         made._origin = self
         made._log = self._log.copy()
@@ -108,6 +119,8 @@ class Trial:
 
     def selected(self, namespace: str) -> Named:
         """By which labels pods of a namespace and of one spec are told apart."""
+        if self._names is not None:
+            return self._names
         return self._rankings.selected.in_namespace(namespace)
 
     @property
@@ -121,7 +134,7 @@ class Trial:
 
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
-        return self._rankings.key(pod, self.profile)
+        return self._rankings.key(pod, self.profile, self._names)
 
     def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
         """Let what somebody outside said of a class count from now on, here and in every fork."""
