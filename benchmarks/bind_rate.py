@@ -125,7 +125,7 @@ async def ours(client: Client, kubeconfig: Path, count: int) -> float:
     await all_at_once(count, create)
     arguments = ["scheduler", "--kubeconfig", str(kubeconfig), "--no-leader-elect"]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "enbloc.cli", *arguments, "--health-port", "0"),
+        *(sys.executable, "-m", "enbloc.cli", *arguments, "--secure-port", "0"),
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:

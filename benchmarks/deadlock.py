@@ -143,7 +143,7 @@ async def contend(running: ControlPlane, gangs: int, nodes: int, log: Path) -> O
     limit = 60 + 3 * LIFE[1] * gangs / at_a_time
     scheduler = Server(
         "scheduler",
-        [f"--kubeconfig={running.kubeconfig}", "--no-leader-elect", "--health-port=0"],
+        [f"--kubeconfig={running.kubeconfig}", "--no-leader-elect", "--secure-port=0"],
         log,
     )
     async with Client(await load(running.kubeconfig), component="benchmark") as client:

@@ -194,7 +194,7 @@ async def flooded(trick: Trick, directory: Path) -> AsyncGenerator[Flood]:
             body = {"metadata": {"name": PRIORITY_CLASS}, "value": PRIORITY}
             await client.create(PRIORITY_CLASSES, body)
             await client.create(NAMESPACES, {"metadata": {"name": VICTIM}})
-            flags = [f"--kubeconfig={target.kubeconfig}", "--no-leader-elect", "--health-port=0"]
+            flags = [f"--kubeconfig={target.kubeconfig}", "--no-leader-elect", "--secure-port=0"]
             scheduler = Server("scheduler", flags, directory / "scheduler.log")
             scheduler.start()
             flood = Flood(client, trick)

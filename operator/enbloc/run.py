@@ -9,6 +9,7 @@ from dataclasses import replace
 from enbloc.controller import run_controller
 from enbloc.kube.options import Options, served_health
 from enbloc.live import run_scheduler
+from enbloc.model.names import KUBE_SCHEDULER_LEASE
 
 Shell = Callable[[Options], Awaitable[int]]
 
@@ -25,7 +26,24 @@ async def run_both(options: Options) -> int:
     Raises:
         ConfigError: as the two do.
     """
-    return await run_together(options, (run_scheduler, run_controller))
+    theirs = replace(options, lease_name=controller_lease(options))
+
+    async def controller(shared: Options) -> int:
+        return await run_controller(
+            replace(theirs, health=shared.health, stop=shared.stop, lease_timing=None)
+        )
+
+    return await run_together(options, (run_scheduler, controller))
+
+
+def controller_lease(options: Options) -> str | None:
+    """The controller's Lease beside the scheduler's `NAME-scheduler`; None = the default."""
+    found = options.configuration and options.configuration.leader_election.resource_name
+    name = options.lease_name or found or ""
+    release, _, rest = name.rpartition("-")
+    if rest != "scheduler" or name == KUBE_SCHEDULER_LEASE:
+        return None
+    return f"{release}-controller"
 
 
 async def run_together(options: Options, shells: tuple[Shell, ...]) -> int:

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from enbloc.cli import main
-from enbloc.cli.flags import cluster_flags, config_flag, server_flags
-from enbloc.cli.servers import serve
+from enbloc.cli.flags import cluster_flags, config_flag
+from enbloc.cli.server_flags import server_flags
+from enbloc.cli.servers import ServerCommand, serve
 from enbloc.config.defaults import DEFAULTS
 from enbloc.kube.options import Options
 from tests.config.files import DATA, HEAD, sample
@@ -110,7 +111,7 @@ def test_files_that_cannot_be_read_are_all_named(
 def test_a_server_does_not_start_with_a_wrong_file(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, "--config", str(DATA / "five-mistakes.yaml")]) == 2
+    assert main([command, "--log-format=text", "--config", str(DATA / "five-mistakes.yaml")]) == 2
     assert "five-mistakes.yaml: 5 problems\n  parallelism: must be" in capsys.readouterr().err
 
 
@@ -123,7 +124,8 @@ def test_two_files_may_not_both_configure_the_scheduler(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     files = [str(DATA / "v1.yaml"), str(DATA / "policy.json")]
-    assert main(["scheduler", "--config", files[0], "--config", files[1]]) == 2
+    command = ["scheduler", "--log-format=text", "--config", files[0], "--config", files[1]]
+    assert main(command) == 2
     text = f"{files[1]}: 1 problem\n  kind: a second Policy; the first one is in {files[0]}"
     assert text in capsys.readouterr().err
 
@@ -133,7 +135,7 @@ def test_the_files_kubeconfig_counts_and_the_flag_wins(
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "clientConnection: {kubeconfig: /from/the/file}\n")
-    command = ["scheduler", "--config", str(file), "--log-format", "text", "--health-port", "0"]
+    command = ["scheduler", "--config", str(file), "--log-format", "text", "--secure-port", "0"]
     assert main(command) == 2
     assert "/from/the/file: no such file" in capsys.readouterr().err
     assert main([*command, "--kubeconfig", "/from/the/flag"]) == 2
@@ -157,12 +159,12 @@ def told(*arguments: str, leader_elect: bool = True) -> Options:
         seen.append(options)
         return 0
 
-    @click.command()
+    @click.command(cls=ServerCommand)
     @config_flag
     @cluster_flags
-    @server_flags(leader_elect=leader_elect)
+    @server_flags(leader_elect=leader_elect, secure_port=0)
     def command(**flags: Any) -> int:
-        return serve(server, **flags)
+        return serve(server, "scheduler", **flags)
 
     command.main(list(arguments), standalone_mode=False)
     [options] = seen

@@ -36,7 +36,7 @@ def test_every_command_of_the_table_exists_and_explains_itself(
         pytest.param(["run", "--health-port", "70000"], "not in the range", id="bad port"),
         pytest.param(
             ["scheduler", "--kubeconfig", "/does/not/exist"],
-            "error: /does/not/exist: no such file; pass --kubeconfig FILE",
+            "/does/not/exist: no such file; pass --kubeconfig FILE",
             id="no such kubeconfig",
         ),
         pytest.param(

@@ -10,6 +10,7 @@ import pytest
 
 from enbloc.errors import ConfigError
 from enbloc.kube.options import Options
+from enbloc.kube.serving import Serving
 from enbloc.run import run_together
 
 Shell = Callable[[Options], Awaitable[int]]
@@ -40,14 +41,14 @@ async def misconfigured(options: Options) -> int:
 async def test_both_end_when_they_are_told_to() -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(0.01, stop.set)
-    assert await run_together(Options(health_port=0, stop=stop), (obedient, obedient)) == 0
+    assert await run_together(Options(stop=stop), (obedient, obedient)) == 0
 
 
 @pytest.mark.parametrize("shells", [(obedient, failing), (failing, obedient)])
 async def test_the_end_of_one_ends_the_other_and_its_code_counts(
     shells: tuple[Shell, Shell],
 ) -> None:
-    assert await run_together(Options(health_port=0), shells) == 1
+    assert await run_together(Options(), shells) == 1
 
 
 async def test_an_error_of_one_is_raised_after_the_other_has_stopped() -> None:
@@ -59,7 +60,7 @@ async def test_an_error_of_one_is_raised_after_the_other_has_stopped() -> None:
         return code
 
     with pytest.raises(ConfigError, match="does not exist"):
-        await run_together(Options(health_port=0), (tidy, misconfigured))
+        await run_together(Options(), (tidy, misconfigured))
     assert stopped == ["tidy"]
 
 
@@ -75,13 +76,14 @@ async def test_both_register_their_checks_on_one_health_server() -> None:
 
         return run
 
-    options = Options(health_port=free_port(), stop=asyncio.Event())
+    serving = Serving(health_port=free_port())
+    options = Options(serving=serving, stop=asyncio.Event())
     both = asyncio.create_task(
         run_together(options, (shell("one", well=True), shell("two", well=False)))
     )
     for _ in range(2):
         await registered.acquire()  # the server answers from a thread of its own, at any time
-    url = f"http://127.0.0.1:{options.health_port}/readyz?verbose"
+    url = f"http://127.0.0.1:{serving.health_port}/readyz?verbose"
     with pytest.raises(urllib.error.HTTPError) as refused:
         await asyncio.to_thread(urllib.request.urlopen, url)
     with refused.value as answer:
@@ -100,10 +102,11 @@ async def test_a_taken_port_is_an_error_only_where_it_was_asked_for(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        options = Options(health_port=taken.getsockname()[1], strict_port=strict)
+        serving = Serving(secure_port=taken.getsockname()[1], strict_port=strict)
+        options = Options(serving=serving)
         if strict:
-            with pytest.raises(ConfigError, match="--health-port"):
+            with pytest.raises(ConfigError, match="--secure-port"):
                 await run_together(options, (failing,))
         else:
             assert await run_together(options, (failing,)) == 1
-            assert "Health server is off" in caplog.text
+            assert "HTTPS for health and metrics is off" in caplog.text

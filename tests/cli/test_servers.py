@@ -18,7 +18,7 @@ def server(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]]
     """A server process that looks for an API server in vain."""
     command = [sys.executable, "-m", "enbloc.cli", *arguments]
     with subprocess.Popen(
-        [*command, "--kubeconfig", str(unreachable(directory)), "--health-port", "0"],
+        [*command, "--kubeconfig", str(unreachable(directory)), "--secure-port", "0"],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -60,15 +60,17 @@ def test_a_standby_stops_at_once_and_an_interrupt_is_told_by_130(tmp_path: Path)
 
 def test_the_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
     code = (
-        "import asyncio, sys, click\n"
+        "import asyncio, sys\n"
         "from enbloc.cli import servers\n"
         "async def stubborn(options):\n"
         "    print('ready', file=sys.stderr, flush=True)\n"
         "    await options.stop.wait()\n"
         "    print('stopping', file=sys.stderr, flush=True)\n"
         "    await asyncio.sleep(60)\n"
-        "with click.Context(servers.run):\n"
-        "    servers.serve(stubborn, log_format='text', verbose=0, kubeconfig=None)\n"
+        "def serve(**flags):\n"
+        "    return servers.serve(stubborn, 'run', **flags)\n"
+        "servers.run.callback = serve\n"
+        "servers.run.main(['--log-format=text', '--secure-port=0'])\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=tmp_path

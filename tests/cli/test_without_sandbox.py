@@ -54,7 +54,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 def test_servers_run_without_the_sandbox(tmp_path: Path, command: str) -> None:
     kubeconfig = str(unreachable(tmp_path))
     code, _, errors = run(
-        command, "--kubeconfig", kubeconfig, "--no-leader-elect", "--health-port", "0"
+        command, "--kubeconfig", kubeconfig, "--no-leader-elect", "--secure-port", "0"
     )
     assert "127.0.0.1:9" in errors
     assert "Traceback" not in errors

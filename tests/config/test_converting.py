@@ -70,8 +70,9 @@ def test_v1beta3_is_v1_but_for_plugins_that_others_took_in() -> None:
     "body",
     ["", "profiles: []", "profiles: [{}]", "profiles: [{plugins: {multiPoint: {}}}]"],
 )
-def test_v1beta2_keeps_its_default_weights(body: str) -> None:
-    head = "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_the_default_weights_of_then_are_kept(version: str, body: str) -> None:
+    head = f"apiVersion: kubescheduler.config.k8s.io/{version}\nkind: KubeSchedulerConfiguration\n"
     assert weights_of(head + body) == {
         "TaintToleration": 1,
         "NodeAffinity": 1,
@@ -93,10 +94,35 @@ def test_v1beta2s_own_weights_and_switches_hold() -> None:
     assert "NodeAffinity" not in profile.points[Point.FILTER]
 
 
+def test_a_plugin_scheduler_of_v1beta1_is_read_as_it_is() -> None:
+    [profile] = configured(
+        """
+        apiVersion: kubescheduler.config.k8s.io/v1beta1
+        kind: KubeSchedulerConfiguration
+        clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
+        leaderElection: {leaderElect: false}
+        profiles:
+        - schedulerName: sample-scheduler
+          plugins:
+            preFilter: {enabled: [{name: NodePorts}]}
+            postFilter: {disabled: [{name: DefaultPreemption}]}
+          pluginConfig:
+          - name: NodeResourcesFit
+            args:
+              apiVersion: kubescheduler.config.k8s.io/v1beta1
+              kind: NodeResourcesFitArgs
+              ignoredResources: [example.com/thing]
+        """
+    ).profiles.values()
+    assert profile.name == "sample-scheduler"
+    assert profile.points[Point.PRE_FILTER][0] == "NodePorts"
+    assert "DefaultPreemption" not in profile.points[Point.POST_FILTER]
+
+
 def test_addresses_that_v1_lacks_are_named() -> None:
     document, [said] = converted(sample("v1beta2.yaml"))
     assert "healthzBindAddress" not in document
-    assert said.startswith("healthzBindAddress: not honoured: --bind-address and --health-port")
+    assert said.startswith("healthzBindAddress: not honoured: --bind-address and --secure-port")
 
 
 def test_what_has_no_successor_is_a_problem_where_it_runs_and_none_where_it_is_off() -> None:

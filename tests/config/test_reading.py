@@ -79,8 +79,8 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
         ),
         pytest.param("kind: Policy\n", "apiVersion: Required: v1", id="no version"),
         pytest.param(
-            HEAD.replace("/v1", "/v1beta1"),
-            'apiVersion: Unknown "kubescheduler.config.k8s.io/v1beta1" (did you mean',
+            HEAD.replace("/v1", "/v1alpha2"),
+            'apiVersion: Unknown "kubescheduler.config.k8s.io/v1alpha2" (did you mean',
             id="too old",
         ),
         pytest.param(
@@ -209,6 +209,7 @@ def test_what_a_file_sets_is_in_the_configuration() -> None:
         lease_duration=30,
         renew_deadline=20,
         retry_period=3,
+        resource_name="kube-scheduler",  # it serves default-scheduler
         resource_namespace="scheduling",
     )
     assert found.profiles["no-scores"].score == ()

@@ -154,7 +154,6 @@ class World:
             kubeconfig=self.kubeconfig,
             leader_elect=False,
             lease_namespace=self.namespace,
-            health_port=0,
         )
         return replace(base, **changes)
 

@@ -135,7 +135,7 @@ class Bare:
     def start_enbloc(self, *arguments: str) -> None:
         """Start the scheduler with the role that the manifests give it."""
         kubeconfig = self.target.kubeconfig_of("scheduler")
-        flags = [f"--kubeconfig={kubeconfig}", "--no-leader-elect", "--health-port=0"]
+        flags = [f"--kubeconfig={kubeconfig}", "--no-leader-elect", "--secure-port=0"]
         log = self.path / "enbloc.log"
         self.enbloc = Server("scheduler", [*flags, "--log-format=text", *arguments], log)
         self.enbloc.start()

@@ -162,7 +162,8 @@ async def test_a_missing_crd_is_named_and_its_arrival_is_noticed(world: World) -
 async def test_a_kubeconfig_that_is_not_there_is_one_clear_message(
     tmp_path: Path, command: str
 ) -> None:
-    ended = await run(command, "--kubeconfig", str(tmp_path / "nowhere.yaml"), "--health-port=0")
+    flags = ["--kubeconfig", str(tmp_path / "nowhere.yaml"), "--log-format=text"]
+    ended = await run(command, *flags, "--secure-port=0")
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: ")
     assert "nowhere.yaml: no such file" in ended.stderr
@@ -204,7 +205,7 @@ async def test_a_lease_namespace_that_is_not_there_is_one_clear_message(world: W
         "--leader-elect",
         f"--kubeconfig={world.target.kubeconfig}",
         "--lease-namespace=nowhere",
-        "--health-port=0",
+        "--secure-port=0",
     )
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1].startswith("error: ")

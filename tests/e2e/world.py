@@ -208,7 +208,7 @@ class World:
     ) -> Server:
         log = self.path / f"{component}-{next(self._logs)}.log"
         file = kubeconfig or self.target.kubeconfig_of(component)
-        flags = [f"--kubeconfig={file}", "--no-leader-elect", "--health-port=0"]
+        flags = [f"--kubeconfig={file}", "--no-leader-elect", "--secure-port=0"]
         server = Server(component, [*flags, "--log-format=text", *arguments], log)
         server.start()
         self.servers.append(server)

@@ -12,6 +12,7 @@ from enbloc.engine.events import Event, Stream
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.kube.options import Options
+from enbloc.kube.serving import Serving
 from enbloc.live import checks
 from enbloc.live.checks import step_ends
 from enbloc.live.event_queue import EventQueue
@@ -46,7 +47,7 @@ async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = int(found.getsockname()[1])
-    options = Options(health_port=port, stop=stop, lease_namespace="ns")
+    options = Options(serving=Serving(health_port=port), stop=stop, lease_namespace="ns")
 
     def ask(path: str) -> tuple[int, str]:
         try:

@@ -14,7 +14,8 @@ import yaml
 
 from enbloc import __version__
 from enbloc.cli.entry import COMMANDS
-from enbloc.cli.flags import config_flag, server_flags
+from enbloc.cli.flags import config_flag
+from enbloc.cli.server_flags import server_flags
 from enbloc.config import Source, configure, default_configuration
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
@@ -136,7 +137,9 @@ def test_probes_ask_the_health_port_that_the_process_is_told(deployment: dict[st
 @each_deployment
 def test_the_arguments_are_those_of_a_command(deployment: dict[str, Any]) -> None:
     name, *flags = container(deployment)["args"]
-    command = click.command()(config_flag(server_flags(leader_elect=False)(lambda **_: None)))
+    command = click.command()(
+        config_flag(server_flags(leader_elect=False, secure_port=0)(lambda **_: None))
+    )
 
     told = command.make_context("enbloc", flags).params
 

@@ -14,8 +14,8 @@ from urllib.request import urlopen
 import pytest
 
 from enbloc.errors import ConfigError
-from enbloc.telemetry import Health, HealthServer, metrics
-from enbloc.telemetry.health import MOST_CONNECTIONS
+from enbloc.telemetry import Health, Server, metrics
+from enbloc.telemetry.server import MOST_CONNECTIONS
 from tests.effort import slow
 
 
@@ -35,7 +35,7 @@ def checks() -> Checks:
 
 @pytest.fixture
 def url(checks: Checks) -> Iterator[str]:
-    with HealthServer(checks.health, 0) as server:
+    with Server(checks.health, 0) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 
@@ -187,14 +187,14 @@ def test_a_probe_is_answered_while_slow_clients_hang(
 
 def test_a_taken_port_is_a_clear_error(checks: Checks) -> None:
     with (
-        HealthServer(checks.health, 0) as server,
+        Server(checks.health, 0) as server,
         pytest.raises(ConfigError, match="--health-port: cannot listen on"),
     ):
-        HealthServer(checks.health, server.port)
+        Server(checks.health, server.port)
 
 
 def test_it_ends_while_clients_hang_and_answers_no_more(checks: Checks) -> None:
-    with HealthServer(checks.health, 0) as server:
+    with Server(checks.health, 0) as server:
         port = server.port
         clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
         assert get(f"http://127.0.0.1:{port}/livez") == (200, "ok")

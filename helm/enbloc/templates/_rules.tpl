@@ -56,6 +56,14 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+# who asks for /metrics
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+# whether they may read /metrics
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
 # whether another scheduler serves the same schedulerName
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -101,6 +109,14 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+# who asks for /metrics
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+# whether they may read /metrics
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
 {{- end }}
 {{- define "enbloc.rules.controller.namespace" -}}
 # the first leader election

@@ -18,8 +18,8 @@ _FILE = click.Path(path_type=Path)
 def config() -> None:
     """Check, show and convert configuration files: no cluster is needed.
 
-    A file is YAML or JSON, and holds a KubeSchedulerConfiguration (v1, v1beta3, v1beta2), a legacy
-    Policy, an EnblocConfiguration, or several of these as YAML documents.
+    A file is YAML or JSON, and holds a KubeSchedulerConfiguration (v1, v1beta3, v1beta2, v1beta1),
+    a legacy Policy, an EnblocConfiguration, or several of these as YAML documents.
     """
 
 

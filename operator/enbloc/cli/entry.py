@@ -116,8 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except EnblocError as error:
         print(f"error: {printable(str(error), keep=_LINES)}", file=sys.stderr)
-        return BAD_USAGE if isinstance(error, ConfigError | UsageError) else ERROR
+        return exit_code(error)
     return code if isinstance(code, int) else OK
+
+
+def exit_code(error: EnblocError) -> int:
+    """Of a command that ends with this error."""
+    return BAD_USAGE if isinstance(error, ConfigError | UsageError) else ERROR
 
 
 def _program_name() -> str:

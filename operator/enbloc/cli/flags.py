@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flags that mean the same in every command."""
 
-import functools
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-
-from enbloc.model import names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,48 +73,6 @@ def _writable(context: click.Context, parameter: click.Parameter, value: Path) -
 def _no_dumps(why: str) -> click.BadParameter:
     text = f"{why}; name a directory that exists and can be written to"
     return click.BadParameter(text, param_hint="--dump-dir")
-
-
-def server_flags(*, leader_elect: bool) -> Callable[[F], F]:
-    """The flags of the server commands.
-
-    Args:
-        leader_elect: the default of `--leader-elect`.
-    """
-    flags = (
-        click.option(
-            "--leader-elect/--no-leader-elect",
-            default=leader_elect,
-            show_default=True,
-            help="Act only while holding the Lease, so that several replicas can run.",
-        ),
-        click.option(
-            "--lease-namespace",
-            help="Where the Lease is. Default: the pod's own namespace, else the context's.",
-        ),
-        click.option(
-            "--bind-address",
-            default="127.0.0.1",
-            show_default=True,
-            help="The address on which /livez, /healthz and /readyz are served.",
-        ),
-        click.option(
-            "--health-port",
-            type=click.IntRange(0, 65535),
-            default=names.HEALTH_PORT,
-            show_default=True,
-            help="Their port; 0 = off.",
-        ),
-        click.option(
-            "--log-format",
-            type=click.Choice(["text", "json"]),
-            default=lambda: "text" if sys.stderr.isatty() else "json",
-            show_default="text on a terminal, else json",
-            help="How log lines look; they go to stderr.",
-        ),
-        click.option("-v", "--verbose", count=True, help="Log more; -v is debug."),
-    )
-    return functools.partial(_all, flags)
 
 
 def _all(flags: tuple[Callable[[F], F], ...], command: F) -> F:

@@ -3,52 +3,144 @@
 """`enbloc scheduler`, `enbloc controller` and `enbloc run`: start a server process."""
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from enbloc.cli.entry import INTERRUPTED
+from enbloc.cli.entry import BAD_USAGE, ERROR, INTERRUPTED, exit_code
 from enbloc.cli.files import sources
-from enbloc.cli.flags import cluster_flags, config_flag, dump_flag, server_flags
+from enbloc.cli.flags import cluster_flags, config_flag, dump_flag
+from enbloc.cli.go_values import DEBUG_LEVEL, DURATION
+from enbloc.cli.server_flags import default_format, server_flags, take_serving, warnings
+from enbloc.errors import EnblocError
+from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
 
 if TYPE_CHECKING:
+    from enbloc.config import Configuration
+    from enbloc.kube.lease import LeaseTiming
     from enbloc.kube.options import Options
 
 Server = Callable[["Options"], Awaitable[int]]
+Format = Literal["text", "json"]
+
+_TIMING: Final = ("lease_duration", "renew_deadline", "retry_period")
+_FORMAT_FLAGS: Final = ("--log-format", "--logging-format")
+
+logger = logging.getLogger(__name__)
 
 
-@click.command(short_help="Run the scheduler.")
+class ServerCommand(click.Command):
+    """A command whose wrong usage is a log line where its log lines are JSON.
+
+    Flags may be written with `_` for `-`, as those of kube-scheduler.
+    """
+
+    context_class = click.Context
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["context_settings"] = {"token_normalize_func": _normal}
+        super().__init__(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line.
+
+        Raises:
+            UsageError: something is wrong with it, and is to be shown as text.
+        """
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if _format_in(given) != "json":
+                raise
+            _log_fatal("json", f"{error.format_message()} (see {ctx.command_path} --help)")
+            ctx.exit(BAD_USAGE)
+
+
+def _normal(token: str) -> str:
+    """A flag's name in its one spelling; values are left as they are."""
+    return token.replace("_", "-")
+
+
+def _format_in(args: Sequence[str]) -> str:
+    """The log format that these arguments ask for, however wrong they are."""
+    found = default_format()
+    for arg, after in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = arg.partition("=")
+        if _normal(name) in _FORMAT_FLAGS:
+            found = value if equals else after
+    return found
+
+
+def _log_fatal(log_format: Format, text: str) -> None:
+    from enbloc.telemetry import configure_logging  # noqa: PLC0415  # `--help` needs none of it
+
+    configure_logging(log_format)
+    logger.critical("%s", text)
+
+
+#: Of the scheduler alone, with a meaning of its own.
+_SCHEDULER_FLAGS: Final = (
+    click.option(
+        "--pod-max-in-unschedulable-pods-duration",
+        "longest_wait",
+        type=DURATION,
+        help="A waiting group is tried again after this even unasked. Deprecated: set "
+        "podMaxInUnschedulablePodsSeconds.",
+    ),
+    click.option(
+        "--write-config-to",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the configuration with all defaults to a file, and exit.",
+    ),
+)
+
+
+def _scheduler_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    for flag in reversed(_SCHEDULER_FLAGS):
+        command = flag(command)
+    return command
+
+
+@click.command(cls=ServerCommand, short_help="Run the scheduler.")
 @config_flag
 @cluster_flags
 @dump_flag
-@server_flags(leader_elect=True)
+@_scheduler_flags
+@server_flags(leader_elect=True, secure_port=SCHEDULER_PORT)
 def scheduler(**flags: Any) -> int:
-    """Run the scheduler: places groups of pods, whole groups at a time."""
+    """Run the scheduler: places groups of pods, whole groups at a time.
+
+    It takes the flags of kube-scheduler; those without effect are not listed here.
+    """
     from enbloc.live import run_scheduler  # noqa: PLC0415  # only this command needs it
 
-    return serve(run_scheduler, **flags)
+    return serve(run_scheduler, "scheduler", **flags)
 
 
-@click.command(short_help="Run the controller.")
+@click.command(cls=ServerCommand, short_help="Run the controller.")
 @cluster_flags
-@server_flags(leader_elect=True)
+@server_flags(leader_elect=True, secure_port=CONTROLLER_PORT)
 def controller(**flags: Any) -> int:
     """Run the controller: keeps the status of PodGroups."""
     from enbloc.controller import run_controller  # noqa: PLC0415  # only this command needs it
 
-    return serve(run_controller, **flags)
+    return serve(run_controller, "controller", **flags)
 
 
-@click.command(short_help="Run both in one process.")
+@click.command(cls=ServerCommand, short_help="Run both in one process.")
 @config_flag
 @cluster_flags
 @dump_flag
-@server_flags(leader_elect=False)
+@_scheduler_flags
+@server_flags(leader_elect=False, secure_port=SCHEDULER_PORT)
 def run(**flags: Any) -> int:
     """Run both in one process, for development and small clusters.
 
@@ -56,51 +148,88 @@ def run(**flags: Any) -> int:
     """
     from enbloc.run import run_both  # noqa: PLC0415  # only this command needs it
 
-    return serve(run_both, **flags)
+    return serve(run_both, "run", **flags)
 
 
 def serve(
-    server: Server,
-    *,
-    log_format: Literal["text", "json"],
-    verbose: int,
-    kubeconfig: Path | None,
-    configs: Sequence[Path] = (),
-    **flags: Any,
+    server: Server, component: str, *, log_format: Format, verbosity: int, **flags: Any
 ) -> int:
     """Run a server until SIGTERM or SIGINT asks it to stop.
 
     Args:
         server: what to run.
+        component: the process, for the user agent.
         log_format: how log lines look.
-        verbose: above 0 shows debug lines.
-        kubeconfig: the file to use.
-        configs: configuration files, whose settings hold where no flag was given.
-        flags: the remaining fields of Options, under their own names.
+        verbosity: from DEBUG_LEVEL on shows debug lines.
+        flags: the other flags, by name.
 
     Returns:
         The server's exit code; 130 after a SIGINT.
+
+    Raises:
+        EnblocError: why it cannot run, where log lines are text.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.kube.options import Options  # noqa: PLC0415
     from enbloc.telemetry import configure_logging  # noqa: PLC0415
 
-    configure_logging(log_format, "DEBUG" if verbose else "INFO")
-    options = Options(kubeconfig=kubeconfig, strict_port=_is_given("health_port"), **flags)
-    if configs:
-        options = _configured(options, configs)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_until_signalled(server, options))
+    configure_logging(log_format, "DEBUG" if verbosity >= DEBUG_LEVEL else "INFO")
+    for warning in warnings(click.get_current_context()):
+        logger.warning("%s", warning)
+    file: Path | None = flags.pop("write_config_to", None)
+    try:
+        options = _options(component, flags)
+        if file is not None:
+            return _written(options.configuration, file)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(_until_signalled(server, options))
+    except EnblocError as error:
+        if log_format == "text":
+            raise
+        logger.critical("%s", error)
+        return exit_code(error)
+    except Exception:
+        logger.critical("The %s failed", component, exc_info=True)
+        return ERROR
 
 
 def _is_given(flag: str) -> bool:
     """Whether a flag was given, and has not just its default."""
     source = click.get_current_context().get_parameter_source(flag)
-    return source is not click.core.ParameterSource.DEFAULT
+    return source is not None and source is not click.core.ParameterSource.DEFAULT
 
 
-def _configured(options: "Options", configs: Sequence[Path]) -> "Options":
-    """The options with what configuration files say; flags that were given win.
+def _options(component: str, flags: dict[str, Any]) -> "Options":
+    """What the flags say, and configuration files where no flag was given.
+
+    Raises:
+        ConfigError: a file cannot be read, or naming everything that is wrong.
+    """
+    from enbloc.kube.options import Options  # noqa: PLC0415  # `--help` needs none of it
+
+    serving = take_serving(flags, strict_port=_is_given("secure_port"))
+    configs, longest = flags.pop("configs", ()), flags.pop("longest_wait", None)
+    if flags.pop("no_leader_elect"):
+        flags["leader_elect"] = False
+    elects = _is_given("leader_elect") or _is_given("no_leader_elect")
+    timing = [flags.pop(f"leader_elect_{part}") for part in _TIMING]
+    options = Options(serving=replace(serving, component=component), **flags)
+    if configs or longest is not None:
+        options = _configured(options, configs, longest, elects=elects)
+    if any(part is not None for part in timing):
+        options = replace(options, lease_timing=_timing(options, timing))
+    return options
+
+
+def _configured(
+    options: "Options", configs: Sequence[Path], longest: float | None, *, elects: bool
+) -> "Options":
+    """The options with what configuration files say.
+
+    Args:
+        options: what the flags say.
+        configs: the files.
+        longest: `--pod-max-in-unschedulable-pods-duration`.
+        elects: whether a flag says if there is an election.
 
     Raises:
         ConfigError: a file cannot be read, or naming everything that is wrong with them.
@@ -108,9 +237,11 @@ def _configured(options: "Options", configs: Sequence[Path]) -> "Options":
     from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
 
     found = configure(sources(configs))
+    if longest:
+        found = replace(found, settings=replace(found.settings, longest_wait=longest))
     election = found.leader_election
     elect = options.leader_elect
-    if election.leader_elect is not None and not _is_given("leader_elect"):
+    if election.leader_elect is not None and not elects:
         elect = election.leader_elect
     return replace(
         options,
@@ -119,6 +250,39 @@ def _configured(options: "Options", configs: Sequence[Path]) -> "Options":
         leader_elect=elect,
         lease_namespace=options.lease_namespace or election.resource_namespace or None,
     )
+
+
+def _timing(options: "Options", given: Sequence[float | None]) -> "LeaseTiming":
+    """The timing of the election: flags, then the configuration, then the defaults.
+
+    Raises:
+        ConfigError: they do not go together.
+    """
+    from enbloc.config import LeaderElection  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc.kube.lease import LeaseTiming  # noqa: PLC0415  # as above
+
+    election = LeaderElection()
+    if options.configuration is not None:
+        election = options.configuration.leader_election
+    parts = zip(given, _TIMING, strict=True)
+    said = [getattr(election, name) if flag is None else flag for flag, name in parts]
+    return LeaseTiming(*said)
+
+
+def _written(configuration: "Configuration | None", file: Path) -> int:
+    """Write what runs to a file, credentials hidden; the exit code."""
+    import yaml  # noqa: PLC0415  # only this needs it
+
+    from enbloc.config import default_configuration, effective, hidden  # noqa: PLC0415
+
+    documents = map(hidden, effective(configuration or default_configuration()))
+    text = yaml.safe_dump_all(documents, sort_keys=False, width=100)
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        logger.critical("--write-config-to: cannot write %s: %s", file, error.strerror)
+        return ERROR
+    return 0
 
 
 async def _until_signalled(server: Server, options: "Options") -> int:

@@ -20,7 +20,7 @@ from enbloc.framework.registry import Factory
 #: Those whose arguments are checked and do nothing yet.
 UNHONOURED: Final = frozenset({"DefaultPreemption", "VolumeBinding", "DynamicResources"})
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
-_VERSIONS: Final = ("v1", "v1beta3", "v1beta2")
+_VERSIONS: Final = ("v1", "v1beta3", "v1beta2", "v1beta1")
 
 
 def decoded(

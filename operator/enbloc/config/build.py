@@ -66,7 +66,7 @@ def build(wanted: Wanted, registry: Registry, findings: Findings) -> Configurati
     return Configuration(
         profiles,
         wanted.settings,
-        wanted.leader_election,
+        wanted.leader_election.of(profiles),
         wanted.kubeconfig,
         given,
         tuple(map(str, findings.warnings)),

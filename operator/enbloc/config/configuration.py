@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration: everything that files can set, checked and ready to run."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from enbloc.engine.settings import Settings
 from enbloc.framework.profile import Profile
-from enbloc.model.names import SCHEDULER_LEASE
+from enbloc.model.names import (
+    DEFAULT_SCHEDULER,
+    KUBE_SCHEDULER_LEASE,
+    KUBE_SYSTEM,
+    SCHEDULER_LEASE,
+)
 
 #: Plugin → the arguments that were given to it.
 Given = Mapping[str, Mapping[str, Any]]
@@ -23,7 +28,7 @@ class LeaderElection:
         lease_duration: others may take a Lease that was not renewed for this long.
         renew_deadline: a leader that could not renew for this long stops.
         retry_period: between two tries.
-        resource_name: of the Lease.
+        resource_name: of the Lease; "" = not said.
         resource_namespace: of the Lease; "" = the pod's own, else the context's.
     """
 
@@ -31,8 +36,21 @@ class LeaderElection:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
-    resource_name: str = SCHEDULER_LEASE
+    resource_name: str = ""
     resource_namespace: str = ""
+
+    def of(self, schedulers: Collection[str]) -> "LeaderElection":
+        """The same with the Lease of a scheduler that serves these names, where it is not said.
+
+        Who serves kube-scheduler's name takes its Lease, so that of the two one acts.
+        """
+        theirs = DEFAULT_SCHEDULER in schedulers
+        return replace(
+            self,
+            resource_name=self.resource_name
+            or (KUBE_SCHEDULER_LEASE if theirs else SCHEDULER_LEASE),
+            resource_namespace=self.resource_namespace or (KUBE_SYSTEM if theirs else ""),
+        )
 
 
 @dataclass(frozen=True, slots=True)

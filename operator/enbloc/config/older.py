@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""v1beta2 and v1beta3 of KubeSchedulerConfiguration, as v1.
+"""v1beta1, v1beta2 and v1beta3 of KubeSchedulerConfiguration, as v1.
 
 The fields are the same. Other are: addresses that v1 lacks, plugins that were removed since, and
-in v1beta2 the default weights of three plugins.
+before v1beta3 the default weights of three plugins.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,13 @@ from enbloc.config.findings import Findings
 from enbloc.config.models import GROUP, VERSION
 from enbloc.config.wanted import EVERY, MULTI_POINT
 
-V1BETA2: Final = f"{GROUP}/v1beta2"
-OLDER: Final = (V1BETA2, f"{GROUP}/v1beta3")
+#: With the weights of then.
+OLDEST: Final = (f"{GROUP}/v1beta1", f"{GROUP}/v1beta2")
+OLDER: Final = (*OLDEST, f"{GROUP}/v1beta3")
 
 #: Served by flags since.
 _ADDRESSES: Final = ("healthzBindAddress", "metricsBindAddress")
-#: Weighed 1 by default in v1beta2, and more in v1.
+#: Weighed 1 by default in v1beta1 and v1beta2, and more in v1.
 _WEIGHTLESS: Final = ("TaintToleration", "NodeAffinity", "InterPodAffinity")
 
 
@@ -30,10 +31,10 @@ def from_older(document: dict[str, Any], findings: Findings) -> dict[str, Any]:
     new = {**document, "apiVersion": VERSION}
     for field in _ADDRESSES:
         if new.pop(field, None):
-            text = "not honoured: --bind-address and --health-port say where health is served"
+            text = "not honoured: --bind-address and --secure-port say where health is served"
             findings.warning(field, text)
     profiles = document.get("profiles")
-    if not profiles and old == V1BETA2:
+    if not profiles and old in OLDEST:
         profiles = [{WHERE: "profiles[0]"}]
     if isinstance(profiles, list):
         new["profiles"] = [_profile(each, old, findings) for each in profiles]
@@ -53,7 +54,7 @@ def _profile(profile: Any, old: str, findings: Findings) -> Any:
     configs = profile.get("pluginConfig")
     if isinstance(configs, list):
         new["pluginConfig"] = [each for each in configs if not _is_gone(each, findings)]
-    if old == V1BETA2:
+    if old in OLDEST:
         new["plugins"] = _with_weights(new.get("plugins") or {})
     return new
 
@@ -94,7 +95,7 @@ def _is_gone(config: Any, findings: Findings) -> bool:
 
 
 def _with_weights(plugins: Any) -> Any:
-    """The plugins with v1beta2's default weights, said where v1 would not assume them."""
+    """The plugins with the default weights of then, said where v1 would not assume them."""
     if not isinstance(plugins, dict):
         return plugins
     found = plugins.get(MULTI_POINT) or {}

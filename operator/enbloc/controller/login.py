@@ -5,6 +5,7 @@
 import dataclasses
 import ssl
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from typing import Final
 
 import aiohttp
@@ -12,11 +13,14 @@ import kopf
 
 from enbloc.controller.answers import PatientResponse, read_first
 from enbloc.kube import Cluster
+from enbloc.kube.transport import user_agent
 from enbloc.model.credentials import redacted
 
 #: kopf asks again after this long, and reconnects with what it is given then: tokens in files are
 #: replaced long before they expire, so that a shorter time would only cut watches.
 LOGIN_SECONDS: Final = 600.0
+#: Who asks, as the API server's logs and flow control see it; kopf names itself alone.
+AGENT: Final = f"{user_agent('controller')} kopf/{version('kopf')}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,7 +59,7 @@ def opened(connection: Connection) -> Session:
     """Open a connection in the loop that runs."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=connection.as_ssl_context()),
-        headers=connection.as_http_headers(),
+        headers={**connection.as_http_headers(), "User-Agent": AGENT},
         proxy=connection.proxy_url,
         middlewares=(read_first,),
         response_class=PatientResponse,

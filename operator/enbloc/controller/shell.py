@@ -70,8 +70,9 @@ class Controller:
         self._elector = candidate(
             client,
             options,
-            names.CONTROLLER_LEASE,
+            options.lease_name or names.CONTROLLER_LEASE,
             partial(self._problems.report, "leader election"),
+            options.lease_timing,
         )
         writer = client.fenced(self._elector.holds) if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
@@ -178,10 +179,10 @@ async def run_controller(options: Options) -> int:
         The exit code: 0 stopped, 1 something broke.
 
     Raises:
-        ConfigError: the cluster cannot be found, the health port is taken, or the Lease's
+        ConfigError: the cluster cannot be found, a port is taken, or the Lease's
             namespace does not exist.
     """
-    cluster = await load(options.kubeconfig, options.context)
+    cluster = await load(options.kubeconfig, options.context, master=options.master)
     log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="controller") as client:
 

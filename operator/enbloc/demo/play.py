@@ -112,7 +112,7 @@ async def _theatre(
         enbloc = await stack.enter_async_context(
             running(
                 "enbloc run",
-                ["run", "--kubeconfig", str(kubeconfig), "--health-port", "0"],
+                ["run", "--kubeconfig", str(kubeconfig), "--secure-port", "0"],
                 folder / "enbloc.log",
             )
         )

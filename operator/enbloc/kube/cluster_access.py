@@ -5,16 +5,20 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from enbloc.errors import ConfigError
 from enbloc.kube.config import SERVICE_ACCOUNT, Cluster, in_cluster
+from enbloc.model.credentials import redacted
+from enbloc.model.text import quoted
 
 
 async def load(
     kubeconfig: Path | None = None,
     context: str | None = None,
     *,
+    master: str | None = None,
     env: Mapping[str, str] = os.environ,
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
@@ -24,6 +28,7 @@ async def load(
     Args:
         kubeconfig: the ``--kubeconfig`` flag.
         context: the ``--context`` flag; None for the file's current-context.
+        master: the ``--master`` flag: the server's URL, in place of the one that is found.
         env: the environment.
         home: the home directory; None for the user's.
         service_account: where a pod finds its service account.
@@ -31,6 +36,8 @@ async def load(
     Raises:
         ConfigError: naming the file, the field and the fix.
     """
+    if master is not None:
+        return await _at(master, kubeconfig, context)
     if kubeconfig is not None:
         paths = [kubeconfig]
     elif env.get("KUBECONFIG"):
@@ -50,3 +57,15 @@ async def load(
     from enbloc.kube import kubeconfig as files  # noqa: PLC0415
 
     return await asyncio.wait_for(files.read(found, context), files.LOAD_SECONDS)
+
+
+async def _at(master: str, kubeconfig: Path | None, context: str | None) -> Cluster:
+    """The cluster at this URL, with the credentials of the kubeconfig, if one is named."""
+    if not master.startswith(("http://", "https://")):
+        raise ConfigError(
+            f"--master: must be a URL such as https://HOST:6443, is {quoted(redacted(master))}"
+        )
+    server = master.rstrip("/")
+    if kubeconfig is None:
+        return Cluster(server, source="--master")
+    return replace(await load(kubeconfig, context), server=server)

@@ -3,21 +3,18 @@
 """What every server process is told at its start, whichever shell it runs."""
 
 import asyncio
-import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from enbloc.errors import ConfigError
-from enbloc.model import names
-from enbloc.telemetry import Health, HealthServer
+from enbloc.kube.serving import Access, Serving, served
+from enbloc.telemetry import Health
 
 if TYPE_CHECKING:
     from enbloc.config import Configuration
-
-logger = logging.getLogger(__name__)
+    from enbloc.kube.lease import LeaseTiming
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +24,13 @@ class Options:
     Attributes:
         kubeconfig: the file to use; None = `$KUBECONFIG`, the pod's service account, `~/.kube`.
         context: the context in it; None = the current one.
+        master: the API server's URL, in place of the one found there; None = that one.
         leader_elect: act only while holding the process' own Lease.
+        lease_name: of the Lease; None = as the configuration says, or the process' own.
         lease_namespace: where the Lease is; None = the pod's own namespace, else the context's.
         identity: who takes the Lease; None = a name made up for the shell.
-        bind_address: which address the health server listens on.
-        health_port: its port; 0 = no health server.
-        strict_port: a port already in use is an error; else a warning, and no health server.
+        lease_timing: None = as the configuration says, or the default.
+        serving: where health, metrics and pages are served.
         configuration: what configuration files say about the scheduler; None = the defaults.
         health: where the shell registers its checks, when whoever runs it serves them; None = it
             serves its own (`served_health`).
@@ -44,12 +42,13 @@ class Options:
 
     kubeconfig: Path | None = None
     context: str | None = None
+    master: str | None = None
     leader_elect: bool = True
+    lease_name: str | None = None
     lease_namespace: str | None = None
     identity: str | None = None
-    bind_address: str = "127.0.0.1"
-    health_port: int = names.HEALTH_PORT
-    strict_port: bool = True
+    lease_timing: "LeaseTiming | None" = None
+    serving: Serving = field(default_factory=Serving)
     configuration: "Configuration | None" = None
     health: Health | None = None
     dump_dir: Path | None = None
@@ -59,22 +58,15 @@ class Options:
 
 @contextmanager
 def served_health(options: Options) -> Generator[Health, None, None]:
-    """The checks of this process, served for as long as the context lasts.
+    """The checks and pages of this process, served for as long as the context lasts.
 
     Raises:
-        ConfigError: the port cannot be had, and `strict_port` is set.
+        ConfigError: an address, a port or a certificate cannot be used.
     """
-    health = options.health or Health()
-    if options.health is not None or not options.health_port:
-        yield health
+    if options.health is not None:
+        yield options.health
         return
-    try:
-        server = HealthServer(health, options.health_port, options.bind_address)
-    except ConfigError as error:
-        if options.strict_port:
-            raise
-        logger.warning("Health server is off: %s", error)
-        yield health
-        return
-    with server:
+    own = Access(options.kubeconfig, options.context, options.master)
+    health = Health()
+    with served(health, options.serving, own):
         yield health

@@ -73,6 +73,13 @@ CLUSTER_ROLE_BINDINGS: Final = Resource(
     "ClusterRoleBinding",
     namespaced=False,
 )
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
+TOKEN_REVIEWS: Final = Resource(
+    "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False
+)
+SUBJECT_ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
 CRDS: Final = Resource(
     "apiextensions.k8s.io",
     "v1",

@@ -56,6 +56,17 @@ def _lease(name: str) -> tuple[Rule, ...]:
 
 _EVENTS: Final = Rule("events.k8s.io", ["events"], ["create", "patch"], why="events, their series")
 
+#: For the secure port: who asks, and whether they may read metrics.
+_DELEGATION: Final = (
+    Rule("authentication.k8s.io", ["tokenreviews"], ["create"], why="who asks for /metrics"),
+    Rule(
+        "authorization.k8s.io",
+        ["subjectaccessreviews"],
+        ["create"],
+        why="whether they may read /metrics",
+    ),
+)
+
 ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "scheduler": (
         Rule("", ["pods"], ["list", "watch"], why="what is to be placed, and what is"),
@@ -96,6 +107,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
         Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="what was decided"),
         _EVENTS,
+        *_DELEGATION,
         *_lease(names.SCHEDULER_LEASE),
         Rule(
             "coordination.k8s.io",
@@ -127,6 +139,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
         Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="counters and summary"),
         _EVENTS,
+        *_DELEGATION,
         *_lease(names.CONTROLLER_LEASE),
     ),
 }

@@ -112,7 +112,8 @@ class Reflector(Generic[T]):
         self._namespace = namespace
         self._query = dict(query or {})
         self._timing = timing or Timing()
-        self._report = report
+        #: May be set until the stream begins.
+        self.report = report
         self._wire = Wire(shape)
         self._rows: dict[tuple[str, str], Row] = {}
         self._probe = Probe(
@@ -124,6 +125,8 @@ class Reflector(Generic[T]):
         self._stale = False
         self._problem: str | None = None
         self._unknown = ""
+        #: Whether the latest request was answered by 403, or by 404 of the whole resource.
+        self.refused = False
         self._list_from = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
@@ -417,14 +420,16 @@ class Reflector(Generic[T]):
     def _failed(self, error: APIError) -> None:
         metrics.WATCH_RESTARTS.labels(self.resource.plural).inc()
         self._failure = error.advice
+        self.refused = isinstance(error, Forbidden | NotFound)
         self._say()
 
     def _worked(self) -> None:
         self._failure = None
+        self.refused = False
         self._say()
 
     def _say(self) -> None:
         problem = self._failure or self._doubt
         if problem != self._problem:
             self._problem = problem
-            self._report(problem)
+            self.report(problem)

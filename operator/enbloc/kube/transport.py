@@ -131,7 +131,7 @@ class Transport:
 
     def __init__(self, cluster: Cluster, component: str, connections: int) -> None:
         self._cluster = cluster
-        self._agent = f"enbloc-{component}/{enbloc.__version__}"
+        self._agent = user_agent(component)
         self._connections = connections
         self._tls: ssl.SSLContext | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -254,6 +254,11 @@ class Transport:
             proxy=self._cluster.proxy,
             server_hostname=self._cluster.server_name,
         )
+
+
+def user_agent(component: str) -> str:
+    """How requests of a process name it."""
+    return f"enbloc-{component}/{enbloc.__version__}"
 
 
 def _socket(address: tuple[Any, ...]) -> socket.socket:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, assert_never
+from typing import Any, Final, Generic, TypeVar, assert_never
 
 import msgspec
 from msgspec import Raw
@@ -71,6 +71,15 @@ from enbloc.telemetry import Problems
 
 T = TypeVar("T", bound=HasMeta)
 
+#: So many seconds in turn must a list be refused for the scheduler to do without it: a server that
+#: has just started may not know the roles yet.
+OPTIONAL_SECONDS: Final = 5
+#: What is lacking without each resource that is not needed for a pod without a group.
+OPTIONAL: Final = {
+    POD_GROUPS: "pods without a group are scheduled, and groups are not",
+    PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
+}
+
 logger = logging.getLogger(__name__)
 
 
@@ -92,6 +101,8 @@ class Informer(Generic[T]):
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
         problem: what counts as absent in an object, by the event that it became; "" = nothing.
+        optional: what is done without these objects where they may not be read; "" = they are
+            needed.
     """
 
     def __init__(
@@ -103,7 +114,9 @@ class Informer(Generic[T]):
         queue: EventQueue,
         malformed: MalformedObjects,
         problem: Callable[[Event], str],
+        optional: str = "",
     ) -> None:
+        self.optional = optional
         self.stream = stream
         self.reflector = reflector
         self._seen = seen
@@ -111,13 +124,23 @@ class Informer(Generic[T]):
         self._queue = queue
         self._malformed = malformed
         self._problem = problem
-        #: Set once the first list is in the queue.
+        self._report = reflector.report
+        self._refusal = ""
+        reflector.report = self._tell
+        #: Set once the first list is in the queue, or is done without.
         self.synced = asyncio.Event()
 
+    def readable(self) -> bool:
+        """Whether what there is was read; for any thread."""
+        return self.reflector.synced
+
     async def confirm(self) -> None:
-        """Return once the queue has all that had happened when this was called."""
+        """Return once the queue has all that had happened when this was called.
+
+        What may not be read, and is not needed, is not waited for.
+        """
         backoff = Backoff(cap=5.0)
-        while True:
+        while self.reflector.synced or not self.optional:
             try:
                 await self.reflector.confirm()
             except APIError as error:
@@ -128,8 +151,32 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Fill the queue until cancelled."""
-        async for item in self.reflector.stream():
-            self._take(item)
+        doing_without = asyncio.ensure_future(self._do_without())
+        try:
+            async for item in self.reflector.stream():
+                self._take(item)
+        finally:
+            doing_without.cancel()
+
+    def _tell(self, problem: str | None) -> None:
+        """Report a problem, unless it is that of what may be done without."""
+        reflector = self.reflector
+        if self.optional and reflector.refused and not reflector.synced:
+            self._refusal, problem = problem or "", None
+        self._report(problem)
+
+    async def _do_without(self) -> None:
+        """Go on as if there were none, if they are not needed and may not be read."""
+        if not self.optional:
+            return
+        refused = 0
+        while refused < OPTIONAL_SECONDS and not self.reflector.synced:
+            await asyncio.sleep(1.0)
+            refused = refused + 1 if self.reflector.refused else 0
+        if not self.reflector.synced:
+            logger.warning("%s; until then: %s", self._refusal, self.optional)
+            self._queue.put(Synced(self.stream))
+            self.synced.set()
 
     async def read_once(self) -> None:
         """Fill the queue with one list.
@@ -158,6 +205,9 @@ class Informer(Generic[T]):
                 )
                 self._malformed.ignored(resource, item.meta, item.problem)
             case items.Synced():
+                if self._refusal:
+                    self._refusal = ""
+                    logger.info("Can read %s now", resource.label())
                 self._queue.put(Synced(self.stream))
                 self.synced.set()
             case _:
@@ -322,7 +372,16 @@ class Informers:
     ) -> Informer[T]:
         report = partial(self.problems.report, f"watching {resource.label()}")
         reflector = Reflector(self.client, resource, shape, timing=self.timing, report=report)
-        return Informer(stream, reflector, seen, gone, self.queue, self.malformed, self._problem)
+        return Informer(
+            stream,
+            reflector,
+            seen,
+            gone,
+            self.queue,
+            self.malformed,
+            self._problem,
+            OPTIONAL.get(resource, ""),
+        )
 
     def _declared(self) -> tuple[str, ...]:
         """The prefixes of the annotations that some plugin reads."""

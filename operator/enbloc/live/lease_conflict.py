@@ -4,9 +4,11 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
+from enbloc.kube.election import Election
+from enbloc.model.names import DEFAULT_SCHEDULER, KUBE_SCHEDULER_LEASE, KUBE_SYSTEM
 from enbloc.telemetry import metrics
 
 #: So long it may last before this process is not ready (seconds). An update that changes profiles
@@ -14,6 +16,23 @@ from enbloc.telemetry import metrics
 GRACE: Final = 300.0
 
 logger = logging.getLogger(__name__)
+
+
+def rivalry(serves: Collection[str], elector: Election | None) -> str:
+    """What keeps a kube-scheduler from seeing who serves its name; "" = nothing."""
+    if DEFAULT_SCHEDULER not in serves:
+        return ""
+    lease = f"{KUBE_SYSTEM}/{KUBE_SCHEDULER_LEASE}"
+    if elector is None:
+        held = "takes no Lease"
+    elif lease == (own := f"{elector.namespace}/{elector.name}"):
+        return ""
+    else:
+        held = f"takes the Lease {own}"
+    return (
+        f"This scheduler serves {DEFAULT_SCHEDULER} and {held}: a kube-scheduler, which takes "
+        f"{lease}, acts at the same time; stop it, or elect without naming a Lease"
+    )
 
 
 class LeaseConflict:

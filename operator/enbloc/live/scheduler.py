@@ -25,13 +25,14 @@ from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import LEASES
 from enbloc.kube.terms import run_terms
 from enbloc.live.checks import step_ends
+from enbloc.live.configz import configz
 from enbloc.live.dump import Dumper
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.informers import Informers
-from enbloc.live.lease_conflict import LeaseConflict
+from enbloc.live.lease_conflict import LeaseConflict, rivalry
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.report import GroupCounts
@@ -60,7 +61,7 @@ async def run_scheduler(options: Options) -> int:
     """
     for warning in options.configuration.warnings if options.configuration else ():
         logger.warning("Configuration: %s", warning)
-    cluster = await cluster_access.load(options.kubeconfig, options.context)
+    cluster = await cluster_access.load(options.kubeconfig, options.context, master=options.master)
     logger.info("Starting the scheduler", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="scheduler") as client:
         return await run_terms(options, lambda shared: Scheduler(client, shared).run())
@@ -89,19 +90,22 @@ class Scheduler:
         self._client = client
         self._problems = Problems()
         configuration = options.configuration or default_configuration()
-        election = configuration.leader_election
         profiles = configuration.profiles
+        election = configuration.leader_election.of(profiles)
         self._notices = EventRecorder(client)
         self._conflict = LeaseConflict(self._say_conflict)
         self._elector = candidate(
             client,
             options,
-            election.resource_name,
+            options.lease_name or election.resource_name,
             partial(self._problems.report, "leader election"),
-            _timing(election) if options.leader_elect else None,
+            options.lease_timing or (_timing(election) if options.leader_elect else None),
             profiles,
             self._conflict.tell,
         )
+        if warning := rivalry(profiles, self._elector):
+            logger.warning("%s", warning)
+        self._configuration = configuration
         self._stop = options.stop or asyncio.Event()
         self._leading = False
         self._stopping = False
@@ -186,7 +190,8 @@ class Scheduler:
         if self._elector is None:
             await self._run_leading()
         else:
-            logger.info("Waiting for the Lease")
+            lease = f"{self._elector.namespace}/{self._elector.name}"
+            logger.info("Waiting for the Lease", extra={"lease": lease})
             await self._elector.run(self._run_leading)
 
     async def _run_leading(self) -> None:
@@ -240,6 +245,10 @@ class Scheduler:
             health.register("scheduler-lease-conflict", self._conflict.passing, "readyz")
         for informer in self._informers:
             health.register(f"{informer.stream}-synced", informer.synced.is_set, "readyz")
+            if informer.optional:
+                name = f"{informer.stream}-readable"
+                health.register(name, informer.readable, "readyz", counts=False)
+        health.pages["configz"] = partial(configz, self._configuration)
         health.register("scheduler-api", lambda: not self._problems.active, "readyz")
         health.register("scheduler-running", lambda: not self._stopping, "readyz")
 

@@ -13,6 +13,10 @@ POD_GROUP_KIND: Final = "PodGroup"
 POD_GROUP_PLURAL: Final = "podgroups"
 SCHEDULER_NAME: Final = "enbloc"
 NAMESPACE: Final = "enbloc-system"
+#: kube-scheduler's, and its Lease: who serves that name takes its place.
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+KUBE_SCHEDULER_LEASE: Final = "kube-scheduler"
+KUBE_SYSTEM: Final = "kube-system"
 
 # ── labels and annotations ───────────────────────────────────────────────────────────────────
 POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
@@ -38,6 +42,9 @@ CONTROLLER_LEASE: Final = "enbloc-controller"
 SCHEDULER_REPORTER: Final = "enbloc.dev/scheduler"
 CONTROLLER_REPORTER: Final = "enbloc.dev/controller"
 HEALTH_PORT: Final = 8081
+#: Where each process serves by HTTPS; kube-scheduler's port, and one of our own.
+SCHEDULER_PORT: Final = 10259
+CONTROLLER_PORT: Final = 10261
 
 # ── conditions of pods ───────────────────────────────────────────────────────────────────────
 GANG_RUNNING: Final = "enbloc.dev/GangRunning"

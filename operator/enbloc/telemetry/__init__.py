@@ -5,9 +5,21 @@
 Nothing here knows what is measured, checked or in trouble.
 """
 
-from enbloc.telemetry.health import Health, HealthServer
+from enbloc.telemetry.certificates import Certificates
+from enbloc.telemetry.health import Health
 from enbloc.telemetry.heartbeat import Heartbeat
 from enbloc.telemetry.logs import configure_logging
 from enbloc.telemetry.problems import Problems
+from enbloc.telemetry.server import Asked, Guarding, Refusal, Server
 
-__all__ = ["Health", "HealthServer", "Heartbeat", "Problems", "configure_logging"]
+__all__ = [
+    "Asked",
+    "Certificates",
+    "Guarding",
+    "Health",
+    "Heartbeat",
+    "Problems",
+    "Refusal",
+    "Server",
+    "configure_logging",
+]

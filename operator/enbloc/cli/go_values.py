@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Values of flags as the programs of Kubernetes, which are written in Go, take them."""
+
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+import click
+
+from enbloc.errors import ConfigError
+
+#: From here on `--v` shows debug lines, by the conventions of Kubernetes.
+DEBUG_LEVEL: Final = 4
+_TRUE: Final = frozenset({"1", "t", "true"})
+_FALSE: Final = frozenset({"0", "f", "false"})
+TLS_VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1_2,  # what is older is not spoken any more
+    "VersionTLS11": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+_ECDHE: Final[Mapping[str, str]] = {
+    "AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+    "CHACHA20_POLY1305": "CHACHA20-POLY1305",
+    "CHACHA20_POLY1305_SHA256": "CHACHA20-POLY1305",
+    "AES_128_CBC_SHA": "AES128-SHA",
+    "AES_256_CBC_SHA": "AES256-SHA",
+}
+#: Go's names of cipher suites for TLS 1.2 → OpenSSL's.
+CIPHERS: Final[Mapping[str, str]] = {
+    f"TLS_ECDHE_{kind}_WITH_{go}": f"ECDHE-{kind}-{name}"
+    for kind in ("ECDSA", "RSA")
+    for go, name in _ECDHE.items()
+}
+
+
+class _GoBool(click.ParamType[bool]):
+    """`--flag`, `--flag=true` or `--flag=false`."""
+
+    name = "true|false"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
+        """The value of Go's strconv.ParseBool."""
+        if isinstance(value, bool):
+            return value
+        text = str(value).lower()
+        if text in _TRUE:
+            return True
+        if text in _FALSE:
+            return False
+        return self._refuse(value, param, ctx)
+
+    def _refuse(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> NoReturn:
+        self.fail(f"must be true or false, is {value!r}", param, ctx)
+
+
+class _Duration(click.ParamType[float]):
+    """`15s`, `1m30s`, `500ms`; seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds."""
+        if isinstance(value, int | float):
+            return float(value)
+        from enbloc.config.strict import seconds  # noqa: PLC0415  # `--help` needs none of it
+
+        try:
+            found: float = seconds(value)
+        except ValueError as error:
+            self.fail(f"{error}, is {value!r}", param, ctx)
+        if found < 0:
+            self.fail(f"must not be negative, is {value!r}", param, ctx)
+        return found
+
+
+class _Level(click.ParamType[int]):
+    """`--v=2`, `-v 2`, `-v=2`; `-v` alone is debug."""
+
+    name = "level"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The level."""
+        text = str(value).removeprefix("=")
+        if text.strip("v") == "":  # -v, -vv
+            return DEBUG_LEVEL
+        if not text.isascii() or not text.isdecimal():
+            self.fail(f"must be a number, as in --v=2; is {value!r}", param, ctx)
+        return int(text[:9])
+
+
+GO_BOOL: Final = _GoBool()
+DURATION: Final = _Duration()
+LEVEL: Final = _Level()
+
+
+def ciphers_of(text: str) -> list[str]:
+    """OpenSSL's names of the cipher suites in a list of Go's; those of TLS 1.3 are always on.
+
+    Raises:
+        ConfigError: one has a name that is none.
+    """
+    made: list[str] = []
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name in CIPHERS:
+            made.append(CIPHERS[name])
+        elif not name.startswith("TLS_"):
+            raise ConfigError(
+                f"--tls-cipher-suites: unknown cipher suite {name!r}; known: {', '.join(CIPHERS)}"
+            )
+    return made

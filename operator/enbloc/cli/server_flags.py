@@ -1,0 +1,376 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The flags of the server commands: kube-scheduler's, and a few of ours.
+
+What kube-scheduler takes is taken, so that its manifests work with enbloc's image: with the same
+effect, or with a warning that names the flag and says why it has none.
+
+Source: kube-scheduler v1.36 cmd/kube-scheduler/app/options/options.go Options.Flags.
+"""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+import enbloc
+from enbloc.cli.go_values import DURATION, GO_BOOL, LEVEL, TLS_VERSIONS, ciphers_of
+from enbloc.errors import ConfigError
+from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
+
+if TYPE_CHECKING:
+    from enbloc.kube.serving import Serving
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Under this key a command's context keeps the flags that were given and have no effect.
+IGNORED_KEY: Final = "enbloc.ignored"
+
+_ANONYMOUS: Final = "requests are authenticated by tokens and client certificates only"
+_JSON: Final = "enbloc speaks JSON"
+_LIMITS: Final = "there is no client-side limit; API Priority and Fairness on the server decides"
+_GATES: Final = "enbloc has no feature gates of kube-scheduler"
+_LOGS: Final = "each line is written to stderr at once"
+_METRICS: Final = "all metrics are shown, with all labels"
+_HTTP1: Final = "health and metrics are served by HTTP/1.1"
+#: Flag → why it has no effect.
+WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "allow-metric-labels": _METRICS,
+    "allow-metric-labels-manifest": _METRICS,
+    "authentication-tolerate-lookup-failure": "a failed look-up is logged and tried again",
+    "cert-dir": "a certificate comes from --tls-cert-file, or is self-signed in memory",
+    "contention-profiling": "there is no profiler of locks",
+    "disable-http2-serving": _HTTP1,
+    "disabled-metrics": _METRICS,
+    "emulated-version": _GATES,
+    "feature-gates": _GATES,
+    "http2-max-streams-per-connection": _HTTP1,
+    "kube-api-burst": _LIMITS,
+    "kube-api-content-type": _JSON,
+    "kube-api-qps": _LIMITS,
+    "log-flush-frequency": _LOGS,
+    "log-json-info-buffer-size": _LOGS,
+    "log-json-split-stream": _LOGS,
+    "log-text-info-buffer-size": _LOGS,
+    "log-text-split-stream": _LOGS,
+    "min-compatibility-version": _GATES,
+    "permit-address-sharing": "the address is always shared with closing connections",
+    "requestheader-allowed-names": _ANONYMOUS,
+    "requestheader-client-ca-file": _ANONYMOUS,
+    "requestheader-extra-headers-prefix": _ANONYMOUS,
+    "requestheader-group-headers": _ANONYMOUS,
+    "requestheader-uid-headers": _ANONYMOUS,
+    "requestheader-username-headers": _ANONYMOUS,
+    "show-hidden-metrics-for-version": _METRICS,
+    "tls-curve-preferences": "OpenSSL chooses the curve",
+    "tls-sni-cert-key": "there is one certificate; name it with --tls-cert-file",
+    "vmodule": "levels are not set by file; --v sets one for all",
+}
+#: Those of them that need no value.
+_SWITCHES: Final = frozenset(
+    {
+        "authentication-tolerate-lookup-failure",
+        "contention-profiling",
+        "disable-http2-serving",
+        "log-json-split-stream",
+        "log-text-split-stream",
+        "permit-address-sharing",
+    }
+)
+
+
+def server_flags(*, leader_elect: bool, secure_port: int) -> Callable[[F], F]:
+    """The flags of a server command.
+
+    Args:
+        leader_elect: the default of `--leader-elect`.
+        secure_port: the default of `--secure-port`.
+    """
+    flags = (
+        *_election_flags(leader_elect=leader_elect),
+        *_serving_flags(secure_port),
+        *_access_flags(),
+        *_log_flags(),
+        click.option(
+            "--master", metavar="URL", help="The API server's address, whatever a kubeconfig says."
+        ),
+        click.option(
+            "--version",
+            is_flag=False,
+            flag_value="true",
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Print the version and exit.",
+        ),
+        *(_without_effect(name) for name in WITHOUT_EFFECT),
+    )
+    return functools.partial(_all, flags)
+
+
+def switch(*names: str, default: bool | None, text: str, **more: Any) -> Callable[[F], F]:
+    """A flag that may be given alone, or as `--flag=true` or `--flag=false`."""
+    return click.option(
+        *names,
+        is_flag=False,
+        flag_value="true",
+        type=GO_BOOL,
+        default=default,
+        help=text,
+        **{"show_default": default is not None, **more},
+    )
+
+
+def _election_flags(*, leader_elect: bool) -> Sequence[Callable[[F], F]]:
+    def duration(part: str, text: str) -> Callable[[F], F]:
+        return click.option(f"--leader-elect-{part}", type=DURATION, help=text)
+
+    return (
+        switch(
+            "--leader-elect",
+            default=leader_elect,
+            text="Act only while holding the Lease, so that several replicas can run.",
+            show_default="true, of run false",
+        ),
+        click.option("--no-leader-elect", is_flag=True, help="The same as --leader-elect=false."),
+        click.option(
+            "--leader-elect-resource-name",
+            "lease_name",
+            metavar="NAME",
+            help="The Lease. `run` derives that of its controller from it.",
+        ),
+        click.option(
+            "--leader-elect-resource-namespace",
+            "--lease-namespace",
+            "lease_namespace",
+            metavar="NAMESPACE",
+            help="Where the Lease is. Default: the pod's own namespace, else the context's.",
+        ),
+        click.option(
+            "--leader-elect-resource-lock",
+            "resource_lock",
+            default="leases",
+            show_default=True,
+            help="The kind of lock; leases is the only one.",
+            callback=_leases,
+            expose_value=False,
+        ),
+        duration("lease-duration", "Others may take a Lease not renewed for this long. [15s]"),
+        duration("renew-deadline", "A leader that could not renew for so long stops. [10s]"),
+        duration("retry-period", "Between two tries to get or renew the Lease. [2s]"),
+    )
+
+
+def _serving_flags(secure_port: int) -> Sequence[Callable[[F], F]]:
+    port, file = click.IntRange(0, 65535), click.Path(path_type=Path)
+    return (
+        click.option(
+            "--secure-port",
+            type=port,
+            default=secure_port,
+            show_default=f"{SCHEDULER_PORT}, of the controller {CONTROLLER_PORT}",
+            help="Where health, and for who may read them /metrics, /configz and /debug/stacks, "
+            "are served by HTTPS; 0 = nowhere.",
+        ),
+        click.option(
+            "--health-port",
+            type=port,
+            default=0,
+            show_default=True,
+            help="Where all of that is served by plain HTTP to everybody; 0 = nowhere.",
+        ),
+        click.option(
+            "--bind-address",
+            default=lambda: "0.0.0.0" if os.environ.get(_IN_POD) else "127.0.0.1",  # noqa: S104
+            show_default="0.0.0.0 in a pod, else 127.0.0.1",
+            help="The address of both; 0.0.0.0 and :: are all of IPv4 and IPv6.",
+        ),
+        switch(
+            "--permit-port-sharing",
+            default=False,
+            text="Let other processes listen on the same ports.",
+        ),
+        click.option(
+            "--tls-cert-file",
+            type=file,
+            help="The certificate, followed by those of its issuers; read again when it changes. "
+            "Default: a self-signed one, in memory.",
+        ),
+        click.option("--tls-private-key-file", type=file, help="The key of that certificate."),
+        click.option(
+            "--tls-min-version",
+            type=click.Choice(list(TLS_VERSIONS)),
+            default="VersionTLS12",
+            show_default=True,
+            help="The lowest TLS version; 1.2 is the least.",
+        ),
+        click.option(
+            "--tls-cipher-suites",
+            default="",
+            metavar="NAME,...",
+            help="Cipher suites of TLS 1.2, by their names in Go.",
+        ),
+        switch("--profiling", default=True, text="Serve /debug/stacks."),
+    )
+
+
+def _access_flags() -> Sequence[Callable[[F], F]]:
+    file = click.Path(path_type=Path)
+
+    def kept(flag: str, text: str) -> Callable[[F], F]:
+        return click.option(flag, type=DURATION, default=10.0, help=f"{text} [10s]")
+
+    return (
+        click.option(
+            "--authentication-kubeconfig",
+            type=file,
+            help="The API server that reviews the tokens of who reads metrics. Default: our own.",
+        ),
+        click.option(
+            "--authorization-kubeconfig",
+            type=file,
+            help="The API server that reviews what they may read. Default: our own.",
+        ),
+        switch(
+            "--authentication-skip-lookup",
+            default=False,
+            text="Do not ask the cluster whose client certificates it accepts.",
+        ),
+        click.option(
+            "--client-ca-file",
+            type=file,
+            help="Accept client certificates of these authorities instead.",
+        ),
+        click.option(
+            "--authorization-always-allow-paths",
+            default="/healthz,/readyz,/livez",
+            show_default=True,
+            metavar="PATH,...",
+            help="What everybody may read; a path may end in *.",
+        ),
+        kept("--authentication-token-webhook-cache-ttl", "So long is kept whose a token is."),
+        kept(
+            "--authorization-webhook-cache-authorized-ttl",
+            "So long is kept that somebody may read something,",
+        ),
+        kept("--authorization-webhook-cache-unauthorized-ttl", "and that they may not."),
+    )
+
+
+def _log_flags() -> Sequence[Callable[[F], F]]:
+    return (
+        click.option(
+            "--log-format",
+            "--logging-format",
+            "log_format",
+            type=click.Choice(["text", "json"]),
+            default=default_format,
+            show_default="text on a terminal, else json",
+            help="How log lines, errors among them, look; they go to stderr.",
+        ),
+        click.option(
+            "-v",
+            "--v",
+            "--verbose",
+            "verbosity",
+            is_flag=False,
+            flag_value="v",
+            type=LEVEL,
+            default=0,
+            help="Log more: from 4 on, and with -v alone, debug lines.",
+        ),
+    )
+
+
+def default_format() -> str:
+    """How log lines look where no flag says."""
+    return "text" if sys.stderr.isatty() else "json"
+
+
+_IN_POD: Final = "KUBERNETES_SERVICE_HOST"
+
+
+def _without_effect(name: str) -> Callable[[F], F]:
+    def note(context: click.Context, parameter: click.Parameter, value: object) -> None:
+        del parameter
+        if value not in (None, ()):
+            context.meta.setdefault(IGNORED_KEY, []).append(name)
+
+    more: dict[str, Any] = {}
+    if name in _SWITCHES:
+        more = {"is_flag": False, "flag_value": "true"}
+    return click.option(
+        f"--{name}", multiple=True, expose_value=False, hidden=True, callback=note, **more
+    )
+
+
+def _leases(context: click.Context, parameter: click.Parameter, value: str) -> None:
+    del context, parameter
+    if value != "leases":
+        text = f'must be "leases", is "{value}"'
+        raise click.BadParameter(text, param_hint="--leader-elect-resource-lock")
+
+
+def _version(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    del parameter
+    if value is not None and value.lower() != "false":
+        click.echo(f"enbloc {enbloc.__version__}")
+        context.exit()
+
+
+def _all(flags: tuple[Callable[[F], F], ...], command: F) -> F:
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+def warnings(context: click.Context) -> list[str]:
+    """What to say of flags that were given and have no effect."""
+    given: list[str] = context.meta.get(IGNORED_KEY, [])
+    return [f"--{name}: accepted, without effect: {WITHOUT_EFFECT[name]}" for name in given]
+
+
+def take_serving(flags: dict[str, Any], *, strict_port: bool) -> "Serving":
+    """Take the flags about serving out of those of a command.
+
+    Args:
+        flags: by name; what is taken is removed.
+        strict_port: see Serving.
+
+    Raises:
+        ConfigError: they contradict each other.
+    """
+    from enbloc.kube.access_rules import AccessRules  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc.kube.serving import Serving  # noqa: PLC0415  # as above
+
+    take = flags.pop
+    certificate, key = take("tls_cert_file"), take("tls_private_key_file")
+    if (certificate is None) != (key is None):
+        raise ConfigError("--tls-cert-file and --tls-private-key-file: give both or neither")
+    paths = [part.strip() for part in take("authorization_always_allow_paths").split(",")]
+    rules = AccessRules(
+        open_paths=tuple(f"/{path.lstrip('/')}" for path in paths if path),
+        token_seconds=take("authentication_token_webhook_cache_ttl"),
+        allowed_seconds=take("authorization_webhook_cache_authorized_ttl"),
+        refused_seconds=take("authorization_webhook_cache_unauthorized_ttl"),
+        look_up=not take("authentication_skip_lookup"),
+        client_authorities=take("client_ca_file"),
+    )
+    return Serving(
+        secure_port=take("secure_port"),
+        health_port=take("health_port"),
+        bind_address=take("bind_address"),
+        strict_port=strict_port,
+        shared_port=take("permit_port_sharing"),
+        certificate=None if certificate is None else (certificate, key),
+        least_tls=TLS_VERSIONS[take("tls_min_version")],
+        ciphers=ciphers_of(take("tls_cipher_suites")),
+        authentication=take("authentication_kubeconfig"),
+        authorization=take("authorization_kubeconfig"),
+        rules=rules,
+        profiling=take("profiling"),
+    )

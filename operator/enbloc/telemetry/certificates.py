@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""TLS of our server: a certificate from files, read again when they change, or a self-signed one.
+
+A self-signed certificate and its key are made at the start, in memory.
+"""
+
+import datetime as dt
+import ipaddress
+import logging
+import os
+import ssl
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from enbloc.errors import ConfigError
+
+#: A self-signed certificate is valid for so long, and replaced after half of it (seconds).
+LIFETIME: Final = 365 * 86400.0
+#: How far the clock of who checks it may be behind ours (seconds).
+SKEW: Final = 86400.0
+#: Files are looked at this often (seconds).
+LOOK_SECONDS: Final = 1.0
+
+logger = logging.getLogger(__name__)
+
+State = tuple[object, ...]
+
+
+class Certificates:
+    """Makes the TLS context of each new connection.
+
+    Args:
+        files: of the certificate, with those of its issuers after it, and of its key; None = a
+            self-signed certificate is made.
+        names: the host names and addresses of a self-signed certificate.
+        least: the lowest TLS version that is spoken.
+        ciphers: of TLS 1.2, as OpenSSL names them; empty = Python's choice.
+        clock: Unix seconds.
+
+    Raises:
+        ConfigError: the files cannot be used.
+    """
+
+    def __init__(
+        self,
+        files: tuple[Path, Path] | None = None,
+        *,
+        names: Sequence[str] = ("localhost", "127.0.0.1", "::1"),
+        least: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
+        ciphers: Sequence[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._files = files
+        self._names = names
+        self._least = least
+        self._ciphers = ciphers
+        self._clock = clock
+        #: The authorities of client certificates, as PEM; "" = none is asked for.
+        self.client_authorities = ""
+        self._known: State = ()
+        self._looked = float("-inf")
+        self._problem = ""
+        self._made = clock()
+        self._context = self._new()
+
+    def context(self) -> ssl.SSLContext:
+        """The context for a connection that begins now."""
+        now = self._clock()
+        if not 0 <= now - self._looked < LOOK_SECONDS or self._known[0] != self.client_authorities:
+            try:
+                if self._state() != self._known:
+                    self._context = self._new()
+                    logger.info("Serving with a new certificate or new client authorities")
+                self._problem = ""
+            except ConfigError as error:  # the old one goes on to serve
+                if str(error) != self._problem:
+                    self._problem = str(error)
+                    logger.error("%s; serving with the certificate read before", error)  # noqa: TRY400
+            self._looked = now
+        return self._context
+
+    def _state(self) -> State:
+        """What tells whether a context has to be made anew."""
+        if self._files is None:
+            age = self._clock() - self._made
+            return self.client_authorities, int(age // (LIFETIME / 2))
+        try:
+            stats = [path.stat() for path in self._files]
+        except OSError as error:
+            raise self._unusable(error) from error
+        return self.client_authorities, *((s.st_mtime_ns, s.st_ino, s.st_size) for s in stats)
+
+    def _new(self) -> ssl.SSLContext:
+        state = self._state()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        context.minimum_version = self._least
+        context.set_alpn_protocols(["http/1.1"])
+        try:
+            if self._ciphers:
+                context.set_ciphers(":".join(self._ciphers))
+        except ssl.SSLError as error:
+            raise ConfigError(f"--tls-cipher-suites: {error}") from error
+        if self._files is None:
+            _load_self_signed(context, self._names, self._clock())
+        else:
+            try:
+                context.load_cert_chain(*self._files)
+            except (OSError, ValueError) as error:
+                raise self._unusable(error) from error
+        if self.client_authorities:
+            self._ask_clients(context)
+        self._known, self._looked = state, self._clock()
+        return context
+
+    def _ask_clients(self, context: ssl.SSLContext) -> None:
+        try:
+            context.load_verify_locations(cadata=self.client_authorities)
+        except (ssl.SSLError, ValueError) as error:
+            logger.warning("Client certificates are not accepted: the authorities: %s", error)
+            return
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # Cluster authorities often lack what RFC 5280's strict reading wants (3.13's default).
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+
+    def _unusable(self, error: Exception) -> ConfigError:
+        assert self._files is not None
+        certificate, key = self._files
+        return ConfigError(
+            f"--tls-cert-file {certificate}, --tls-private-key-file {key}: cannot be used: {error}"
+        )
+
+
+def _load_self_signed(context: ssl.SSLContext, names: Sequence[str], now: float) -> None:
+    """Make a key and a certificate for these names, and load both.
+
+    Python's ssl reads files only: where the system has files in memory, it is one of these.
+    """
+    pem = b"".join(self_signed(names, now))
+    try:
+        if hasattr(os, "memfd_create"):
+            with os.fdopen(os.memfd_create("enbloc-tls"), "wb") as file:
+                file.write(pem)
+                file.flush()
+                context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+        else:
+            with tempfile.NamedTemporaryFile(prefix="enbloc-tls-") as file:  # mode 0600
+                file.write(pem)
+                file.flush()
+                context.load_cert_chain(file.name)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot make a self-signed certificate: {error}; pass --tls-cert-file and "
+            "--tls-private-key-file, or --secure-port=0"
+        ) from error
+
+
+def self_signed(names: Sequence[str], now: float) -> tuple[bytes, bytes]:
+    """A certificate for a server of these names, and its key, both as PEM.
+
+    Args:
+        names: host names and IP addresses.
+        now: Unix seconds.
+    """
+    # Imported here: who has a certificate needs none of it.
+    from cryptography import x509  # noqa: PLC0415
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID  # noqa: PLC0415
+
+    def general(name: str) -> x509.GeneralName:
+        try:
+            return x509.IPAddress(ipaddress.ip_address(name))
+        except ValueError:
+            return x509.DNSName(name)
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "enbloc")])
+    begin = dt.datetime.fromtimestamp(now - SKEW, dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(begin + dt.timedelta(seconds=SKEW + LIFETIME))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName(list(map(general, names))), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return (
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )

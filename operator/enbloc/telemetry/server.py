@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Health, metrics and pages, served by a thread of their own: planning must not delay probes.
+
+That thread runs an event loop: a slow client costs a connection, of which there are a bounded
+number, and never a thread. A TLS handshake is part of its connection's time.
+"""
+
+import asyncio
+import errno
+import json
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from enbloc.errors import ConfigError
+from enbloc.telemetry.health import Health
+
+#: A handshake and a request end after this time, and so does an answer, whatever the client sends
+#: or does not read (seconds).
+CLIENT_SECONDS: Final = 5.0
+#: So many connections at once; one more ends the oldest, so a probe is always let in.
+MOST_CONNECTIONS: Final = 256
+#: The longest request, headers included (bytes).
+_REQUEST_BYTES: Final = 16384
+_TEXT: Final = "text/plain; charset=utf-8"
+_JSON: Final = "application/json"
+_METRICS: Final = "metrics"
+#: Every address of the machine, as flags write it.
+_EVERY: Final = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not listened on
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for what.
+
+    Attributes:
+        path: with its first slash.
+        authorization: the header; "" = none was sent.
+        certificate: the client certificate that was checked, as `ssl` shows it; empty = none.
+    """
+
+    path: str
+    authorization: str = field(default="", repr=False)
+    certificate: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered, as a Status of Kubernetes would say it."""
+
+    code: int
+    reason: str
+    message: str
+
+    def body(self) -> bytes:
+        """The Status."""
+        refused = self.code == HTTPStatus.UNAUTHORIZED
+        details: dict[str, Any] = {} if refused else {"details": {}}
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            **details,
+            "code": self.code,
+        }
+        return json.dumps(status, indent=2).encode() + b"\n"
+
+
+class Guard(Protocol):
+    """Decides who may see what; entered and asked in the server's loop."""
+
+    async def refuse(self, asked: Asked) -> Refusal | None:
+        """Why not; None = let in. It takes a bounded time."""
+        ...
+
+
+class OpenToAll:
+    """Lets everybody see everything."""
+
+    async def refuse(self, asked: Asked) -> Refusal | None:
+        """Nothing is refused."""
+        del asked
+        return None
+
+
+Guarding = AbstractAsyncContextManager[Guard]
+
+
+class Server:
+    """Serves /livez, /healthz, /readyz, /metrics and the pages; a context manager.
+
+    Args:
+        health: the checks, and the pages.
+        port: 0 for any free one.
+        address: which address to listen on; 0.0.0.0 and :: are all of both families.
+        tls: gives the TLS context of a connection that begins now; None = plain HTTP.
+        guard: says who may see what is asked for; lives as long as the server.
+        flag: by which the port was given, for messages.
+        shared: whether other processes may listen on the same port.
+
+    Raises:
+        ConfigError: the port is taken, or the address is not ours.
+    """
+
+    def __init__(
+        self,
+        health: Health,
+        port: int,
+        address: str = "127.0.0.1",
+        *,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        guard: Guarding | None = None,
+        flag: str = "--health-port",
+        shared: bool = False,
+    ) -> None:
+        self._health = health
+        self._tls = tls
+        self._guarding: Guarding = guard or nullcontext(OpenToAll())
+        self._guard: Guard = OpenToAll()
+        self._socket = _listening(address, port, flag, shared=shared)
+        # asyncio's own kind of loop: it needs nothing that the process' main loop may have.
+        self._loop = asyncio.SelectorEventLoop()
+        self._loop.set_exception_handler(_quietly)
+        self._stop = asyncio.Event()
+        self._clients: dict[asyncio.Task[None], None] = {}
+        self._thread = threading.Thread(target=self._run, name="server", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._socket.getsockname()[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        """Serve until stopped; who has no answer by then gets none."""
+        async with self._guarding as self._guard:
+            server = await asyncio.start_server(
+                self._connected, sock=self._socket, limit=_REQUEST_BYTES, backlog=MOST_CONNECTIONS
+            )
+            async with server:
+                await self._stop.wait()
+                server.close()
+                for client in self._clients:
+                    client.cancel()
+                await asyncio.gather(*self._clients, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request on a connection, which then ends."""
+        if len(self._clients) >= MOST_CONNECTIONS:
+            oldest = next(iter(self._clients))
+            del self._clients[oldest]
+            oldest.cancel()
+        client = asyncio.current_task()
+        assert client is not None
+        self._clients[client] = None
+        try:
+            async with asyncio.timeout(CLIENT_SECONDS):
+                if self._tls is not None:  # first of all, so that nothing is read before it
+                    await writer.start_tls(self._tls())
+                request = await reader.readuntil(b"\r\n\r\n")
+            answer = await self._answer(request, writer)
+            async with asyncio.timeout(CLIENT_SECONDS):
+                writer.write(answer)
+                writer.close()
+                await writer.wait_closed()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # its client was slow, went away, or does not speak HTTP
+        except asyncio.CancelledError:
+            pass  # by us: asyncio 3.11 reports a cancelled connection as a fault
+        finally:
+            writer.transport.abort()
+            self._clients.pop(client, None)
+
+    async def _answer(self, request: bytes, writer: asyncio.StreamWriter) -> bytes:
+        """The answer to a request; to HEAD as to GET, without the body."""
+        line, *lines = request.decode("latin-1").split("\r\n")
+        method, _, rest = line.partition(" ")
+        target, _, version = rest.partition(" ")
+        if not version.startswith("HTTP/1."):
+            return _encoded(400, b"this is no HTTP/1 request\n")
+        if method not in ("GET", "HEAD"):
+            return _encoded(405, b"use GET or HEAD\n", headers="Allow: GET, HEAD\r\n")
+        path, _, query = target.partition("?")
+        page, body = self._page(path.strip("/"), query), method == "GET"
+        if page is None:
+            return _encoded(404, self._known().encode(), with_body=body)
+        asked = Asked(path.rstrip("/"), _authorization(lines), _certificate(writer))
+        refusal = await self._guard.refuse(asked)
+        if refusal is not None:
+            return _encoded(refusal.code, refusal.body(), _JSON, with_body=body)
+        try:
+            code, content, text = page()
+        except Exception:  # a page that breaks must not end its connection without a word
+            logger.exception("Failed to serve %s", path)
+            return _encoded(500, b"failed; see the log\n", with_body=body)
+        return _encoded(code, text, content, with_body=body)
+
+    def _page(self, name: str, query: str) -> Callable[[], tuple[int, str, bytes]] | None:
+        """What gives status, type and body of a page; None = there is none of that name."""
+        if name == _METRICS:
+            return lambda: (200, CONTENT_TYPE_LATEST, generate_latest())
+        shown = self._health.pages.get(name)
+        if shown is not None:
+            return lambda: (200, *_shown(shown()))
+        report = self._health.report(name, query)
+        return None if report is None else lambda: (report[0], _TEXT, report[1].encode())
+
+    def _known(self) -> str:
+        pages = ("livez", "healthz", "readyz", _METRICS, *self._health.pages)
+        *most, last = (f"/{name}" for name in pages)
+        return f"not found; served are {', '.join(most)} and {last}\n"
+
+
+def _listening(address: str, port: int, flag: str, *, shared: bool) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        ConfigError: the address or the port cannot be had.
+    """
+    every = address in _EVERY
+    dual = every and socket.has_dualstack_ipv6()
+    host = "::" if dual else "0.0.0.0" if every else address  # noqa: S104  # as it was asked for
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (host, port), family=family, dualstack_ipv6=dual, reuse_port=shared
+        )
+    except OSError as error:
+        name = f"[{address}]" if ":" in address else address
+        if error.errno == errno.EADDRINUSE:
+            fix = f"choose another port with {flag}, or 0 for none"
+        else:
+            fix = "choose an address of this machine with --bind-address"
+        why = error.strerror or str(error)
+        raise ConfigError(f"{flag}: cannot listen on {name}:{port}: {why}; {fix}") from error
+
+
+def _quietly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What a client does to its connection is no fault of this process."""
+    del loop
+    logger.debug("Serving: %s", context.get("message"))
+
+
+def _authorization(lines: list[str]) -> str:
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.lower() == "authorization":
+            return value.strip()
+    return ""
+
+
+def _certificate(writer: asyncio.StreamWriter) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = writer.get_extra_info("peercert")
+    return found or {}
+
+
+def _shown(text: str) -> tuple[str, bytes]:
+    """Type and body of a page."""
+    return (_JSON if text.startswith("{") else _TEXT), text.encode()
+
+
+def _encoded(
+    code: int, body: bytes, content: str = _TEXT, *, headers: str = "", with_body: bool = True
+) -> bytes:
+    """An HTTP answer; no versions for strangers."""
+    head = (
+        f"HTTP/1.1 {code} {HTTPStatus(code).phrase}\r\n"
+        f"Date: {formatdate(usegmt=True)}\r\n"
+        "Server: enbloc\r\n"
+        f"Content-Type: {content}\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        "Cache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Connection: close\r\n"
+        f"{headers}\r\n"
+    )
+    return head.encode("latin-1") + (body if with_body else b"")
