@@ -69,6 +69,5 @@ sync: $(DEV)  ## render the copies of crds/ and roles in manifests/ and helm/
 lock: $(DEV)  ## pin requirements/*.txt again, a week behind the newest releases
 	$(BIN)/python hack/lock.py
 
-image: $(DEV)  ## build the container image from the wheel
-	$(BIN)/python -m hatchling build -t wheel
-	docker build -t enbloc:$$(sed -n 's/^appVersion: //p' helm/enbloc/Chart.yaml) .
+image: $(DEV)  ## build wheel and container image, with docker, podman or buildah
+	$(BIN)/python hack/image.py $(ARGS)

@@ -8,7 +8,6 @@ python hack/check.py mypy drift    # these only; the hooks of pre-commit name on
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -22,8 +21,8 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
     sys.path.insert(0, str(ROOT))
 
 from hack import citations as cited  # noqa: E402  # as above
-from hack import sync  # noqa: E402  # as above
-from hack.build_controlplane import cache_root, given_assets  # noqa: E402  # needs the path
+from hack import licences, sync  # noqa: E402  # as above
+from hack.build_controlplane import BuildError, ensure  # noqa: E402  # as above
 
 BIN: Final = Path(sys.executable).parent
 CODE: Final = ("operator", "tests", "benchmarks", "hack")
@@ -41,11 +40,11 @@ class Result:
     """How a check ended.
 
     Attributes:
-        state: "absent" when the tool that it needs is not there, which fails nothing.
+        state: whether it passed; a tool that is not there fails it.
         text: what it has to say: the findings, or what is missing.
     """
 
-    state: Literal["ok", "FAILED", "absent"]
+    state: Literal["ok", "FAILED"]
     text: str = ""
 
 
@@ -140,20 +139,24 @@ def drift() -> Result:
     return findings(f"{path}: stale; run `make sync`" for path in sync.drift())
 
 
-def helm() -> Path | None:
-    """The helm that was given, or built for the end-to-end tests, or is on PATH."""
-    built = sorted(cache_root(os.environ).glob("*/helm"), key=lambda path: path.stat().st_mtime)
-    on_path = shutil.which("helm")
-    found = [given_assets(os.environ).get("helm"), *built[-1:], Path(on_path) if on_path else None]
-    return next((path for path in found if path), None)
-
-
 def chart() -> Result:
     """The chart passes helm's own lint."""
-    found = helm()
-    if found is None:
-        return Result("absent", "no helm here; `make e2e` builds one, and lints the chart too")
-    return command(str(found), "lint", "--strict", "helm/enbloc")
+    try:
+        helm = ensure(["helm"]) / "helm"
+    except BuildError as error:
+        return Result("FAILED", str(error))
+    return command(str(helm), "lint", "--strict", "helm/enbloc")
+
+
+def scripts() -> Result:
+    """Shell scripts have no trap that shellcheck knows."""
+    shell = [str(path) for path in files() if path.suffix == ".sh" or path == Path(".ci/run")]
+    return command(str(BIN / "shellcheck"), *shell)
+
+
+def image_licences() -> Result:
+    """What the image holds may be given on."""
+    return findings(licences.problems(ROOT / "requirements" / "image.txt"))
 
 
 CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
@@ -165,6 +168,9 @@ CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "dependencies": tool("deptry", "operator/enbloc"),
     "spelling": tool("codespell"),
     "yaml": tool("yamllint", "--strict", "."),
+    "scripts": scripts,
+    "dockerfile": tool("hadolint", "Dockerfile"),
+    "licences": image_licences,
     "headers": headers,
     "lengths": lengths,
     "source-root": source_root,

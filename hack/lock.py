@@ -6,6 +6,7 @@ import datetime as dt
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 # A week's delay gives the registry time to withdraw a poisoned release.
 DELAY = dt.timedelta(days=7)
@@ -16,7 +17,11 @@ ARGUMENTS = {
     # What `run` has, without the sandbox and what builds us.
     "image": [*_IMAGE, "--constraint", "requirements/run.txt"],
     "dev": [*_EXTRAS, "--extra", "testing", "--group", "dev"],
+    # What lists the packages of the image, as the image is built.
+    "sbom": ["--group", "sbom", "--constraint", "requirements/dev.txt"],
 }
+#: Where the lock holds no dependency of the project itself.
+PROJECT: Final = {"sbom": list[str]()}
 
 
 def main() -> None:
@@ -28,7 +33,7 @@ def main() -> None:
             *(str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet"),
             *("--universal", "--python-version", "3.11", "--generate-hashes"),
             *("--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"),
-            *("--exclude-newer", newest, *arguments, "pyproject.toml"),
+            *("--exclude-newer", newest, *arguments, *PROJECT.get(name, ["pyproject.toml"])),
             *("--output-file", f"requirements/{name}.txt"),
         ]
         subprocess.run(command, cwd=root, check=True)

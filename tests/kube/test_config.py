@@ -306,6 +306,32 @@ async def test_the_user_decides_the_header(
         assert (await who_am_i(cluster))["authorization"] == header
 
 
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning:aiohttp", "ignore::DeprecationWarning:kubernetes"
+)
+async def test_an_identity_token_that_has_run_out_is_renewed_at_its_issuer(write: Write) -> None:
+    past = base64.b64encode(json.dumps({"exp": 1}).encode()).decode()
+
+    async def issuer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/.well-known/openid-configuration":
+            return web.json_response({"token_endpoint": f"http://{request.host}/token"})
+        if request.path == "/token" and "refresh_token=again" in await request.text():
+            return web.json_response({"id_token": JWT, "refresh_token": "later"})
+        return await echoes(request)
+
+    async with serving(issuer) as url:
+        config = {
+            "id-token": f"e30.{past}.x",
+            "refresh-token": "again",
+            "client-id": "c",
+            "client-secret": "s",
+            "idp-issuer-url": url,
+        }
+        user = {"auth-provider": {"name": "oidc", "config": config}}
+        cluster = await load(write(document(url, user)))
+        assert (await who_am_i(cluster))["authorization"] == f"Bearer {JWT}"
+
+
 class Guard:
     """A server that accepts one token."""
 

@@ -46,13 +46,14 @@ async def load(
         cluster = in_cluster(env, service_account) if context is None else None
         if cluster is not None:
             return cluster
-        paths = [(home or Path.home()) / ".kube" / "config"]
+        paths = [(home or _home()) / ".kube" / "config"]
     found = [path.expanduser() for path in paths if path.expanduser().is_file()]
     if not found:
         raise ConfigError(
             f"{os.pathsep.join(map(str, paths))}: no such file; pass --kubeconfig FILE or set "
             "KUBECONFIG (inside a cluster neither is needed)"
         )
+    _home()  # the library needs one as well
     # Imported here: in a cluster nothing of it is needed, and it costs 0.4 s and 47 MiB.
     from enbloc.kube import kubeconfig as files  # noqa: PLC0415
 
@@ -69,3 +70,15 @@ async def _at(master: str, kubeconfig: Path | None, context: str | None) -> Clus
     if kubeconfig is None:
         return Cluster(server, source="--master")
     return replace(await load(kubeconfig, context), server=server)
+
+
+def _home() -> Path:
+    """The user's home directory; as container runtimes have it for a user that has none, the root.
+
+    A pod may run as a user that no file of its image knows, and may be given no HOME.
+    """
+    try:
+        return Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"
+        return Path("/")
