@@ -30,6 +30,7 @@ $(DEV): | .venv/bin/python
 	touch $@ $(RUN)
 
 setup: $(DEV)  ## make .venv with everything the tests and checks need
+	@echo 'To have enbloc on PATH in this terminal: . $(BIN)/activate'
 
 demo: $(RUN)  ## two gangs that would deadlock each other, and do not (no cluster needed)
 	$(BIN)/enbloc demo $(ARGS)

@@ -6,6 +6,7 @@
 
     EnblocError
     ├── ConfigError           a kubeconfig, flag or configuration file is wrong; exit code 2
+    │   └── NoClusterError    nothing names a cluster: no flag, variable, pod or file
     ├── PluginError           a plugin raised, or broke its contract (shape, dtype, NaN)
     ├── UsageError            a command was asked for what it cannot do; exit code 2
     └── kube.errors.APIError  the API server refused, or could not be reached (its own tree)
@@ -20,6 +21,10 @@ class EnblocError(Exception):
 
 class ConfigError(EnblocError):
     """A setting is wrong; the message names the file or flag, the field and the fix."""
+
+
+class NoClusterError(ConfigError):
+    """Nothing names a cluster; a command that can do without one does."""
 
 
 class UsageError(EnblocError):

@@ -9,7 +9,7 @@ from aiohttp import web
 import enbloc
 from enbloc.cli import main
 from enbloc.cli.entry import COMMANDS
-from tests.cli.processes import python, unreachable
+from tests.cli.processes import python, started, unreachable
 from tests.kube.fake import serving
 
 
@@ -72,6 +72,21 @@ def test_without_a_command_the_help_is_shown_and_the_code_is_2(
 def test_the_client_version_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "--client"]) == 0
     assert capsys.readouterr().out == f"enbloc {enbloc.__version__}\n"
+
+
+def test_the_version_is_a_flag_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"enbloc {enbloc.__version__}\n"
+
+
+async def test_without_any_kubeconfig_the_version_of_the_client_is_answer_enough(
+    tmp_path: Path,
+) -> None:
+    home = str(tmp_path)
+    async with started("version", KUBECONFIG="", KUBERNETES_SERVICE_HOST="", HOME=home) as process:
+        output, errors = await asyncio.wait_for(process.communicate(), 60)
+    assert (process.returncode, output.decode()) == (0, f"enbloc {enbloc.__version__}\n")
+    assert errors.decode() == "no kubeconfig here, so no API server was asked\n"
 
 
 def test_an_unreachable_server_is_an_error(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cluster is chosen, and how it is talked to: files, pods, certificates, plugins."""
 
+import asyncio
 import base64
 import json
 import logging
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 import yaml
 from aiohttp import web
 
@@ -459,9 +461,23 @@ async def test_a_failing_exec_plugin_is_a_clear_error(write: Write, tmp_path: Pa
     missing = plugin(tmp_path / "missing")
     with pytest.raises(ConfigError, match=r"context one: exec: process returned 1"):
         await load(write(document(user=missing)))
-    missing["exec"]["command"] = "/no/such/plugin"
-    with pytest.raises(ConfigError, match="exec: cannot run the plugin"):
-        await load(write(document(user=missing)))
+
+
+def test_a_missing_exec_plugin_is_named_with_how_to_get_it(write: Write) -> None:
+    async def attempt() -> str:
+        with pytest.raises(ConfigError) as failed:
+            await load(write(document(user=missing)))
+        return str(failed.value)
+
+    missing = plugin(Path("unused"))
+    missing["exec"]["command"] = "no-such-plugin"
+    missing["exec"]["installHint"] = "see https://example.com"
+    for factory in (asyncio.new_event_loop, uvloop.new_event_loop):
+        with asyncio.Runner(loop_factory=factory) as runner:
+            assert runner.run(attempt()).endswith(
+                "context one: exec: cannot run the plugin no-such-plugin: No such file or "
+                "directory; see https://example.com"
+            )
 
 
 CREDENTIAL = '"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"'

@@ -3,12 +3,15 @@
 """`enbloc sandbox`, as people start it."""
 
 import asyncio
+import os
 import signal
 import socket
-from asyncio.subprocess import Process
+import sys
+from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 
 from enbloc.cli import main
 from enbloc.cli.sandbox import _fault
@@ -79,6 +82,75 @@ async def test_a_trace_gives_the_nodes_and_a_fault_goes_wrong_as_told(tmp_path: 
             with pytest.raises(Forbidden):
                 await client.page(PODS, "default")
             await client.page(PODS, "default")
+
+
+async def test_a_second_one_in_a_folder_leaves_the_first_its_kubeconfig(tmp_path: Path) -> None:
+    async with started("sandbox", "--nodes", "1", cwd=tmp_path) as process:
+        await said(process)
+        kubeconfig = tmp_path / "sandbox.kubeconfig"
+        text = kubeconfig.read_text()
+        code, errors = await refused("--nodes", "1", cwd=tmp_path)
+        assert code == 2
+        assert "sandbox.kubeconfig belongs to a sandbox that runs at http://127.0.0.1:" in errors
+        assert "name another file, or end that one first" in errors
+        assert kubeconfig.read_text() == text
+        process.kill()
+        await process.wait()
+    assert kubeconfig.exists()
+    async with started("sandbox", "--nodes", "1", cwd=tmp_path) as process:
+        await said(process)
+        assert kubeconfig.read_text() != text
+
+
+async def test_enbloc_is_called_by_the_path_that_works_where_no_shell_finds_it(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "venv" / "bin" / "enbloc"
+    program.parent.mkdir(parents=True)
+    code = "import sys\nfrom enbloc.cli import main\nsys.exit(main())\n"
+    program.write_text(f"#!{sys.executable}\n{code}")
+    program.chmod(0o755)
+    for path, shown in ((os.defpath, str(program)), (f"{program.parent}:{os.defpath}", "enbloc")):
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *("sandbox", "--nodes", "1"),
+            cwd=tmp_path,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={**os.environ, "PATH": path},
+        )
+        try:
+            assert f"  {shown} run\n" in await said(process)
+        finally:
+            process.terminate()
+            await process.communicate()
+
+
+async def test_who_creates_what_no_controller_acts_on_is_warned(tmp_path: Path) -> None:
+    pod = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, **pod}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template},
+    }
+    async with started("sandbox", "--nodes", "1", cwd=tmp_path) as process:
+        await said(process)
+        server = (await load(tmp_path / "sandbox.kubeconfig")).server
+        url = f"{server}/apis/apps/v1/namespaces/default/deployments"
+        async with ClientSession() as session, session.post(url, json=body) as answer:
+            assert answer.status == 201
+            assert answer.headers["Warning"] == (
+                '299 - "the sandbox runs no controller for Deployments, so this one gets no pods; '
+                'create a Job, or pods"'
+            )
+        url = f"{server}/api/v1/namespaces/default/pods"
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, **pod}
+        async with ClientSession() as session, session.post(url, json=body) as answer:
+            assert answer.status == 201
+            assert "Warning" not in answer.headers
 
 
 @pytest.mark.parametrize(

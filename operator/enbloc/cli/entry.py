@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+import enbloc
 from enbloc.errors import ConfigError, EnblocError, UsageError
 from enbloc.model.text import printable
 
@@ -93,6 +94,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.version_option(enbloc.__version__, prog_name="enbloc", message="%(prog)s %(version)s")
 def cli() -> None:
     """A gang scheduler for Kubernetes: all pods of a job together, or none."""
 

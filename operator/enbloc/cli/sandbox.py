@@ -5,7 +5,9 @@
 import asyncio
 import difflib
 import logging
+import shutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -67,6 +69,14 @@ def _fault(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise _no_fault(str(error)) from None
     return found
+
+
+def _program() -> str:
+    """`enbloc` if a shell finds it by that name, else the path by which it was started."""
+    started = Path(sys.argv[0]).absolute()
+    found = shutil.which("enbloc")
+    known = found is not None and Path(found).absolute() == started
+    return "enbloc" if known or started.name != "enbloc" else str(started)
 
 
 def _no_fault(why: str) -> click.BadParameter:
@@ -142,7 +152,7 @@ def sandbox(
         click.echo(f"The sandbox serves {url} with {len(shapes)} nodes. In another terminal:")
         click.echo(f"  export KUBECONFIG={write_kubeconfig.resolve()}")
         click.echo("  kubectl get nodes")
-        click.echo("  enbloc run")
+        click.echo(f"  {_program()} run")
         click.echo("Ctrl-C ends it.")
 
     async def until_signalled() -> int:

@@ -12,6 +12,7 @@ import click
 import enbloc
 from enbloc.cli.flags import cluster_flags
 from enbloc.cli.tables import say
+from enbloc.errors import NoClusterError
 
 #: The oldest minor version of Kubernetes that enbloc supports, 1.32.
 OLDEST: Final = (1, 32)
@@ -27,7 +28,11 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
         return
     import asyncio  # noqa: PLC0415  # only asking a server needs it
 
-    info = asyncio.run(_server_version(kubeconfig, context))
+    try:
+        info = asyncio.run(_server_version(kubeconfig, context))
+    except NoClusterError:
+        click.echo("no kubeconfig here, so no API server was asked", err=True)
+        return
     say(f"Kubernetes {info.get('gitVersion') or 'of unknown version'}")
     minor = _minor(info)
     if minor is not None and minor < OLDEST:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from enbloc.errors import ConfigError
+from enbloc.errors import ConfigError, NoClusterError
 from enbloc.kube.config import SERVICE_ACCOUNT, Cluster, in_cluster
 from enbloc.model.credentials import redacted
 from enbloc.model.text import quoted
@@ -34,10 +34,12 @@ async def load(
         service_account: where a pod finds its service account.
 
     Raises:
+        NoClusterError: nothing was named, and there is no ``~/.kube/config``.
         ConfigError: naming the file, the field and the fix.
     """
     if master is not None:
         return await _at(master, kubeconfig, context)
+    wrong = ConfigError
     if kubeconfig is not None:
         paths = [kubeconfig]
     elif env.get("KUBECONFIG"):
@@ -46,10 +48,11 @@ async def load(
         cluster = in_cluster(env, service_account) if context is None else None
         if cluster is not None:
             return cluster
+        wrong = NoClusterError
         paths = [(home or _home()) / ".kube" / "config"]
     found = [path.expanduser() for path in paths if path.expanduser().is_file()]
     if not found:
-        raise ConfigError(
+        raise wrong(
             f"{os.pathsep.join(map(str, paths))}: no such file; pass --kubeconfig FILE or set "
             "KUBECONFIG (inside a cluster neither is needed)"
         )

@@ -50,10 +50,15 @@ class _Loader(KubeConfigLoader):
         Raises:
             ConfigException: the plugin failed, or gave neither token nor certificate.
         """
+        plugin = (self._user or {})["exec"]
         try:
-            status = await ExecProvider((self._user or {})["exec"]).run()
-        except OSError as error:
-            raise ConfigException(f"exec: cannot run the plugin: {error}") from error
+            status = await ExecProvider(plugin).run()
+        except OSError as error:  # whose text does not name the program under uvloop
+            wrong = error.strerror or str(error)
+            hint = f"; {plugin['installHint']}" if plugin.safe_get("installHint") else ""
+            raise ConfigException(
+                f"exec: cannot run the plugin {plugin['command']}: {wrong}{hint}"
+            ) from error
         has_certificate = status.get("clientCertificateData") and status.get("clientKeyData")
         if not status.get("token") and not has_certificate:
             raise ConfigException("exec: the plugin gave neither a token nor certificate and key")

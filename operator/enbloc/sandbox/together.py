@@ -18,10 +18,12 @@ from enbloc.kube.items import Added, Modified
 from enbloc.kube.paths import NODES
 from enbloc.kube.reflector import Reflector
 from enbloc.sandbox.apiserver import Sandbox
-from enbloc.sandbox.nodes import Kubelet, Object, Shape, run_controllers
+from enbloc.sandbox.nodes import UNATTENDED, Kubelet, Object, Shape, run_controllers
 
 #: The nodes take pods within this time (seconds).
 READY_SECONDS: Final = 60.0
+#: Another sandbox on this machine takes a connection within this time (seconds).
+LOOK_SECONDS: Final = 5.0
 #: A kubeconfig that says so was written by a sandbox, and may be replaced.
 _OURS: Final = "current-context: sandbox\n"
 
@@ -54,11 +56,12 @@ async def run_sandbox(plan: Plan, ready: Callable[[str], None], stop: asyncio.Ev
         stop: ends it.
 
     Raises:
-        UsageError: the port or the file cannot be used, or a fault makes no sense.
+        UsageError: the port or the file cannot be used, or a fault makes no sense. A file by which
+            another sandbox that runs is reached is left to it.
         EnblocError: a part of it failed.
     """
-    _check_replaceable(plan.kubeconfig)
-    server = Sandbox(port=plan.port, crds=None if plan.crds else ())
+    await _check_replaceable(plan.kubeconfig)
+    server = Sandbox(port=plan.port, crds=None if plan.crds else (), advice=UNATTENDED)
     try:
         await server.start()
     except OSError as error:
@@ -128,14 +131,35 @@ async def _nodes_ready(client: Client, names: set[str]) -> None:
         ) from None
 
 
-def _check_replaceable(path: Path) -> None:
+async def _check_replaceable(path: Path) -> None:
     try:
-        if path.exists() and _OURS not in path.read_text():
-            raise UsageError(
-                f"--write-kubeconfig: {path} exists and is not a sandbox's; name another file"
-            )
+        text = path.read_text() if path.exists() else None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--write-kubeconfig: cannot look at {path}: {error}") from error
+    if text is None:
+        return
+    if _OURS not in text:
+        raise UsageError(
+            f"--write-kubeconfig: {path} exists and is not a sandbox's; name another file"
+        )
+    if (url := await _running(text)) is not None:
+        raise UsageError(
+            f"--write-kubeconfig: {path} belongs to a sandbox that runs at {url}; name another "
+            "file, or end that one first"
+        )
+
+
+async def _running(kubeconfig: str) -> str | None:
+    """The URL of the sandbox that a kubeconfig names, if something listens there."""
+    try:
+        url: str = yaml.safe_load(kubeconfig)["clusters"][0]["cluster"]["server"]
+        host, _, port = url.rpartition("/")[2].rpartition(":")
+        async with asyncio.timeout(LOOK_SECONDS):
+            _, writer = await asyncio.open_connection(host, int(port))
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, OSError):
+        return None  # a timeout is an OSError
+    writer.close()
+    return url
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -65,6 +65,7 @@ class Sandbox:
         crds: installed at start; give `load_crds()` for those of enbloc.
         faults: the fault hook; by default one that does nothing yet.
         control: whether POST /sandbox/faults drives the fault hook.
+        advice: what to warn of who creates an object, by plural and group ("deployments.apps").
         clock: the time in seconds since the epoch.
     """
 
@@ -75,12 +76,14 @@ class Sandbox:
         crds: Sequence[dict[str, Any]] | None = None,
         faults: Faults | None = None,
         control: bool = False,
+        advice: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.faults = Faults() if faults is None else faults
         self._port = port
         self._crds = load_crds() if crds is None else list(crds)
         self._control = control
+        self._advice = advice
         self._clock = clock
         self._api: Api | None = None
         self._server: web.Server | None = None
@@ -100,7 +103,7 @@ class Sandbox:
 
     async def start(self) -> None:
         """Listen. Raises OSError if the port is taken."""
-        api = self._api = Api(self._clock, hooks())
+        api = self._api = Api(self._clock, hooks(), self._advice)
         Collector(api)
         seed(api)
         for crd in self._crds:

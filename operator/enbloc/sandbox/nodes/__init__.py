@@ -9,13 +9,14 @@ plain clients: nothing here imports the API server.
 What may be touched from outside: the names below.
 """
 
-from enbloc.sandbox.nodes.controllers import ControllerPace, run_controllers
+from enbloc.sandbox.nodes.controllers import UNATTENDED, ControllerPace, run_controllers
 from enbloc.sandbox.nodes.kubelet import Kubelet, Pace
 from enbloc.sandbox.nodes.objects import Object
 from enbloc.sandbox.nodes.shapes import GPU, Shape, default_shapes, read_trace
 
 __all__ = [
     "GPU",
+    "UNATTENDED",
     "ControllerPace",
     "Kubelet",
     "Object",

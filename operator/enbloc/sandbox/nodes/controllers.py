@@ -7,13 +7,29 @@ On a real cluster kube-controller-manager does their work.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from enbloc.kube.client import Client
 from enbloc.sandbox.nodes.budgets import Budgets
 from enbloc.sandbox.nodes.job_controller import JobController
 from enbloc.sandbox.nodes.lost_pods import LostPods
 from enbloc.sandbox.nodes.node_lifecycle import NodeLifecycle
+
+#: Kinds that are stored and that no controller here acts on: what to tell who creates one.
+UNATTENDED: Final[Mapping[str, str]] = {
+    name: f"the sandbox runs no controller for {kind}s, so this one gets no pods; "
+    "create a Job, or pods"
+    for name, kind in {
+        "cronjobs.batch": "CronJob",
+        "daemonsets.apps": "DaemonSet",
+        "deployments.apps": "Deployment",
+        "replicasets.apps": "ReplicaSet",
+        "replicationcontrollers": "ReplicationController",
+        "statefulsets.apps": "StatefulSet",
+    }.items()
+}
 
 
 @dataclass(frozen=True, slots=True)

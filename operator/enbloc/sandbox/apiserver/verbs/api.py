@@ -44,10 +44,17 @@ class Api:
     Args:
         clock: the time in seconds since the epoch.
         kinds: storage → hooks; what is not in it is plain.
+        advice: storage → what to warn of who creates such an object.
     """
 
-    def __init__(self, clock: Callable[[], float], kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        kinds: Mapping[str, Kind],
+        advice: Mapping[str, str] | None = None,
+    ) -> None:
         self.clock = clock
+        self._advice = {storage: [text] for storage, text in (advice or {}).items()}
         self.catalog = Catalog()
         self.store = Store()
         self._kinds = dict(kinds)
@@ -121,6 +128,7 @@ class Api:
         obj = stored(resource, obj)
         if self.store.get(resource.storage, key) is not None:
             raise status.already_exists(resource, key[1])
+        options.warnings.extend(self._advice.get(resource.storage, ()))
         if options.dry_run:
             return viewed(resource, make_item(key, obj, managed, 0))
         item = self.store.put(resource.storage, obj, managed)
