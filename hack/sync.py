@@ -4,7 +4,8 @@
 
 Five sources: the kinds in `crds/`, the words in `enbloc.api.words`, the permissions of each process
 in `enbloc.kube.permissions`, the tables of `enbloc.config`, the flags in `enbloc.cli`. From them
-come the copies in `manifests/` and `helm/`, the whole of `manifests/install.yaml`, and reference pages.
+come the copies in `manifests/` and `helm/`, the whole of `manifests/install.yaml`, and reference
+pages.
 
     python hack/sync.py            # write what differs
     python hack/sync.py --check    # name what differs, and fail

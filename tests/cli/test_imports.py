@@ -77,6 +77,7 @@ def test_the_package_alone_imports_no_library() -> None:
         pytest.param(["run", "--help"], id="help of both"),
         pytest.param(["config", "--help"], id="help of the configuration"),
         pytest.param(["config", "show", "--help"], id="help of showing it"),
+        pytest.param(["doctor", "--help"], id="help of the doctor"),
         pytest.param(["drain-check", "--help"], id="help of checking a drain"),
         pytest.param(["replay", "--help"], id="help of replaying"),
         pytest.param(["version", "--client"], id="version"),

@@ -41,6 +41,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.config:config",
         "Check, show and convert configuration files.",
     ),
+    "doctor": (
+        "enbloc.cli.doctor:doctor",
+        "Say what clashes with enbloc in this cluster, or keeps it from working.",
+    ),
     "drain-check": (
         "enbloc.cli.drain_check:drain_check",
         "Say which groups would stay whole if these nodes were drained.",
@@ -106,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; None for those of this process.
 
     Returns:
-        0 done, 1 error, 2 bad usage or configuration, 130 interrupted.
+        0 done, 1 error, 2 bad usage or configuration, 3 the answer is no, 130 interrupted.
     """
     try:
         code = cli.main(arguments, prog_name=_program_name(), standalone_mode=False)

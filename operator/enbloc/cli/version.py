@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc version`: what runs here, and what it talks to."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -13,9 +11,6 @@ import enbloc
 from enbloc.cli.flags import cluster_flags
 from enbloc.cli.tables import say
 from enbloc.errors import NoClusterError
-
-#: The oldest minor version of Kubernetes that enbloc supports, 1.32.
-OLDEST: Final = (1, 32)
 
 
 @click.command(short_help="Print the versions.")
@@ -28,26 +23,21 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
         return
     import asyncio  # noqa: PLC0415  # only asking a server needs it
 
+    from enbloc.kube.server_version import OLDEST, minor, written  # noqa: PLC0415  # as above
+
     try:
         info = asyncio.run(_server_version(kubeconfig, context))
     except NoClusterError:
         click.echo("no kubeconfig here, so no API server was asked", err=True)
         return
     say(f"Kubernetes {info.get('gitVersion') or 'of unknown version'}")
-    minor = _minor(info)
-    if minor is not None and minor < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
+    found = minor(info)
+    if found is not None and found < OLDEST:
         click.echo(
-            f"warning: Kubernetes {minor[0]}.{minor[1]} is older than {oldest}, which enbloc needs",
+            f"warning: Kubernetes {written(found)} is older than {written(OLDEST)}, which enbloc "
+            "needs",
             err=True,
         )
-
-
-def _minor(info: Mapping[str, str]) -> tuple[int, int] | None:
-    """Major and minor version, of "36+" the number; None = the server does not tell them."""
-    found = [re.match(r"[0-9]{1,4}", info.get(part, "")) for part in ("major", "minor")]
-    major, minor = (int(each[0]) if each else None for each in found)
-    return None if major is None or minor is None else (major, minor)
 
 
 async def _server_version(kubeconfig: Path | None, context: str | None) -> Mapping[str, str]:

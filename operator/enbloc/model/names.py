@@ -9,6 +9,8 @@ from typing import Final
 API_GROUP: Final = "enbloc.dev"
 API_VERSION: Final = "v1alpha1"
 CONFIG_GROUP: Final = "config.enbloc.dev"
+#: Of what commands print for programs.
+CLI_API_VERSION: Final = "cli.enbloc.dev/v1alpha1"
 POD_GROUP_KIND: Final = "PodGroup"
 POD_GROUP_PLURAL: Final = "podgroups"
 SCHEDULER_NAME: Final = "enbloc"

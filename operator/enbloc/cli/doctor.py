@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc doctor`: what in the cluster clashes with enbloc, or keeps it from working."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from enbloc.cli.entry import OK
+from enbloc.cli.files import sources
+from enbloc.cli.flags import cluster_flags, config_flag
+from enbloc.cli.tables import print_table
+from enbloc.model import names
+
+if TYPE_CHECKING:
+    from enbloc.doctor import Finding, Installation
+
+#: The answer is no.
+FAULTY: Final = 3
+
+
+@click.command(short_help="Say what clashes with enbloc in this cluster, or keeps it from working.")
+@click.option(
+    "-n",
+    "--namespace",
+    default=names.NAMESPACE,
+    show_default=True,
+    help="Where enbloc is installed, or is to be.",
+)
+@click.option(
+    "--release",
+    default="enbloc",
+    show_default=True,
+    help="What the names of its Deployments begin with.",
+)
+@click.option(
+    "--preinstall",
+    is_flag=True,
+    help="It is still to be installed: nothing of it is missed, and the permissions are yours.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How the answer looks.",
+)
+@config_flag
+@cluster_flags
+def doctor(
+    *,
+    namespace: str,
+    release: str,
+    preinstall: bool,
+    output: str,
+    configs: tuple[Path, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+) -> int:
+    """Say what in this cluster clashes with enbloc, or keeps it from working.
+
+    Other schedulers of the same schedulerName, CRDs, permissions, the version of the API server,
+    Jobs whose backoffLimit a gang exceeds. It changes nothing, and no process of enbloc needs to
+    run. What it may not read is "unknown", and no fault.
+
+    Exit code: 0 no fault was found, 3 at least one was.
+    """
+    from enbloc.doctor import Installation, Verdict  # noqa: PLC0415  # not for `--help`
+
+    serves = frozenset({names.SCHEDULER_NAME})
+    if configs:
+        from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
+
+        serves = frozenset(configure(sources(configs)).profiles)
+    ours = Installation(namespace, release, serves, planned=preinstall)
+    findings = asyncio.run(_examined(kubeconfig, context, ours))
+    healthy = all(each.verdict is not Verdict.FAULT for each in findings)
+    if output == "json":
+        click.echo(json.dumps(_document(findings, healthy=healthy), indent=2))
+    else:
+        rows = [(each.check, each.verdict, each.object, each.message) for each in findings]
+        print_table(("CHECK", "RESULT", "OBJECT", "MESSAGE"), rows)
+    return OK if healthy else FAULTY
+
+
+async def _examined(
+    kubeconfig: Path | None, context: str | None, ours: "Installation"
+) -> "list[Finding]":
+    # Imported here: `--help` needs none of it.
+    from enbloc.doctor import examine  # noqa: PLC0415
+    from enbloc.kube import Client, load  # noqa: PLC0415
+
+    async with Client(await load(kubeconfig, context), component="doctor") as client:
+        return await examine(client, ours)
+
+
+def _document(findings: "Sequence[Finding]", *, healthy: bool) -> Any:
+    """The answer, for programs."""
+    return {
+        "apiVersion": names.CLI_API_VERSION,
+        "kind": "Diagnosis",
+        "healthy": healthy,
+        "findings": [
+            {
+                "check": each.check,
+                "verdict": str(each.verdict),
+                "object": each.object,
+                "message": each.message,
+            }
+            for each in findings
+        ],
+    }

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""All checks, in order; one that cannot look says why, and the others go on."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Final
+
+from enbloc.controller.creator_objects import JobObject, job
+from enbloc.controller.existence import fragile
+from enbloc.doctor import kinds, permissions, schedulers
+from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.shapes import QUOTAS, Quota
+from enbloc.kube.client import Client
+from enbloc.kube.errors import APIError, NotFound
+from enbloc.kube.lease_objects import LeaseObject
+from enbloc.kube.paths import JOBS, LEASES, POD_GROUPS
+from enbloc.kube.server_version import NEWEST, OLDEST, minor, written
+from enbloc.model import codec
+from enbloc.model.objects import PodGroupObject
+
+Check = Callable[[Client, Installation], AsyncIterator[Finding]]
+
+#: So many Jobs are named; of more, the number.
+_MOST_JOBS: Final = 10
+
+
+async def examine(client: Client, ours: Installation) -> list[Finding]:
+    """All findings; a check that found nothing has one that says so.
+
+    Raises:
+        APIError: the API server cannot be reached, or does not know the user.
+    """
+    info = await client.version()
+    found: list[Finding] = list(_version(info))
+    for name, (checks, fine) in CHECKS.items():
+        before = len(found)
+        for check in checks:
+            try:
+                found += [each async for each in check(client, ours)]
+            except* APIError as group:
+                found += [_unknown(name, error) for error in _leaves(group)]
+        if len(found) == before:
+            found.append(Finding(name, Verdict.OK, "", fine))
+    if "-gke." in info.get("gitVersion", ""):
+        found += [each async for each in _quota(client, ours)]
+    return found
+
+
+def _version(info: Mapping[str, str]) -> Iterator[Finding]:
+    said = info.get("gitVersion") or "of unknown version"
+    about = f"the API server is Kubernetes {said}"
+    found = minor(info)
+    if found is None:
+        yield Finding("version", Verdict.UNKNOWN, "", about)
+    elif found < OLDEST:
+        message = f"{about}; enbloc needs {written(OLDEST)} or newer"
+        yield Finding("version", Verdict.FAULT, "", message)
+    elif found > NEWEST:
+        message = f"{about}; enbloc was tested up to {written(NEWEST)}"
+        yield Finding("version", Verdict.WARNING, "", message)
+    else:
+        yield Finding("version", Verdict.OK, "", about)
+
+
+async def _leaders(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """Whether the processes of an installation lead."""
+    if ours.planned:
+        return
+    for name in (ours.scheduler, ours.controller):
+        where = f"lease {ours.namespace}/{name}"
+        try:
+            lease = await client.get(LEASES, name, ours.namespace, shape=LeaseObject)
+        except NotFound:
+            message = "is not there: nothing of that name has run here, or it takes no Lease"
+            yield Finding("leaders", Verdict.WARNING, where, message)
+            continue
+        if not (lease.spec and lease.spec.holder_identity):
+            yield Finding("leaders", Verdict.FAULT, where, "is held by nobody; is a replica ready?")
+
+
+async def _jobs(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """Jobs that a repair of their gang would make fail."""
+    del ours  # they concern whatever installation schedules them
+    try:
+        groups = [codec.group(each) async for each in client.list(POD_GROUPS, shape=PodGroupObject)]
+    except NotFound:
+        return
+    known = {each.key: each for each in groups}
+    named = 0
+    async for each in client.list(JOBS, shape=JobObject) if known else _none():
+        creator = job(each)
+        group = known.get(creator.group) if creator.group else None
+        for _, note in fragile(group, {creator.uid: creator}) if group else ():
+            named += 1
+            if named <= _MOST_JOBS:
+                where = f"job {creator.group.namespace if creator.group else ''}/{creator.name}"
+                yield Finding("jobs", Verdict.WARNING, where, note)
+    if named > _MOST_JOBS:
+        message = f"{named - _MOST_JOBS} more Jobs have a backoffLimit below the size of their gang"
+        yield Finding("jobs", Verdict.WARNING, "", message)
+
+
+async def _none() -> AsyncIterator[JobObject]:
+    return
+    yield
+
+
+async def _quota(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """GKE admits system-cluster-critical only where a quota selects it."""
+    name, where = "quota", f"namespace {ours.namespace}"
+    try:
+        quotas = [each async for each in client.list(QUOTAS, ours.namespace, shape=Quota)]
+    except APIError as error:
+        yield _unknown(name, error)
+        return
+    if ours.namespace != "kube-system" and not any(each.of_priority_classes for each in quotas):
+        message = (
+            "has no ResourceQuota that selects a PriorityClass: GKE refuses pods of "
+            "system-cluster-critical here; set priorityClassName to another class, or create one"
+        )
+        yield Finding(name, Verdict.WARNING, where, message)
+
+
+#: Check → its parts, and what to say when they find nothing.
+CHECKS: Final[Mapping[str, tuple[tuple[Check, ...], str]]] = {
+    "schedulers": (
+        (schedulers.leases, schedulers.deployments),
+        "no other scheduler is seen that serves a schedulerName of enbloc",
+    ),
+    "crds": ((kinds.definitions,), "no kind is missing or has the names of ours"),
+    "permissions": (
+        (permissions.missing,),
+        "all that scheduler and controller do is allowed",
+    ),
+    "leaders": ((_leaders,), "scheduler and controller lead, or are still to be installed"),
+    "jobs": ((_jobs,), "no Job would fail by a repair of its gang"),
+}
+
+
+def _unknown(check: str, error: APIError) -> Finding:
+    return Finding(check, Verdict.UNKNOWN, error.resource, f"could not look: {error.advice}")
+
+
+def _leaves(group: BaseExceptionGroup[APIError]) -> Iterator[APIError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the processes may do what they do, by the table from which their roles are made.
+
+Before the installation the user is asked about who runs the doctor: RBAC lets nobody grant what
+they may not do themselves.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.shapes import ACCESS, OWN_ACCESS, Review
+from enbloc.kube.client import Client
+from enbloc.kube.permissions import ROLES, Rule
+from enbloc.model import names
+
+CHECK: Final = "permissions"
+#: So many reviews at once.
+_AT_ONCE: Final = 8
+
+Attributes = Mapping[str, str]
+"""`resourceAttributes` of an access review."""
+
+
+async def missing(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """What is not allowed, a finding for each process."""
+    accounts = {"scheduler": ours.scheduler, "controller": ours.controller}
+    leases = {names.SCHEDULER_LEASE: ours.scheduler, names.CONTROLLER_LEASE: ours.controller}
+    for role, account in accounts.items():
+        asked = list(wanted(ROLES[role], ours.namespace, leases))
+        user = None if ours.planned else f"system:serviceaccount:{ours.namespace}:{account}"
+        answers = await _reviewed(client, asked, user)
+        lacking = [each for each, allowed in zip(asked, answers, strict=True) if not allowed]
+        if not lacking:
+            continue
+        if user is None:
+            who, message = (
+                f"clusterrole {account}",
+                f"you cannot grant the {role} what you may not do yourself",
+            )
+        else:
+            who = f"serviceaccount {ours.namespace}/{account}"
+            message = f"the {role} may not do what it needs to; apply its roles again"
+        yield Finding(CHECK, Verdict.FAULT, who, f"{message}: {listed(lacking)}")
+
+
+def wanted(
+    rules: Sequence[Rule], namespace: str, leases: Mapping[str, str]
+) -> Iterator[Attributes]:
+    """Each single permission of a role.
+
+    Args:
+        rules: its rules.
+        namespace: of what is not in the whole cluster.
+        leases: what Leases are called here, by the name in the table.
+    """
+    for rule in rules:
+        for resource in rule.resources:
+            plural, _, subresource = resource.partition("/")
+            for verb in rule.verbs:
+                for name in rule.names or ("",):
+                    found = {
+                        "group": rule.group,
+                        "resource": plural,
+                        "subresource": subresource,
+                        "verb": verb,
+                        "name": leases.get(name, name),
+                        "namespace": "" if rule.scope == "cluster" else namespace,
+                    }
+                    yield {key: value for key, value in found.items() if value}
+
+
+async def _reviewed(client: Client, asked: list[Attributes], user: str | None) -> list[bool]:
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def review(attributes: Attributes) -> bool:
+        resource = OWN_ACCESS if user is None else ACCESS
+        spec: dict[str, Any] = {"resourceAttributes": attributes}
+        if user is not None:
+            group = f"system:serviceaccounts:{user.split(':')[2]}"
+            groups = ["system:serviceaccounts", group, "system:authenticated"]
+            spec |= {"user": user, "groups": groups}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
+        async with slots:
+            answer: Review = await client.create(resource, body, shape=Review)
+        return answer.status.allowed
+
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(review(each)) for each in asked]
+    return [task.result() for task in running]
+
+
+def listed(lacking: Iterable[Attributes]) -> str:
+    """Permissions in one line, the verbs of a resource together."""
+    verbs: dict[str, list[str]] = {}
+    for each in lacking:
+        verbs.setdefault(_object(each), []).append(each["verb"])
+    return "; ".join(f"{', '.join(some)} {what}" for what, some in verbs.items())
+
+
+def _object(each: Attributes) -> str:
+    """As `podgroups.enbloc.dev/status`, or `leases.coordination.k8s.io enbloc-scheduler in ns`."""
+    resource = ".".join(part for part in (each["resource"], each.get("group")) if part)
+    if each.get("subresource"):
+        resource += f"/{each['subresource']}"
+    name = f" {each['name']}" if each.get("name") else ""
+    where = f" in {each['namespace']}" if each.get("namespace") else ""
+    return f"{resource}{name}{where}"

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether another scheduler serves a schedulerName of ours: two would bind the same pods."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, Final
+
+import yaml
+
+from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.shapes import CONFIG_MAPS, DEPLOYMENTS, ConfigMap, Deployment
+from enbloc.kube.client import Client
+from enbloc.kube.errors import NotFound
+from enbloc.kube.lease_objects import LeaseObject
+from enbloc.kube.paths import LEASES
+from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAMES_KEY
+
+CHECK: Final = "schedulers"
+#: What kube-scheduler serves, and the Lease by which it does.
+DEFAULT: Final = "default-scheduler"
+DEFAULT_LEASE: Final = ("kube-system", "kube-scheduler")
+#: The flag by which Volcano and others are told their name.
+_NAME_FLAG: Final = "--scheduler-name="
+#: A longer configuration is not read (bytes).
+_LONGEST: Final = 1 << 20
+
+
+async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """Leases of other schedulers on which a name of ours stands."""
+    query = {"labelSelector": f"{COMPONENT_KEY}=scheduler"}
+    async for lease in client.list(LEASES, query=query, shape=LeaseObject):
+        key = (lease.metadata.namespace, lease.metadata.name)
+        stated = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")
+        shared = sorted(set(stated.split(",")) & set(ours.serves))
+        holder = (lease.spec and lease.spec.holder_identity) or ""
+        if key != (ours.namespace, ours.scheduler) and shared and holder:
+            yield _clash(f"lease {'/'.join(key)}", f"is held by {holder}, which serves", shared)
+    if DEFAULT in ours.serves:
+        namespace, name = DEFAULT_LEASE
+        try:
+            found = await client.get(LEASES, name, namespace, shape=LeaseObject)
+        except NotFound:
+            return
+        holder = (found.spec and found.spec.holder_identity) or ""
+        if holder and not holder.startswith(ours.scheduler):
+            yield _clash(
+                f"lease {namespace}/{name}", f"is held by {holder}, which serves", [DEFAULT]
+            )
+
+
+async def deployments(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """Deployments of other schedulers whose flags or configuration name one of ours."""
+    async for each in client.list(DEPLOYMENTS, shape=Deployment):
+        where = f"{each.metadata.namespace}/{each.metadata.name}"
+        if where in {f"{ours.namespace}/{ours.scheduler}", f"{ours.namespace}/{ours.release}"}:
+            continue
+        words = [word for container in each.pod.containers or () for word in container.words]
+        if not any("scheduler" in word for word in words):
+            continue
+        served = {word.removeprefix(_NAME_FLAG) for word in words if word.startswith(_NAME_FLAG)}
+        for name in each.config_maps:
+            try:
+                found = await client.get(
+                    CONFIG_MAPS, name, each.metadata.namespace, shape=ConfigMap
+                )
+            except NotFound:
+                continue
+            served |= configured((found.data or {}).values())
+        if shared := sorted(served & set(ours.serves)):
+            yield _clash(f"deployment {where}", "is a scheduler that serves", shared)
+
+
+def configured(texts: Iterable[str]) -> set[str]:
+    """The schedulerNames of all configurations among these texts; what is none has none."""
+    found: set[str] = set()
+    for text in texts:
+        if "schedulerName" not in text or len(text) > _LONGEST:
+            continue
+        try:
+            documents = list(yaml.safe_load_all(text))
+        except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+            continue
+        for document in documents:
+            found.update(_named(document))
+    return found
+
+
+def _named(document: Any) -> Iterable[str]:
+    if not isinstance(document, Mapping) or document.get("kind") != "KubeSchedulerConfiguration":
+        return
+    profiles = document.get("profiles")
+    for profile in profiles if isinstance(profiles, list) else ():
+        name = profile.get("schedulerName") if isinstance(profile, Mapping) else None
+        if isinstance(name, str):
+            yield name
+
+
+def _clash(where: str, what: str, shared: list[str]) -> Finding:
+    return Finding(
+        CHECK,
+        Verdict.FAULT,
+        where,
+        f"{what} {', '.join(shared)} too, so both would place the same pods; give one of them "
+        "another schedulerName, or remove it",
+    )

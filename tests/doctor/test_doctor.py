@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor makes of what it reads; tests/e2e has it on a real API server."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from aiohttp import web
+
+from enbloc.doctor import Finding, Installation, Verdict, examine
+from enbloc.doctor.kinds import lacking
+from enbloc.doctor.permissions import listed, wanted
+from enbloc.doctor.schedulers import configured
+from enbloc.doctor.shapes import CRD
+from enbloc.kube.permissions import ROLES
+from enbloc.kube.server_version import NEWEST, minor
+from hack.build_controlplane import module_version
+from tests.kube.fake import answer, refusal, talking_to
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def found(
+    lists: Mapping[str, Any], ours: Installation, version: str = "v1.36.1", *, forbid: str = ""
+) -> list[Finding]:
+    """All findings on a server with these items by plural, which allows everything."""
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        parts = request.path.strip("/").split("/")
+        if parts == ["version"]:
+            major, second, *_ = re.findall(r"\d+", version)
+            return answer({"gitVersion": version, "major": major, "minor": second})
+        if forbid and forbid in parts:
+            return refusal(403, "Forbidden", f"{forbid} is forbidden")
+        if request.method == "POST":
+            return answer({"status": {"allowed": True}}, 201)
+        if parts[-1] in lists:
+            return answer({"metadata": {}, "items": lists[parts[-1]]})
+        if parts[-2] in lists:
+            for item in lists[parts[-2]]:
+                if item["metadata"]["name"] == parts[-1]:
+                    return answer(item)
+            return refusal(404, "NotFound", name=parts[-1])
+        return answer({"metadata": {}, "items": []})
+
+    async with talking_to(handler) as client:
+        return await examine(client, ours)
+
+
+PLANNED = Installation(planned=True)
+
+
+def of(findings: list[Finding], check: str) -> list[tuple[Verdict, str]]:
+    return [(each.verdict, each.object) for each in findings if each.check == check]
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [
+        ("v1.31.9", Verdict.FAULT),
+        ("v1.32.0", Verdict.OK),
+        ("v1.36.3", Verdict.OK),
+        ("v1.99.0", Verdict.WARNING),
+    ],
+)
+async def test_the_version_of_the_server_is_held_to_what_was_tested(
+    version: str, verdict: Verdict
+) -> None:
+    assert of(await found({}, PLANNED, version), "version") == [(verdict, "")]
+
+
+def test_the_newest_version_is_that_of_the_end_to_end_tests() -> None:
+    built = module_version("controlplane", "k8s.io/kubernetes").removeprefix("v").split(".")
+    assert minor({"major": built[0], "minor": built[1]}) == NEWEST
+
+
+async def test_a_check_that_may_not_look_says_so_and_is_no_fault() -> None:
+    findings = await found({}, PLANNED, forbid="deployments")
+    assert of(findings, "schedulers") == [(Verdict.UNKNOWN, "deployments.apps")]
+    assert Verdict.FAULT not in {each.verdict for each in findings}
+    assert of(findings, "crds") == [(Verdict.OK, "")]
+
+
+async def test_on_gke_a_quota_must_select_the_priority_class() -> None:
+    version = "v1.36.1-gke.100"
+    assert of(await found({}, PLANNED, version), "quota") == [
+        (Verdict.WARNING, "namespace enbloc-system")
+    ]
+    selects = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}
+    quota = {"metadata": {"name": "q"}, "spec": {"scopeSelector": selects}}
+    assert of(await found({"resourcequotas": [quota]}, PLANNED, version), "quota") == []
+
+
+def lease(namespace: str, name: str, holder: str, *, names: str = "") -> dict[str, Any]:
+    annotations = {"enbloc.dev/scheduler-names": names} if names else {}
+    metadata = {"namespace": namespace, "name": name, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"holderIdentity": holder}}
+
+
+async def test_a_lease_counts_as_a_rival_s_by_what_stands_on_it() -> None:
+    leases = [
+        lease("enbloc-system", "enbloc-scheduler", "us", names="enbloc"),
+        lease("team", "enbloc-scheduler", "them", names="other,enbloc"),
+        lease("team", "free", "", names="enbloc"),
+        lease("team", "elsewhere", "they", names="other"),
+    ]
+    assert of(await found({"leases": leases}, PLANNED), "schedulers") == [
+        (Verdict.FAULT, "lease team/enbloc-scheduler")
+    ]
+
+
+async def test_who_serves_the_default_scheduler_clashes_with_kube_scheduler() -> None:
+    leases = [lease("kube-system", "kube-scheduler", "control-plane_1")]
+    serving = Installation(serves=frozenset({"default-scheduler"}), planned=True)
+    assert of(await found({"leases": leases}, serving), "schedulers") == [
+        (Verdict.FAULT, "lease kube-system/kube-scheduler")
+    ]
+    assert of(await found({"leases": leases}, PLANNED), "schedulers") == [(Verdict.OK, "")]
+
+
+async def test_an_installation_whose_lease_nobody_holds_does_not_lead() -> None:
+    leases = [
+        lease("enbloc-system", "enbloc-scheduler", ""),
+        lease("enbloc-system", "enbloc-controller", "us"),
+    ]
+    assert of(await found({"leases": leases}, Installation()), "leaders") == [
+        (Verdict.FAULT, "lease enbloc-system/enbloc-scheduler")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: a}]", {"a"}),
+        ("kind: Other\nprofiles: [{schedulerName: a}]", set()),
+        ("kind: KubeSchedulerConfiguration\nprofiles: schedulerName", set()),
+        (
+            "kind: KubeSchedulerConfiguration\nprofiles: [schedulerName, {schedulerName: [1]}]",
+            set(),
+        ),
+        ("schedulerName: [", set()),
+        ("[" * 100_000 + "schedulerName", set()),
+        ("kind: X\n---\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: b}]", {"b"}),
+    ],
+)
+def test_what_a_configuration_serves_is_read_and_what_is_none_passed_over(
+    text: str, names: set[str]
+) -> None:
+    assert configured([text]) == names
+
+
+def test_our_own_definition_has_all_that_this_version_uses() -> None:
+    document = yaml.safe_load((ROOT / "crds/podgroups.enbloc.dev.yaml").read_text("utf-8"))
+    assert lacking(msgspec.convert(document, CRD)) == []
+    schema = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    del schema["properties"]["spec"]["properties"]["minMember"]
+    del schema["properties"]["status"]["properties"]["attempts"]
+    assert lacking(msgspec.convert(document, CRD)) == ["spec.minMember", "status.attempts"]
+    document["spec"]["versions"][0]["served"] = False
+    assert lacking(msgspec.convert(document, CRD)) == ["the version v1alpha1"]
+
+
+def test_each_permission_is_asked_for_by_the_name_it_has_here() -> None:
+    leases = {"enbloc-scheduler": "mine-scheduler"}
+    asked = list(wanted(ROLES["scheduler"], "team", leases))
+    assert {"resource": "pods", "subresource": "binding", "verb": "create"} in asked
+    lease = {"group": "coordination.k8s.io", "resource": "leases", "namespace": "team"}
+    assert {**lease, "verb": "update", "name": "mine-scheduler"} in asked
+    assert {**lease, "verb": "create"} in asked
+
+
+def test_missing_permissions_are_listed_with_the_verbs_of_a_resource_together() -> None:
+    status = {"group": "enbloc.dev", "resource": "podgroups", "subresource": "status"}
+    asked = [
+        {"resource": "pods", "verb": "list"},
+        {"resource": "pods", "verb": "watch"},
+        {**status, "verb": "patch"},
+        {"resource": "leases", "verb": "get", "name": "n", "namespace": "team"},
+    ]
+    assert listed(asked) == (
+        "list, watch pods; patch podgroups.enbloc.dev/status; get leases n in team"
+    )
