@@ -11,8 +11,8 @@ from typing import Final
 #: Licences that let us give on the package beside code under Apache-2.0, by SPDX identifier. Those
 #: of the Mozilla licence stay as they are: certifi's is a list of certificates.
 ALLOWED: Final = {
-    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0"),
-    *("PSF-2.0", "Python-2.0", "Zlib"),
+    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
+    *("MPL-2.0", "PSF-2.0", "Python-2.0", "Zlib"),
 }
 #: What older metadata says instead of an identifier.
 NAMES: Final = {

@@ -193,7 +193,7 @@ def _refusal(raw: bytes) -> str:
         status = {}
     text = str(status.get("message") or "")[:200]
     headers = CIMultiDict({"Retry-After": text, "Date": text})
-    wait = transport._retry_after(headers)
+    wait = transport.asked_to_wait(headers)
     code = status.get("code")
     code = code if isinstance(code, int) and 400 <= code < 600 else 429
     error = from_status("create", "pods/binding", code, status, wait)

@@ -35,7 +35,7 @@ class Process:
         self.stop = asyncio.Event()
         self.led: list[list[float]] = []
         self.electors: list[Elector] = []
-        options = Options(identity=name, stop=self.stop, health_port=0)
+        options = Options(identity=name, stop=self.stop)
         self.task = asyncio.create_task(run_terms(options, self._term))
 
     async def _term(self, options: Options) -> int:
@@ -210,7 +210,7 @@ async def test_an_error_that_no_new_term_mends_ends_the_process() -> None:
         raise ConfigError("wrong")
 
     with pytest.raises(ConfigError, match="wrong"):
-        await run_terms(Options(health_port=0), term)
+        await run_terms(Options(), term)
 
 
 async def test_each_process_has_a_name_of_its_own_for_all_its_terms() -> None:
@@ -221,6 +221,6 @@ async def test_each_process_has_a_name_of_its_own_for_all_its_terms() -> None:
         return 0
 
     for _ in range(2):
-        assert await run_terms(Options(health_port=0), term) == 0
+        assert await run_terms(Options(), term) == 0
     assert None not in named
     assert len(set(named)) == 2
