@@ -30,6 +30,7 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
+from enbloc.kube.decoding import decoded
 from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
 from enbloc.model import codec
 from enbloc.model.binding import Cause
@@ -41,6 +42,10 @@ SIZE: Final = 8
 #: An arrival that is not bound by then counts as never bound (seconds of the engine's time).
 PATIENCE: Final = 10.0
 BEGIN: Final = 1_800_000_000.0
+
+_POD: Final = msgspec.json.Decoder(PodObject)
+_NODE: Final = msgspec.json.Decoder(NodeObject)
+_GROUP: Final = msgspec.json.Decoder(PodGroupObject)
 
 Key = tuple[Resource, str, str]
 
@@ -221,10 +226,10 @@ def _merged(body: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]
 
 def _event(resource: Resource, raw: bytes) -> Event:
     if resource is PODS:
-        return PodSeen(codec.pod(msgspec.json.decode(raw, type=PodObject)))
+        return PodSeen(codec.pod(decoded(_POD.decode, raw)))
     if resource is NODES:
-        return NodeSeen(codec.node(msgspec.json.decode(raw, type=NodeObject)))
-    return GroupSeen(codec.group(msgspec.json.decode(raw, type=PodGroupObject)))
+        return NodeSeen(codec.node(decoded(_NODE.decode, raw)))
+    return GroupSeen(codec.group(decoded(_GROUP.decode, raw)))
 
 
 def arrivals(trick: Trick, nodes: int, count: int) -> Iterator[Arrival]:

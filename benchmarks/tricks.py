@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
 from tests.e2e import manifests
 
@@ -297,6 +299,39 @@ def placeable(failing: int, spread: int) -> Trick:
     return Trick(f"small pods beside {failing} gangs in {spread} namespaces", before, round_)
 
 
+def deep(count: int, depth: int) -> Trick:
+    """Pods and PodGroups whose managedFields nest deep, made and deleted a tenth at a time.
+
+    The sandbox's API server takes none that nest so deep; a real one keeps them.
+    """
+    tenth = max(count // 10, 1)
+
+    def made(index: int) -> Iterator[Create]:
+        for one in (group(f"deep-{index}", 2), pod(f"deep-{index}", f"deep-{index}", cpu=1000)):
+            entry = {
+                "manager": "somebody",
+                "operation": "Update",
+                "apiVersion": one.resource.api_version,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": msgspec.Raw(b'{"f:a":' * depth + b"{}" + b"}" * depth),
+            }
+            one.body["metadata"]["managedFields"] = [entry]
+            yield one
+
+    def before() -> Iterator[Change]:
+        for index in range(count):
+            yield from made(index)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(tenth):
+            at = (number % 10) * tenth + index
+            yield Delete(POD_GROUPS, HOSTILE, f"deep-{at}")
+            yield Delete(PODS, HOSTILE, f"deep-{at}")
+            yield from made(at)
+
+    return Trick(f"{count} objects that nest {depth} deep", before, round_, engine_only=True)
+
+
 # ── gangs ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -383,6 +418,30 @@ def kinds(count: int, gangs: int = 2) -> Trick:
             yield label(f"kinds-{each}-0", number)
 
     return Trick(f"{gangs} gangs of {count} kinds", before, round_)
+
+
+def told_apart(members: int) -> Trick:
+    """A gang of alike members that does not fit, and one pod that names the label of each."""
+
+    def before() -> Iterator[Change]:
+        says = [{"key": "rank", "operator": "In", "values": [str(n) for n in range(4000)]}]
+        term = {
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchExpressions": says},
+            "namespaceSelector": {},
+        }
+        offered = {"weight": 1, "podAffinityTerm": term}
+        drawn = {"preferredDuringSchedulingIgnoredDuringExecution": [offered]}
+        yield pod("names-all", affinity={"podAffinity": drawn})
+        yield group("told-apart", members)
+        for index in range(members):
+            cpu = 1000 if index == members - 1 else 1
+            yield pod(f"told-{index}", "told-apart", cpu=cpu, labels={"rank": str(index)})
+
+    def round_(number: int) -> Iterator[Change]:
+        yield label("told-0", number)
+
+    return Trick(f"{members} members told apart by a label", before, round_)
 
 
 def reserving(count: int, cpu: int) -> Trick:
@@ -514,10 +573,13 @@ def tricks(nodes: int, scale: float = 1.0) -> Iterator[Trick]:
     yield near_gangs(some(400))
     yield near_gangs(some(400), spread=some(200))
     yield kinds(some(1000))
+    yield kinds(200)
+    yield told_apart(some(2000))
     yield ports()
     yield pinned(100, nodes)
     yield huge(130)
     yield heavy(some(300))
+    yield deep(some(300), 9000)
     yield absurd(nodes)
     yield reserving(10, nodes // 2)
     yield owners(some(10_000))

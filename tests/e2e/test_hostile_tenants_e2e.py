@@ -11,6 +11,7 @@ from typing import Any, Final
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.model import names
 from enbloc.sandbox.nodes import Shape
 from enbloc.sandbox.nodes.reports import node_status
 from tests.e2e import incidents, manifests
@@ -31,6 +32,8 @@ _WEB: Final = {"matchLabels": {"app": "web"}}
 _HUGE: Final = "64Pi"
 _HOUR: Final = 3600
 _MIB: Final = 2**20
+#: Ours, and one of nobody's: pods with a group are not placed without it.
+GROUP_KEYS: Final = (names.POD_GROUP_KEY, "example.com/note")
 
 
 def _requesting(pod: Object, **requests: str) -> Object:
@@ -320,14 +323,12 @@ async def test_a_member_created_with_a_node_makes_no_gang_of_higher_priority_yie
 # ── memory ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def heavy(name: str) -> Object:
-    """A pod of 632 KB, no text of which is like another pod's."""
-    notes = {"note": f"{name}".ljust(158_000, "x")}
-    made = manifests.pod(name, cpu=1000, annotations=notes)
-    container = made["spec"]["containers"][0]
-    container["env"] = [
-        {"name": f"e{n}", "value": f"{name}{n}".ljust(158_000, "x")} for n in range(3)
-    ]
+def heavy(number: int) -> Object:
+    """A pod of 632 KB that no other pod is like: an image and a group that nobody can have."""
+    name = f"heavy-{number}"
+    group = name.ljust(250_000, "x")
+    made = manifests.pod(name, cpu=1000, annotations={GROUP_KEYS[number % 2]: group})
+    made["spec"]["containers"][0]["image"] = name.ljust(382_000, "x")
     return made
 
 
@@ -349,9 +350,8 @@ async def test_large_pods_that_came_and_went_leave_the_memory_of_both_processes(
     before = [resident(each) for each in servers]
     async with tenant(world) as evil:
         for first in range(0, 300, 20):
-            pods = [f"heavy-{first + index}" for index in range(20)]
-            await evil.create(map(heavy, pods), at_once=4)
-            await evil.remove(pods)
+            await evil.create(map(heavy, range(first, first + 20)), at_once=4)
+            await evil.remove([f"heavy-{first + index}" for index in range(20)])
     await world.group("later", 1)  # both have seen what was before it
     await world.pod("later-0", "later", cpu=1000)
     await world.condition("later", "Ready", "False", reason="Infeasible")

@@ -3,7 +3,7 @@
 """AffinityFilter: where required affinity and anti-affinity let a pod go."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import ClassVar, Final
 
@@ -12,8 +12,12 @@ import numpy as np
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.inter_pod_affinity_terms import Incoming, Tally, wanted
+
+#: Tallies in which a pod counts, each with a topology key.
+Concerned = Sequence[tuple[Tally, str]]
 
 NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 NOT_APART: Final = "node(s) didn't match pod anti-affinity rules"
@@ -44,6 +48,8 @@ class AffinityFilter:
         self._near_keys = tuple(dict.fromkeys(term.key for term in self._near))
         # The first of a series of pods that want to be near each other may go anywhere.
         self._wants_its_like = all(term.names(namespace, labels) for term in self._near)
+        self._last: tuple[PodSpec, Labels, str] | None = None
+        self._of_last: Concerned = ()
         self._near_tally, self._apart_tally, self._unwelcome = (Tally(size) for _ in range(3))
         self._count(snapshot)
 
@@ -120,31 +126,38 @@ class AffinityFilter:
         made._near_tally = self._near_tally.fork()
         made._apart_tally = self._apart_tally.fork()
         made._unwelcome = self._unwelcome.fork()
+        made._last = None  # what it says of is the tallies of this one
         return made
 
     def _tell(self, pod: Pod, row: int, sign: int) -> bool:
         if not (self._speaks or pod.spec.pod_anti_affinity.required):
             return False
-        namespace, labels = pod.key.namespace, dict(pod.labels)
-        changed = False
-        near = bool(self._near)
+        concerned = self._concerned(pod)
+        for tally, key in concerned:
+            tally.add(key, row, sign)
+        return bool(concerned)
+
+    def _concerned(self, pod: Pod) -> Concerned:
+        """The tallies in which such a pod counts, by topology key; alike ones come in turn."""
+        if self._last is not None:
+            spec, labels, namespace = self._last
+            if spec is pod.spec and labels == pod.labels and namespace == pod.key.namespace:
+                return self._of_last
+        home, texts = pod.key.namespace, dict(pod.labels)
+        found: list[tuple[Tally, str]] = []
         for term in self._near:  # a generator would cost twice as much
-            if not term.names(namespace, labels):
-                near = False
+            if not term.names(home, texts):
                 break
-        if near:
-            changed = True
-            for key in self._near_keys:
-                self._near_tally.add(key, row, sign)
+        else:
+            found += [(self._near_tally, key) for key in self._near_keys]
         for mine in self._apart:
-            if mine.names(namespace, labels):
-                changed = True
-                self._apart_tally.add(mine.key, row, sign)
+            if mine.names(home, texts):
+                found.append((self._apart_tally, mine.key))
         for theirs in pod.spec.pod_anti_affinity.required:
-            if self._incoming.named_by(theirs, namespace):
-                changed = True
-                self._unwelcome.add(theirs.topology_key, row, sign)
-        return changed
+            if self._incoming.named_by(theirs, home):
+                found.append((self._unwelcome, theirs.topology_key))
+        self._last, self._of_last = (pod.spec, pod.labels, pod.key.namespace), found
+        return found
 
 
 def _keeps_others_away(spec: PodSpec) -> bool:

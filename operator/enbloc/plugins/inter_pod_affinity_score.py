@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """AffinityScore: how much preferred affinity, of either side, draws a pod to each node."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from enbloc.framework.decide import MAX_NODE_SCORE, Scores
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodSpec
-from enbloc.model.selectors import PodAffinityTerm
+from enbloc.model.selectors import Labels, PodAffinityTerm
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.inter_pod_affinity_terms import Incoming, Tally, Wanted, wanted
 
@@ -35,6 +35,8 @@ class AffinityScore:
             (weight, wanted(term, pod.key.namespace, snapshot.namespaces))
             for weight, term in _preferred(pod.spec)
         ]
+        self._last: tuple[PodSpec, Labels, str] | None = None
+        self._of_last: Sequence[tuple[str, int]] = ()
         self._tally = Tally(len(snapshot.nodes))
         placed = snapshot.placed
         for weight, mine in self._wanted:
@@ -69,19 +71,28 @@ class AffinityScore:
         return made
 
     def _tell(self, pod: Pod, row: int, sign: int) -> bool:
-        namespace = pod.key.namespace
-        changed = False
+        weights = self._weights(pod)
+        for key, weight in weights:
+            self._tally.add(key, row, sign * weight)
+        return bool(weights)
+
+    def _weights(self, pod: Pod) -> Sequence[tuple[str, int]]:
+        """What such a pod weighs, by topology key; alike ones often come in turn."""
+        if self._last is not None:
+            spec, labels, namespace = self._last
+            if spec is pod.spec and labels == pod.labels and namespace == pod.key.namespace:
+                return self._of_last
+        home, found = pod.key.namespace, list[tuple[str, int]]()
         if self._wanted:
-            labels = dict(pod.labels)
+            texts = dict(pod.labels)
             for weight, mine in self._wanted:
-                if mine.names(namespace, labels):
-                    changed = True
-                    self._tally.add(mine.key, row, sign * weight)
+                if mine.names(home, texts):
+                    found.append((mine.key, weight))
         for weight, term in self._offered(pod.spec):
-            if self._incoming.named_by(term, namespace):
-                changed = True
-                self._tally.add(term.topology_key, row, sign * weight)
-        return changed
+            if self._incoming.named_by(term, home):
+                found.append((term.topology_key, weight))
+        self._last, self._of_last = (pod.spec, pod.labels, pod.key.namespace), found
+        return found
 
     def _offered(self, spec: PodSpec) -> Iterator[tuple[int, PodAffinityTerm]]:
         """What a placed pod's terms weigh for the pods that they speak of."""
