@@ -109,7 +109,7 @@ TOO_MANY: Final[dict[str, Callable[[], list[PodSpec]]]] = {
     "spread constraints": lambda: kinds(
         40, spread=tuple(SpreadConstraint(f"key-{n}", selector=WEB) for n in range(64))
     ),
-    "ports": lambda: [spec(cpu=n + 1, host_ports=ports(1, 1024)) for n in range(100)],
+    "ports": lambda: [spec(cpu=n + 1, host_ports=ports(1, 1024)) for n in range(150)],
     "node affinity": lambda: kinds(100, node_affinity=node_terms(250)),
     "members with many terms": lambda: [spec(cpu=1, pod_anti_affinity=keeping_apart(64))] * 500,
 }
@@ -136,9 +136,9 @@ def test_a_gang_of_too_many_kinds_is_refused_before_any_of_them_is_looked_at(
 @pytest.mark.parametrize(
     "specs",
     [
-        pytest.param(kinds(220), id="kinds that fit"),
-        pytest.param([*kinds(220), spec(cpu=1000)], id="one that does not"),
-        pytest.param(kinds(140, pod_anti_affinity=keeping_apart(1)), id="who exclude each other"),
+        pytest.param(kinds(330), id="kinds that fit"),
+        pytest.param([*kinds(330), spec(cpu=1000)], id="one that does not"),
+        pytest.param(kinds(210, pod_anti_affinity=keeping_apart(1)), id="who exclude each other"),
     ],
 )
 def test_a_gang_of_as_many_kinds_as_may_be_costs_a_few_looks_at_each(specs: list[PodSpec]) -> None:
@@ -201,6 +201,39 @@ def test_too_many_members_that_their_own_namespace_tells_apart_are_refused() -> 
     _, reason, text = world.condition("many")
     assert reason == "SchedulerError"
     assert "namespace ns name tell the 200 pending members apart into more than 128 kinds" in text
+
+
+@pytest.mark.parametrize(("jobs", "members"), [(166, 1), (120, 8)])
+def test_as_many_jobs_with_exclusive_placement_as_the_documents_say_are_one_gang(
+    jobs: int, members: int
+) -> None:
+    """Semantics §9.8."""
+    world = World(validate=False)
+    for rack in range(jobs):
+        world.node(f"n{rack}", cpu=16, labels=(("rack", f"r{rack}"),))
+    world.group("g", jobs * members)
+    for job in range(jobs):
+        own = exclusively(f"job-{job}")
+        for index in range(members):
+            name = f"g-{job}-{index}"
+            world.member(name, "g", spec=own, labels=(("job-key", f"job-{job}"),))
+    world.settle()
+    where = world.where("g")
+    assert len(where) == jobs * members
+    assert len({(name.split("-")[1], node) for name, node in where.items()}) == jobs
+
+
+def exclusively(job: str) -> PodSpec:
+    """As JobSet has it: beside one's own, and beside nobody else's."""
+    own = Selector((Requirement("job-key", Operator.IN, (job,)),))
+    others = Selector(
+        (Requirement("job-key", Operator.EXISTS), Requirement("job-key", Operator.NOT_IN, (job,)))
+    )
+    return spec(
+        cpu=1,
+        pod_affinity=PodAffinity((PodAffinityTerm("rack", own),)),
+        pod_anti_affinity=PodAffinity((PodAffinityTerm("rack", others),)),
+    )
 
 
 def test_host_ports_are_compared_as_sets_whatever_their_number() -> None:
