@@ -234,7 +234,7 @@ class PatientResponse(aiohttp.ClientResponse):
     """
 
     @property
-    def headers(self) -> CIMultiDictProxy[str]:
+    def headers(self) -> CIMultiDictProxy[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The headers."""
         headers = super().headers
         if hdrs.RETRY_AFTER not in headers:
