@@ -119,6 +119,44 @@ def test_a_plugin_scheduler_of_v1beta1_is_read_as_it_is() -> None:
     assert "DefaultPreemption" not in profile.points[Point.POST_FILTER]
 
 
+COMMENTED = """
+// A policy from some tutorial.
+{
+  "kind": "Policy", # the old way
+  "apiVersion": "v1",
+  "predicates": [ /* what a node
+                     must have */
+    {"name": "NoDiskConflict"} // "and" {"name": "Nonsense"}
+  ],
+  "extenders": [{"urlPrefix": "http://127.0.0.1:9/", "filterVerb": "a//b/*c*/"}]
+}
+"""
+
+
+def test_comments_in_a_policy_are_no_part_of_it_and_urls_are_no_comments() -> None:
+    document, _ = converted(COMMENTED)
+    assert document["extenders"] == [
+        {"urlPrefix": "http://127.0.0.1:9/", "filterVerb": "a//b/*c*/"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "meant"),
+    [
+        ("predicates", "NodiskConflict", "NoDiskConflict"),
+        ("priorities", "LeastRequestPriority", "LeastRequestedPriority"),
+        ("priorities", "BalanceResourceAllocation", "BalancedResourceAllocation"),
+    ],
+)
+def test_a_name_as_copies_of_policies_misspell_it_names_the_right_one(
+    field: str, name: str, meant: str
+) -> None:
+    weight = ', "weight": 1' if field == "priorities" else ""
+    text = f'{{"kind": "Policy", "apiVersion": "v1", "{field}": [{{"name": "{name}"{weight}}}]}}'
+    with pytest.raises(ConfigError, match=f'"{name}" \\(did you mean "{meant}"'):
+        configured(text)
+
+
 def test_addresses_that_v1_lacks_are_named() -> None:
     document, [said] = converted(sample("v1beta2.yaml"))
     assert "healthzBindAddress" not in document

@@ -3,6 +3,7 @@
 """Documents: from the text of a file, YAML or JSON, to mappings that know their paths."""
 
 import json
+import re
 from collections.abc import Hashable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,10 @@ from enbloc.model.credentials import yaml_problem
 WHERE: Final = "\0where"
 #: What a plugin is given is its own business, down to the last key.
 _ARGUMENTS: Final = "args"
+
+
+#: A text in quotes, or a comment as Policy files in circulation have them, though JSON has none.
+_COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|(?://|#)[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
 class Source(NamedTuple):
@@ -53,10 +58,11 @@ def parse(source: Source, findings: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _loaded(source: Source, findings: Findings) -> list[Any]:
-    if source.text.lstrip().startswith("{"):
+    bare = _COMMENT.sub(_without_comment, source.text)
+    if bare.lstrip().startswith("{"):
         twice: list[str] = []
         try:
-            found = json.loads(source.text, object_pairs_hook=lambda pairs: _once(pairs, twice))
+            found = json.loads(bare, object_pairs_hook=lambda pairs: _once(pairs, twice))
         except (ValueError, RecursionError):
             pass  # YAML may begin with a brace too
         else:
@@ -76,6 +82,10 @@ def _loaded(source: Source, findings: Findings) -> list[Any]:
         return []
     _note(loader.twice, findings)
     return documents
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else ""
 
 
 def _note(twice: list[str], findings: Findings) -> None:

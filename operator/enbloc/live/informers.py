@@ -174,7 +174,8 @@ class Informer(Generic[T]):
             await asyncio.sleep(1.0)
             refused = refused + 1 if self.reflector.refused else 0
         if not self.reflector.synced:
-            logger.warning("%s; until then: %s", self._refusal, self.optional)
+            refusal = f"{self._refusal[:1].upper()}{self._refusal[1:]}"
+            logger.warning("%s; until then: %s", refusal, self.optional)
             self._queue.put(Synced(self.stream))
             self.synced.set()
 
