@@ -66,7 +66,10 @@ def test_a_switch_takes_nothing_but_true_and_false(capsys: pytest.CaptureFixture
     assert "'--leader-elect': must be true or false, is 'maybe'" in capsys.readouterr().err
 
 
-def test_kubeadms_flags_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_kubeadms_flags_are_taken_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     file = tmp_path / "scheduler.conf"
     options = told(
         f"--authentication-kubeconfig={file}",
@@ -91,6 +94,7 @@ def test_in_a_pod_every_address_is_listened_on(monkeypatch: pytest.MonkeyPatch) 
     assert told().serving.bind_address == "127.0.0.1"
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     assert told().serving.bind_address == "0.0.0.0"
+    assert told().serving.strict_port  # probes ask for it
     assert told("--bind-address=::").serving.bind_address == "::"
 
 

@@ -25,10 +25,12 @@ class PodGroupServer:
             answer of its own, or None.
         asked: verb and path of every request.
         authorized: the Authorization header of every request.
+        agents: the User-Agent headers.
     """
 
     def __init__(self, *groups: dict[str, Any]) -> None:
         self.groups = list(groups)
+        self.agents: set[str] = set()
         self.spoil: Callable[[str, str], web.Response | None] = lambda _verb, _path: None
         self.asked: list[tuple[str, str]] = []
         self.authorized: list[str | None] = []
@@ -46,6 +48,7 @@ class PodGroupServer:
         verb = "watch" if "watch" in request.query else verb
         self.asked.append((verb, path))
         self.authorized.append(request.headers.get("Authorization"))
+        self.agents.add(request.headers.get("User-Agent", ""))
         spoilt = self.spoil(verb, path)
         if spoilt is not None:
             return spoilt

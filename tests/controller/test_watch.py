@@ -7,12 +7,14 @@ import dataclasses
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+import enbloc
 from enbloc.controller.groups import Groups, WatchTiming
 from enbloc.controller.kopf_logging import KopfLogHandler
 from enbloc.controller.login import Login
@@ -244,6 +246,15 @@ async def test_a_server_without_podgroups_ends_the_watch() -> None:
     async with serving(server) as url:
         with pytest.raises(NotServedYet):
             await watch(Login(Cluster(url)))
+
+
+async def test_every_request_of_kopf_names_our_controller() -> None:
+    server = PodGroupServer()
+    server.spoil = lambda verb, _: refusal(401, "Unauthorized") if verb == "watch" else None
+    async with serving(server) as url:
+        with pytest.raises(WatchFailed):
+            await watch(Login(Cluster(url)))
+    assert server.agents == {f"enbloc-controller/{enbloc.__version__} kopf/{version('kopf')}"}
 
 
 async def test_a_login_for_a_cluster_without_credentials_never_expires() -> None:

@@ -225,7 +225,41 @@ async def test_a_refused_binding_is_the_schedulers_error_and_is_tried_again_late
         await world.until_bound("g-", 4)
 
 
-@pytest.mark.parametrize("resource", ["pods", "nodes", "podgroups.enbloc.dev", "priorityclasses"])
+@pytest.mark.parametrize("resource", ["podgroups", "priorityclasses"])
+async def test_lone_pods_are_bound_without_what_only_groups_need(
+    world: World, sandbox: Sandbox, resource: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.nodes("n1", cpu=8)
+    sandbox.faults.add(verb="list", resource=resource, status=403)
+    async with world.scheduler() as running:
+        await world.pod("lone")
+        await world.until_bound("lone", 1)
+        assert running.health.failed("readyz") == []
+        report = running.health.report("readyz", "verbose")
+        assert report is not None
+        assert f"[!]{resource}-readable failed" in report[1]
+        [said] = [each for each in caplog.records if "; until then: " in each.getMessage()]
+        assert f'grant the verb "list" on {resource}' in said.getMessage()
+        sandbox.faults.clear()
+        await world.gang("g", 4)
+        await world.until_bound("g-", 4)
+        report = running.health.report("readyz", "verbose")
+        assert report is not None
+        assert f"[+]{resource}-readable ok" in report[1]
+
+
+async def test_a_server_that_does_not_know_the_roles_yet_has_no_group_taken_for_gone(
+    world: World, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.nodes("n1", cpu=8)
+    await world.gang("g", 4)
+    sandbox.faults.add(verb="list", resource="podgroups", status=403, times=2)
+    async with world.scheduler():
+        await world.until_bound("g-", 4)
+    assert "; until then: " not in caplog.text
+
+
+@pytest.mark.parametrize("resource", ["pods", "nodes"])
 async def test_a_missing_permission_to_list_is_named_and_awaited(
     world: World, sandbox: Sandbox, resource: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -263,22 +297,17 @@ async def test_a_missing_permission_to_write_status_is_named_and_the_gang_still_
         await world.until(said)
 
 
-async def test_without_the_crd_it_says_what_to_apply_and_goes_on_once_it_is_there(
+async def test_without_the_crd_it_binds_lone_pods_and_says_what_to_apply(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with Sandbox(crds=()) as bare, World(Cluster(bare.url)) as world:
         await world.nodes("n1", cpu=8)
         await world.pod("p")
         async with world.scheduler() as running:
-
-            async def told() -> bool:
-                return "kubectl apply -f crds/" in caplog.text
-
-            await world.until(told)
-            assert "podgroups-synced" in running.health.failed("readyz")
-            assert await world.bound() == {}
-            await world.install_crds()
             await world.until_bound("p", 1)
+            assert "kubectl apply -f crds/" in caplog.text
+            assert running.health.failed("readyz") == []
+            await world.install_crds()
             await world.gang("g", 4)
             await world.until_bound("g-", 4)
 

@@ -186,7 +186,7 @@ def _serving_flags(secure_port: int) -> Sequence[Callable[[F], F]]:
         ),
         click.option(
             "--bind-address",
-            default=lambda: "0.0.0.0" if os.environ.get(_IN_POD) else "127.0.0.1",  # noqa: S104
+            default=lambda: "0.0.0.0" if in_pod() else "127.0.0.1",  # noqa: S104
             show_default="0.0.0.0 in a pod, else 127.0.0.1",
             help="The address of both; 0.0.0.0 and :: are all of IPv4 and IPv6.",
         ),
@@ -292,7 +292,9 @@ def default_format() -> str:
     return "text" if sys.stderr.isatty() else "json"
 
 
-_IN_POD: Final = "KUBERNETES_SERVICE_HOST"
+def in_pod() -> bool:
+    """Whether this process runs in a pod, by what the kubelet puts into its environment."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
 
 def _without_effect(name: str) -> Callable[[F], F]:

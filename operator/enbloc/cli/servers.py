@@ -17,7 +17,13 @@ from enbloc.cli.entry import BAD_USAGE, ERROR, INTERRUPTED, exit_code
 from enbloc.cli.files import sources
 from enbloc.cli.flags import cluster_flags, config_flag, dump_flag
 from enbloc.cli.go_values import DEBUG_LEVEL, DURATION
-from enbloc.cli.server_flags import default_format, server_flags, take_serving, warnings
+from enbloc.cli.server_flags import (
+    default_format,
+    in_pod,
+    server_flags,
+    take_serving,
+    warnings,
+)
 from enbloc.errors import EnblocError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
 
@@ -206,7 +212,8 @@ def _options(component: str, flags: dict[str, Any]) -> "Options":
     """
     from enbloc.kube.options import Options  # noqa: PLC0415  # `--help` needs none of it
 
-    serving = take_serving(flags, strict_port=_is_given("secure_port"))
+    # In a pod probes ask for it; on a developer's machine another server may have it.
+    serving = take_serving(flags, strict_port=_is_given("secure_port") or in_pod())
     configs, longest = flags.pop("configs", ()), flags.pop("longest_wait", None)
     if flags.pop("no_leader_elect"):
         flags["leader_elect"] = False
