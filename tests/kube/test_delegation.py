@@ -96,8 +96,9 @@ async def test_health_is_open_to_all_and_nobody_is_asked(cop: Cop, path: str) ->
 
 
 async def test_which_paths_are_open_can_be_said(cop: Cop) -> None:
-    rules = AccessRules(open_paths=("/metrics", "/debug/*"), look_up=False)
+    rules = AccessRules(open_paths=("/metrics", "/debug/*", "/configz"), look_up=False)
     async with guarding(cop, rules) as guard:
+        assert await guard.refuse(Asked("/configz/more")) is not None
         assert await guard.refuse(Asked("/metrics")) is None
         assert await guard.refuse(Asked("/debug/stacks")) is None
         assert await guard.refuse(Asked("/healthz")) is not None

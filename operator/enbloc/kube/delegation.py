@@ -37,6 +37,7 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.errors import APIError, Forbidden, NotFound
 from enbloc.kube.paths import CONFIG_MAPS, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
 from enbloc.telemetry import Asked, Refusal
+from enbloc.telemetry.health import ENDPOINTS
 
 #: The ConfigMap in which the API server says whose client certificates it accepts.
 AUTHORITIES: Final = ("kube-system", "extension-apiserver-authentication", "client-ca-file")
@@ -178,10 +179,11 @@ class Delegation:
         return Refusal(403, "Forbidden", text)
 
     def _is_open(self, path: str) -> bool:
-        """Whether everybody may see it; a single check is part of its endpoint."""
-        whole = "/" + path.split("/")[1]
+        """Whether everybody may see it; a single check is as open as its endpoint."""
+        endpoint = path.split("/")[1]
+        asked = f"/{endpoint}" if endpoint in ENDPOINTS else path
         return any(
-            path.startswith(each[:-1]) if each.endswith("*") else each in (path, whole)
+            path.startswith(each[:-1]) if each.endswith("*") else each == asked
             for each in self._rules.open_paths
         )
 

@@ -213,10 +213,11 @@ class Server:
         if method not in ("GET", "HEAD"):
             return _encoded(405, b"use GET or HEAD\n", headers="Allow: GET, HEAD\r\n")
         path, _, query = target.partition("?")
-        page, body = self._page(path.strip("/"), query), method == "GET"
+        name, body = path.strip("/"), method == "GET"
+        page = self._page(name, query)
         if page is None:
             return _encoded(404, self._known().encode(), with_body=body)
-        asked = Asked(path.rstrip("/"), _authorization(lines), _certificate(writer))
+        asked = Asked(f"/{name}", _authorization(lines), _certificate(writer))
         refusal = await self._guard.refuse(asked)
         if refusal is not None:
             return _encoded(refusal.code, refusal.body(), _JSON, with_body=body)
@@ -254,7 +255,7 @@ def _listening(address: str, port: int, flag: str, *, shared: bool) -> socket.so
     host = "::" if dual else "0.0.0.0" if every else address  # noqa: S104  # as it was asked for
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(
+        made = socket.create_server(
             (host, port), family=family, dualstack_ipv6=dual, reuse_port=shared
         )
     except OSError as error:
@@ -265,6 +266,9 @@ def _listening(address: str, port: int, flag: str, *, shared: bool) -> socket.so
             fix = "choose an address of this machine with --bind-address"
         why = error.strerror or str(error)
         raise ConfigError(f"{flag}: cannot listen on {name}:{port}: {why}; {fix}") from error
+    # Connections inherit it; asyncio sets it on none of these, and a handshake would wait for acks.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
 
 
 def _quietly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
