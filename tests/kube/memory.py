@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from enbloc.kube.client import Client, Query
-from enbloc.kube.config import Cluster
+from enbloc.kube.config import Cluster, FixedAuth
 from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
 from enbloc.kube.paths import Resource
 
@@ -82,8 +82,9 @@ class MemoryClient(Client):
         sent: (verb, plural, body) of all requests.
     """
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(Cluster("http://in.memory"), component="test")
+    def __init__(self, store: Store, authorization: str | None = None) -> None:
+        cluster = Cluster("http://in.memory", auth=FixedAuth(authorization))
+        super().__init__(cluster, component="test")
         self.store = store
         self.before: Callable[[str], None] = lambda _: None
         self.after: Callable[[str], None] = lambda _: None

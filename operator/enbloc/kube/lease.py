@@ -31,8 +31,9 @@ import msgspec
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
-from enbloc.kube.errors import APIError, Conflict, NotFound, readable
+from enbloc.kube.errors import APIError, Conflict, Forbidden, NotFound, readable
 from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseMetadata, LeaseSpec
+from enbloc.kube.lease_owner import owner_reference
 from enbloc.kube.paths import LEASES
 from enbloc.kube.rivals import Rivals
 from enbloc.kube.transport import WRITE_SECONDS
@@ -135,6 +136,7 @@ class Elector:
         self._report = report
         self._rivals = rivals
         self._lease: dict[str, Any] | None = None
+        self._may_own = True
         self._seen: tuple[Any, float] = (None, float("-inf"))
         self._left = math.inf
 
@@ -266,10 +268,16 @@ class Elector:
         metadata = {k: v for k, v in lease["metadata"].items() if k != "managedFields"}
         if self._rivals:
             metadata = self._rivals.marked(metadata, in_vain=in_vain)
+        metadata = await self._owned(metadata)
         body = {**lease, "metadata": metadata, "spec": spec}
         written: dict[str, Any]
         if "resourceVersion" in lease["metadata"]:
-            written = await self._client.replace(LEASES, self._name, body, self._namespace)
+            try:
+                written = await self._client.replace(LEASES, self._name, body, self._namespace)
+            except Forbidden:
+                # Some clusters let nobody change the owners of what he may not delete.
+                self._may_own = False
+                raise
             return _checked("update", written)
         try:
             written = await self._client.create(LEASES, body, self._namespace)
@@ -279,6 +287,16 @@ class Elector:
                 "create it, or name another with --lease-namespace"
             ) from error
         return _checked("create", written)
+
+    async def _owned(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The metadata of our Lease with its owner, if it has none and we are one."""
+        if metadata.get("ownerReferences") or not self._may_own:
+            return metadata
+        with suppress(ConfigError):  # the request will say it
+            header = await self._client.cluster.auth.header(None)
+            if owner := owner_reference(header, self._namespace):
+                return {**metadata, "ownerReferences": [owner]}
+        return metadata
 
     def _may_take(self, spec: dict[str, Any]) -> bool:
         """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
