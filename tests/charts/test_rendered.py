@@ -1,10 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What helm renders and installs: the objects of manifests/, from values."""
+"""What helm renders: the objects of manifests/, from values."""
 
-import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,11 @@ import yaml
 
 from enbloc.model.names import NAMESPACE
 from hack.build_controlplane import ensure
-from tests.controlplane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
 CHART = "helm/enbloc"
-INSTALL = Path("manifests/install.yaml")
+CI = Path(CHART, "ci")
+OVERLAYS = sorted(path.name for path in Path("manifests/overlays").iterdir())
 
 # What helm adds, and plain manifests cannot have.
 HELM_KEYS = {
@@ -28,10 +26,9 @@ HELM_KEYS = {
 }
 
 
-def helm(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(ensure(["helm"]) / "helm"), *arguments],
-        env=os.environ | (env or {}),
         capture_output=True,
         text=True,
         check=False,
@@ -39,8 +36,10 @@ def helm(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Compl
     )
 
 
-def render(*arguments: str) -> list[dict[str, Any]]:
-    done = helm("template", "enbloc", CHART, "-n", NAMESPACE, *arguments)
+def render(
+    *arguments: str, release: str = "enbloc", namespace: str = NAMESPACE
+) -> list[dict[str, Any]]:
+    done = helm("template", release, CHART, "-n", namespace, *arguments)
     assert done.returncode == 0, done.stderr
     return [document for document in yaml.safe_load_all(done.stdout) if document]
 
@@ -60,22 +59,126 @@ def by_key(documents: list[dict[str, Any]], *, everything: bool = False) -> dict
     }
 
 
-def test_defaults_render_what_the_manifests_hold() -> None:
-    ours = by_key(render())
-    theirs = by_key(list(yaml.safe_load_all(INSTALL.read_text(encoding="utf-8"))))
-    crd = ours["CustomResourceDefinition/podgroups.enbloc.dev"]["metadata"]
-    del theirs[f"Namespace/{NAMESPACE}"]  # `helm install --create-namespace` makes it
+def settled(document: dict[str, Any]) -> dict[str, Any]:
+    """A document whose configuration counts by its meaning, and not by how it is written."""
+    if document["kind"] == "ConfigMap":
+        data = {name: [*yaml.safe_load_all(text)] for name, text in document["data"].items()}
+        return {**document, "data": data}
+    return document
 
-    assert crd.pop("annotations") == {"helm.sh/resource-policy": "keep"}
-    del crd["labels"]["app.kubernetes.io/instance"]  # the text in crds/ is of no release
-    del crd["labels"]["app.kubernetes.io/component"]
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_values_render_what_an_overlay_holds(overlay: str) -> None:
+    second = overlay == "second-scheduler"
+    release, namespace = ("batch", "batch-system") if second else ("enbloc", NAMESPACE)
+    values = str(CI / f"{overlay}-values.yaml")
+    kubectl = ensure(["kubectl"]) / "kubectl"
+    built = subprocess.check_output([kubectl, "kustomize", f"manifests/overlays/{overlay}"])
+
+    rendered = render("-f", values, release=release, namespace=namespace)
+
+    ours = by_key([settled(each) for each in rendered if not hooked(each)])
+    theirs = by_key([settled(each) for each in yaml.safe_load_all(built)])
+    ours.pop("CustomResourceDefinition/podgroups.enbloc.dev", None)
+    del theirs[f"Namespace/{namespace}"]  # `helm install --create-namespace` makes it
     assert ours == theirs
 
 
-def test_the_chart_passes_a_strict_lint() -> None:
-    done = helm("lint", "--strict", CHART)
+def hooked(document: dict[str, Any]) -> bool:
+    """Whether it is only there while a hook runs."""
+    return "helm.sh/hook" in document["metadata"].get("annotations", {})
+
+
+def test_the_chart_s_kinds_are_those_of_the_manifests() -> None:
+    ours = by_key(render())["CustomResourceDefinition/podgroups.enbloc.dev"]
+    [theirs] = yaml.safe_load_all(Path("manifests/enbloc-crds.yaml").read_text(encoding="utf-8"))
+
+    del ours["metadata"]["labels"]["app.kubernetes.io/instance"]  # the text is of no release
+    del ours["metadata"]["labels"]["app.kubernetes.io/component"]
+    assert ours == theirs
+
+
+def test_nothing_of_a_hook_runs_but_the_test() -> None:
+    hooks = {each["kind"]: each["metadata"]["annotations"] for each in render() if hooked(each)}
+
+    assert {each["helm.sh/hook"] for each in hooks.values()} == {"test"}
+    assert set(hooks) == {"PodGroup", "Job"}
+
+
+VALUES = sorted(path.name for path in CI.iterdir())
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_the_chart_passes_a_strict_lint(values: str) -> None:
+    done = helm("lint", "--strict", CHART, "-f", str(CI / values))
 
     assert done.returncode == 0, done.stdout
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """Refuses what Helm 4 and server-side apply refuse: a key that is given twice."""
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Any, Any]:  # PyYAML's
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"twice among {keys}: {node.start_mark}"
+        return super().construct_mapping(node, deep)
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_no_key_is_rendered_twice(values: str) -> None:
+    done = helm("template", "enbloc", CHART, "-f", str(CI / values))
+
+    for document in yaml.load_all(done.stdout, Loader=UniqueKeys):  # a SafeLoader
+        assert document
+
+
+def test_a_common_label_never_replaces_one_of_ours() -> None:
+    label = r"app\.kubernetes\.io/part-of"
+    settings = rf"commonLabels.{label}=platform,commonLabels.example\.com/team=ml"
+
+    for document in render("--set", settings):
+        labels = document["metadata"]["labels"]
+        assert (labels["app.kubernetes.io/part-of"], labels["example.com/team"]) == ("enbloc", "ml")
+
+
+def test_the_ids_of_security_contexts_are_left_out_where_openshift_assigns_them() -> None:
+    force = "global.compatibility.openshift.adaptSecurityContext=force"
+    found = by_key(render("--set", force))["Deployment/enbloc-scheduler"]
+
+    assert found["spec"]["template"]["spec"]["securityContext"] == {
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def test_more_scheduler_names_are_served_as_the_first_is(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    first = {"schedulerName": "enbloc", "percentageOfNodesToScore": 50}
+    values.write_text(
+        yaml.safe_dump(
+            {"scheduler": {"extraSchedulerNames": ["batch"], "config": {"profiles": [first]}}}
+        )
+    )
+
+    config = settled(by_key(render("-f", str(values)))["ConfigMap/enbloc-scheduler"])
+
+    [theirs, _] = config["data"]["config.yaml"]
+    assert theirs["profiles"] == [first, {**first, "schedulerName": "batch"}]
+
+
+def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> None:
+    settings = ("--set", "serviceMonitor.enabled=true")
+    served = "monitoring.coreos.com/v1/ServiceMonitor"
+
+    refused = helm("template", "enbloc", CHART, *settings)
+    skipped = render(*settings, "--set", "serviceMonitor.renderMode=skipIfMissing")
+    there = render(*settings, "--api-versions", served)
+
+    assert "the cluster does not serve ServiceMonitor" in refused.stderr
+    assert "renderMode" in refused.stderr
+    assert [sum(d["kind"] == "ServiceMonitor" for d in each) for each in (skipped, there)] == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +187,17 @@ def test_the_chart_passes_a_strict_lint() -> None:
         pytest.param("scheduler.replica=1", "/scheduler", id="an unknown key"),
         pytest.param("image.tag=latest", "/image/tag", id="the tag latest"),
         pytest.param("controller.replicas=two", "/controller/replicas", id="a wrong type"),
+        pytest.param(
+            "scheduler.config.podMaxBackofSeconds=1",
+            "/scheduler/config",
+            id="an unknown field of KubeSchedulerConfiguration",
+        ),
+        pytest.param("config.searchStep=1", "/config", id="one of EnblocConfiguration"),
+        pytest.param(
+            "scheduler.leaderElection.leaseDuration=15",
+            "/scheduler/leaderElection/leaseDuration",
+            id="a duration without a unit",
+        ),
         pytest.param(
             "scheduler.leaderElection.enabled=false",
             "scheduler.leaderElection.enabled: must be true with 2 replicas",
@@ -104,6 +218,20 @@ def test_wrong_values_are_refused_by_name(setting: str, said: str) -> None:
 
 
 SENTINELS = {
+    "mode": "combined",
+    "global.compatibility.openshift.adaptSecurityContext": "force",
+    "rbac.useBuiltinSchedulerRoles": True,
+    "metrics.service.enabled": False,
+    "metrics.service.annotations": {"example.com/a": "b"},
+    "metrics.tls.secretName": "other",
+    "dashboard.enabled": True,
+    "networkPolicy.enabled": True,
+    "priorityClassQuota.create": True,
+    "apf.enabled": True,
+    "extraObjects": ["{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}"],
+    "tests.podAnnotations": {"example.com/a": "b"},
+    "scheduler.extraSchedulerNames": ["other"],
+    "controller.enabled": False,
     "global.imageRegistry": "mirror.example",
     "global.imagePullSecrets": [{"name": "pull"}],
     "commonLabels": {"example.com/team": "ml"},
@@ -124,7 +252,55 @@ SENTINELS = {
     "rbac.create": False,
     "rbac.aggregateClusterRoles": False,
 }
+#: What changes nothing unless something else is on.
+WITHIN: dict[str, dict[str, Any]] = {
+    "serviceMonitor.": {"serviceMonitor": {"enabled": True, "renderMode": "alwaysRender"}},
+    "podMonitor.": {"podMonitor": {"enabled": True, "renderMode": "alwaysRender"}},
+    "prometheusRule.": {"prometheusRule": {"enabled": True, "renderMode": "alwaysRender"}},
+    "dashboard.": {"dashboard": {"enabled": True}},
+    "networkPolicy.": {"networkPolicy": {"enabled": True}},
+    "priorityClassQuota.": {"priorityClassQuota": {"create": True}},
+    "apf.": {"apf": {"enabled": True}},
+}
+MONITOR = {
+    "namespace": "other",
+    "labels": {"example.com/a": "b"},
+    "interval": "7s",
+    "scrapeTimeout": "6s",
+    "authorization": {"credentials": {"name": "other", "key": "token"}},
+    "tlsConfig": {"serverName": "other"},
+    "relabelings": [{"action": "labeldrop", "regex": "other"}],
+    "metricRelabelings": [{"action": "labeldrop", "regex": "other"}],
+}
+OF_MONITORS = {
+    f"{monitor}.{key}": value
+    for monitor in ("serviceMonitor", "podMonitor")
+    for key, value in MONITOR.items()
+}
+GATED = {
+    "prometheusRule.namespace": "other",
+    "prometheusRule.labels": {"example.com/a": "b"},
+    "dashboard.namespace": "other",
+    "dashboard.labels": {"example.com/a": "b"},
+    "dashboard.annotations": {"example.com/a": "b"},
+    "networkPolicy.metricsFrom": [{"podSelector": {}}],
+    "networkPolicy.apiServerCIDRs": ["10.0.0.1/32"],
+    "networkPolicy.apiServerPorts": [7443],
+    "networkPolicy.extraIngress": [{"from": [{"podSelector": {}}]}],
+    "networkPolicy.extraEgress": [{"to": [{"podSelector": {}}]}],
+    "priorityClassQuota.pods": "7",
+    "apf.leaseConcurrencyShares": 7,
+    "apf.priorityLevel": "other",
+}
 FOR_EACH_PROCESS = {
+    "leaderElection.leaseDuration": "77s",
+    "leaderElection.renewDeadline": "9s",
+    "leaderElection.retryPeriod": "1s",
+    "securePort": 7777,
+    "hostNetwork": True,
+    "dnsPolicy": "Default",
+    "runtimeClassName": "other",
+    "extraContainers": [{"name": "other", "image": "other"}],
     "replicas": 3,
     "leaderElection.enabled": False,
     "resources": {"limits": {"cpu": "7"}},
@@ -154,7 +330,7 @@ FOR_EACH_PROCESS = {
     "extraVolumes": [{"name": "other", "emptyDir": {}}],
     "extraVolumeMounts": [{"name": "other", "mountPath": "/other"}],
 }
-CASES = SENTINELS | {
+CASES = {**SENTINELS, **OF_MONITORS, **GATED} | {
     f"{process}.{key}": value
     for process in ("scheduler", "controller")
     for key, value in FOR_EACH_PROCESS.items()
@@ -174,7 +350,15 @@ def test_a_value_changes_what_is_rendered(path: str, tmp_path: Path) -> None:
     # One replica and a budget of its own: every key can then be tried alone.
     process = {"replicas": 1, "podDisruptionBudget": {"enabled": "true"}}
     before, after = tmp_path / "before.yaml", tmp_path / "after.yaml"
-    before.write_text(yaml.safe_dump({"scheduler": process, "controller": process}))
+    on = next(
+        (
+            each
+            for prefix, each in WITHIN.items()
+            if path in GATED | OF_MONITORS and path.startswith(prefix)
+        ),
+        {},
+    )
+    before.write_text(yaml.safe_dump({"scheduler": process, "controller": process, **on}))
     after.write_text(yaml.safe_dump(nested(path, CASES[path])))
 
     assert render("-f", str(before)) != render("-f", str(before), "-f", str(after))
@@ -212,44 +396,72 @@ def test_the_configuration_is_mounted_and_a_change_of_it_replaces_the_pods(tmp_p
 @pytest.mark.parametrize(
     ("settings", "lease"),
     [
-        pytest.param("fullnameOverride=other", "other-scheduler", id="that of the release"),
+        pytest.param("mode=separate", f"{NAMESPACE}/enbloc-scheduler", id="by default"),
+        pytest.param("fullnameOverride=other", f"{NAMESPACE}/other-scheduler", id="of the release"),
         pytest.param(
-            "scheduler.config.leaderElection.resourceName=mine", "mine", id="or the one that is set"
+            "scheduler.config.leaderElection.resourceName=mine",
+            f"{NAMESPACE}/mine",
+            id="or the one that is set",
+        ),
+        pytest.param(
+            "scheduler.config.leaderElection.resourceNamespace=kube-system",
+            "kube-system/enbloc-scheduler",
+            id="or where it is set",
+        ),
+        pytest.param(
+            "scheduler.config.profiles[0].schedulerName=default-scheduler",
+            "kube-system/kube-scheduler",
+            id="kube-scheduler's own, in its place",
         ),
     ],
 )
-def test_a_release_has_a_lease_of_its_own_which_its_role_allows(settings: str, lease: str) -> None:
+def test_a_scheduler_takes_the_lease_that_its_role_allows(settings: str, lease: str) -> None:
+    namespace, name = lease.split("/")
     documents = render("--set", settings)
     [role] = [d for d in documents if d["kind"] == "Role" and "scheduler" in d["metadata"]["name"]]
-    [config] = [d for d in documents if d["kind"] == "ConfigMap"]
+    [config] = [settled(d) for d in documents if d["kind"] == "ConfigMap"]
 
-    theirs, _ = yaml.safe_load_all(config["data"]["config.yaml"])
-    assert theirs["leaderElection"]["resourceName"] == lease
-    assert [rule.get("resourceNames") for rule in role["rules"]] == [None, [lease]]
+    [theirs, _] = config["data"]["config.yaml"]
+    election = theirs["leaderElection"]
+    assert (election["resourceName"], election.get("resourceNamespace", NAMESPACE)) == (
+        name,
+        namespace,
+    )
+    assert role["metadata"]["namespace"] == namespace
+    assert [rule.get("resourceNames") for rule in role["rules"]] == [None, [name]]
 
 
-@pytest.fixture(scope="module")
-def controlplane() -> Iterator[ControlPlane]:
-    with ControlPlane(controller_manager=False) as running:
-        yield running
+@pytest.mark.parametrize("mode", ["separate", "combined"])
+def test_no_two_releases_share_a_lease(mode: str) -> None:
+    def leases(release: str) -> set[str]:
+        documents = render("--set", f"mode={mode}", release=release)
+        roles = [each for each in documents if each["kind"] == "Role"]
+        return {name for role in roles for name in role["rules"][1]["resourceNames"]}
+
+    assert leases("enbloc") == {"enbloc-scheduler", "enbloc-controller"}
+    assert leases("batch") == {"batch-enbloc-scheduler", "batch-enbloc-controller"}
 
 
-def test_a_release_is_installed_upgraded_and_removed_but_for_the_crd(
-    controlplane: ControlPlane,
-) -> None:
-    env = controlplane.kubectl_environment()
-    release = ("enbloc", CHART, "-n", NAMESPACE, "--wait=false")
+def test_a_controller_is_told_the_lease_that_its_role_allows() -> None:
+    [process] = by_key(render(release="batch"))["Deployment/batch-enbloc-controller"]["spec"][
+        "template"
+    ]["spec"]["containers"]
 
-    installed = helm("install", *release, "--create-namespace", env=env)
-    upgraded = helm("upgrade", *release, "--set", "scheduler.replicas=3", env=env)
-    deployments = controlplane.kubectl("get", "deployments", "-n", NAMESPACE, "-o", "name").stdout
-    removed = helm("uninstall", "enbloc", "-n", NAMESPACE, "--wait=false", env=env)
+    assert "--leader-elect-resource-name=batch-enbloc-controller" in process["args"]
 
-    for done in (installed, upgraded, removed):
-        assert done.returncode == 0, done.stderr
-    assert "is installed in namespace enbloc-system" in installed.stdout
-    assert deployments.split() == [
-        "deployment.apps/enbloc-controller",
-        "deployment.apps/enbloc-scheduler",
-    ]
-    controlplane.kubectl("get", "crd", "podgroups.enbloc.dev")
+
+def test_combined_has_one_account_with_the_roles_of_both() -> None:
+    documents = render("--set", "mode=combined")
+    accounts = [d["metadata"]["name"] for d in documents if d["kind"] == "ServiceAccount"]
+    bound = {
+        (d["kind"], d["roleRef"]["name"], d["subjects"][0]["name"])
+        for d in documents
+        if "subjects" in d
+    }
+
+    assert accounts == ["enbloc-scheduler"]
+    assert bound == {
+        (kind, f"enbloc-{process}", "enbloc-scheduler")
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for process in ("scheduler", "controller")
+    }

@@ -17,16 +17,20 @@ CHART = Path("helm/enbloc")
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 TEMPLATES = "".join(
-    path.read_text(encoding="utf-8") for path in sorted((CHART / "templates").iterdir())
+    path.read_text(encoding="utf-8")
+    for path in sorted((CHART / "templates").rglob("*"))
+    if path.is_file()
 )
 
 
 def described(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every key that the schema describes, with its schema."""
+    """Every key that the schema describes, with its schema; not of the configuration's own."""
     schema = (
         SCHEMA["definitions"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     )
     yield path, schema
+    if path == ".config":
+        return
     for name, field in schema.get("properties", {}).items():
         yield from described(field, f"{path}.{name}")
 
@@ -47,7 +51,7 @@ def listed(values: dict[str, Any], path: str = "") -> Iterator[str]:
     for name, value in values.items():
         here = f"{path}.{name}"
         yield here
-        if isinstance(value, dict) and "properties" in KEYS.get(here, {}):
+        if here != ".config" and isinstance(value, dict) and "properties" in KEYS.get(here, {}):
             yield from listed(value, here)
 
 
@@ -61,6 +65,15 @@ def test_every_object_of_ours_is_closed() -> None:
     for path, schema in KEYS.items():
         if "properties" in schema and path != ".global":
             assert schema["additionalProperties"] is False, path
+
+
+def test_the_configuration_s_own_schema_is_part_of_it() -> None:
+    closed = SCHEMA["definitions"]
+
+    assert SCHEMA["properties"]["config"] == {"$ref": "#/definitions/EnblocConfiguration"}
+    assert "searchSteps" in closed["EnblocConfiguration"]["properties"]
+    for name in ("EnblocConfiguration", "KubeSchedulerConfiguration", "KubeSchedulerProfile"):
+        assert closed[name]["additionalProperties"] is False
 
 
 def test_every_described_key_has_a_default() -> None:

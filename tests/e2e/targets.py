@@ -27,8 +27,9 @@ from tests.hack.processes import Process, wait_until
 ROOT = Path(__file__).parent.parent.parent
 CRDS = ROOT / "crds"
 INSTALL = ROOT / "manifests" / "install.yaml"
+KINDS = ROOT / "manifests" / "enbloc-crds.yaml"
 #: What of install.yaml is applied: there is no kubelet that could run our image.
-NOT_APPLIED = {"Deployment", "PodDisruptionBudget"}
+NOT_APPLIED = {"Deployment", "PodDisruptionBudget", "Service"}
 
 Component = Literal["scheduler", "controller"]
 
@@ -102,6 +103,7 @@ class ControlPlaneTarget:
     def __post_init__(self) -> None:
         documents = yaml.safe_load_all(INSTALL.read_text(encoding="utf-8"))
         wanted = [one for one in documents if one["kind"] not in NOT_APPLIED]
+        self.cp.kubectl("apply", "--server-side", "-f", str(KINDS))
         self.cp.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(wanted))
         self.cp.established(CRD_NAME)
 

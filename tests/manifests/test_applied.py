@@ -13,6 +13,7 @@ from tests.controlplane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
 INSTALL = "manifests/install.yaml"
+KINDS = "manifests/enbloc-crds.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +40,37 @@ def test_install_yaml_is_accepted_without_a_warning(controlplane: ControlPlane, 
     namespace = "manifests/base/namespace/namespace.yaml"
     controlplane.kubectl("apply", mode, "-f", namespace)
 
-    done = controlplane.kubectl("apply", mode, "--dry-run=server", "-f", INSTALL)
+    done = controlplane.kubectl("apply", mode, "--dry-run=server", "-f", KINDS, "-f", INSTALL)
 
     assert done.stderr == ""
     assert f"namespace/{NAMESPACE}" in done.stdout
     assert "deployment.apps/enbloc-scheduler" in done.stdout
+
+
+@pytest.mark.parametrize("overlay", sorted(p.name for p in Path("manifests/overlays").iterdir()))
+def test_an_overlay_is_accepted_without_a_warning(controlplane: ControlPlane, overlay: str) -> None:
+    built = controlplane.kubectl("kustomize", f"manifests/overlays/{overlay}").stdout
+    spaces = [each for each in yaml.safe_load_all(built) if each["kind"] == "Namespace"]
+    controlplane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(spaces))
+
+    done = controlplane.kubectl(
+        "apply", "--server-side", "--dry-run=server", "-f", "-", stdin=built
+    )
+
+    assert done.stderr == ""
+
+
+def test_deleting_the_install_keeps_podgroups(controlplane: ControlPlane) -> None:
+    controlplane.kubectl("apply", "--server-side", "-f", KINDS)
+    controlplane.established("podgroups.enbloc.dev")
+    controlplane.kubectl("apply", "--server-side", "-f", INSTALL)
+    group = "{apiVersion: enbloc.dev/v1alpha1, kind: PodGroup, metadata: {name: kept}}"
+    controlplane.kubectl("apply", "-f", "-", stdin=group)
+
+    # Nobody here ends a namespace.
+    controlplane.kubectl("delete", "--wait=false", "-f", INSTALL)
+
+    assert "kept" in controlplane.kubectl("get", "podgroups.enbloc.dev").stdout
 
 
 def test_examples_are_accepted(controlplane: ControlPlane) -> None:

@@ -4,6 +4,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ DOCUMENTS: list[dict[str, Any]] = list(
 EXAMPLES = sorted(Path("manifests/examples").glob("*.yaml"))
 DEPLOYMENTS = [document for document in DOCUMENTS if document["kind"] == "Deployment"]
 
+#: Of the Deployments.
+SECURE_PORTS = {"enbloc-scheduler": 10259, "enbloc-controller": 10261}
+
 each_process = pytest.mark.parametrize("process", ROLES)
 each_deployment = pytest.mark.parametrize(
     "deployment", DEPLOYMENTS, ids=[d["metadata"]["name"] for d in DEPLOYMENTS]
@@ -48,7 +52,7 @@ def granted(role: dict[str, Any]) -> set[tuple[str, str, str, str]]:
     return {
         (group, resource, verb, name)
         for rule in role["rules"]
-        for group in rule["apiGroups"]
+        for group in rule.get("apiGroups", ())
         for resource in rule["resources"]
         for verb in rule["verbs"]
         for name in rule.get("resourceNames", [""])
@@ -124,14 +128,17 @@ def test_a_selector_selects_its_own_pods_only(deployment: dict[str, Any]) -> Non
 
 
 @each_deployment
-def test_probes_ask_the_health_port_that_the_process_is_told(deployment: dict[str, Any]) -> None:
-    process = container(deployment)
+def test_probes_ask_the_secure_port_and_so_does_the_service(deployment: dict[str, Any]) -> None:
+    process, name = container(deployment), deployment["metadata"]["name"]
 
-    assert f"--health-port={names.HEALTH_PORT}" in process["args"]
     (port,) = process["ports"]
-    assert port["containerPort"] == names.HEALTH_PORT
+    assert (port["name"], port["containerPort"]) == ("https-metrics", SECURE_PORTS[name])
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert process[probe]["httpGet"]["port"] == port["name"]
+        assert process[probe]["httpGet"]["scheme"] == "HTTPS"
+    service = one("Service", name)["spec"]
+    assert service["selector"] == deployment["spec"]["selector"]["matchLabels"]
+    assert [each["targetPort"] for each in service["ports"]] == [port["name"]]
 
 
 @each_deployment
@@ -144,9 +151,27 @@ def test_the_arguments_are_those_of_a_command(deployment: dict[str, Any]) -> Non
     told = command.make_context("enbloc", flags).params
 
     assert name in COMMANDS
-    assert told["leader_elect"] is True
-    assert told["lease_namespace"] == "$(POD_NAMESPACE)"
-    assert [variable["name"] for variable in container(deployment)["env"]] == ["POD_NAMESPACE"]
+    assert told["log_format"] == "json"
+    assert told["configs"] or told["leader_elect"], "where there is no configuration, a flag elects"
+
+
+@each_process
+def test_the_lease_is_the_one_that_the_role_allows(process: str) -> None:
+    [rule] = [rule for rule in one("Role", f"enbloc-{process}")["rules"] if "resourceNames" in rule]
+
+    assert rule["resourceNames"] == [f"enbloc-{process}"]
+
+
+def test_deleting_the_install_deletes_no_kind_and_no_tool_prunes_one() -> None:
+    kinds = [*yaml.safe_load_all(Path("manifests/enbloc-crds.yaml").read_text(encoding="utf-8"))]
+
+    assert "CustomResourceDefinition" not in {document["kind"] for document in DOCUMENTS}
+    assert [each["metadata"]["name"] for each in kinds] == ["podgroups.enbloc.dev"]
+    for each in kinds:
+        assert each["metadata"]["annotations"] == {
+            "helm.sh/resource-policy": "keep",
+            "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+        }
 
 
 def test_the_scheduler_reads_a_configuration_that_is_the_defaults() -> None:
@@ -159,7 +184,9 @@ def test_the_scheduler_reads_a_configuration_that_is_the_defaults() -> None:
     assert volume["configMap"]["name"] == "enbloc-scheduler"
     for name, text in files.items():
         assert f"--config={mount['mountPath']}/{name}" in container(deployment)["args"]
-        assert configure([Source(name, text)]) == default_configuration()
+        found, defaults = configure([Source(name, text)]), default_configuration()
+        assert found.leader_election.leader_elect is True
+        assert replace(found, leader_election=defaults.leader_election) == defaults
 
 
 def test_the_image_runs_as_the_user_of_the_pods() -> None:

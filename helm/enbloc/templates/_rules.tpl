@@ -81,7 +81,7 @@
 # leadership
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ include "enbloc.schedulerLease" . | quote }}]
+  resourceNames: [{{ (include "enbloc.schedulerLease" . | fromJson).name | quote }}]
   verbs: [get, update]
 {{- end }}
 {{- define "enbloc.rules.controller.cluster" -}}
@@ -126,6 +126,32 @@
 # leadership
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [enbloc-controller]
+  resourceNames: [{{ (include "enbloc.controllerLease" . | fromJson).name | quote }}]
   verbs: [get, update]
+{{- end }}
+{{- define "enbloc.rules.scheduler.own" -}}
+# evicting members that run, to release capacity
+- apiGroups: [""]
+  resources: [pods/eviction]
+  verbs: [create]
+# the priority that a group asks for
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [list, watch]
+# the gangs
+- apiGroups: [enbloc.dev]
+  resources: [podgroups]
+  verbs: [list, watch]
+# what was decided
+- apiGroups: [enbloc.dev]
+  resources: [podgroups/status]
+  verbs: [patch]
+# whether another scheduler serves the same schedulerName
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [list]
+# in which namespaces a Lease can be a scheduler's
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterrolebindings]
+  verbs: [list]
 {{- end }}

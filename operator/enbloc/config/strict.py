@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -92,7 +93,12 @@ def duration(value: float) -> str:
     return f"{value:.9f}".rstrip("0").rstrip(".") + "s"
 
 
-Duration = Annotated[float, BeforeValidator(seconds), PlainSerializer(duration, when_used="json")]
+Duration = Annotated[
+    float,
+    BeforeValidator(seconds),
+    PlainSerializer(duration, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": f"^[+-]?(0|({_PART.pattern})+)$"}),
+]
 
 
 def decode(model: type[M], data: Mapping[str, Any], findings: Findings) -> M:

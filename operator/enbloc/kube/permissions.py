@@ -144,6 +144,22 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     ),
 }
 
+#: What the cluster's own role system:kube-scheduler does not hold.
+_BEYOND: Final = {
+    ("", "pods/eviction"),
+    (names.API_GROUP, "podgroups"),
+    (names.API_GROUP, "podgroups/status"),
+    ("coordination.k8s.io", "leases"),
+    ("rbac.authorization.k8s.io", "clusterrolebindings"),
+    ("scheduling.k8s.io", "priorityclasses"),
+}
+#: What the scheduler needs beside system:kube-scheduler, cluster-wide.
+BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
+    rule
+    for rule in ROLES["scheduler"]
+    if rule.scope == "cluster" and (rule.group, rule.resources[0]) in _BEYOND
+]
+
 #: What the user of `enbloc drain-check` needs: to list what the scheduler lists.
 DRAIN_CHECK: Final[Sequence[Rule]] = [
     replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
