@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Releases come, are upgraded and go on a real API server, and run with their roles alone."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+
+from enbloc.model.names import NAMESPACE
+from tests.charts.releases import Cluster, Release, opened
+from tests.controlplane import ControlPlane
+
+pytestmark = pytest.mark.controlplane
+#: The chart before CRDs could be left alone, and Leases had owners.
+FORMER = "tests/charts/former/enbloc-0.1.0-dev.0.tgz"
+CRD = "podgroups.enbloc.dev"
+OWNER = r"jsonpath={.metadata.annotations.meta\.helm\.sh/release-name}"
+
+
+@pytest.fixture(scope="module")
+def controlplane() -> Iterator[ControlPlane]:
+    with ControlPlane() as running:
+        yield running
+
+
+@pytest.fixture
+async def cluster(controlplane: ControlPlane, tmp_path: Path) -> AsyncGenerator[Cluster]:
+    async with opened(controlplane, tmp_path) as cluster:
+        yield cluster
+        assert cluster.refused() == []
+
+
+async def served(release: Release, gang: str, scheduler: str = "enbloc") -> None:
+    """The release's scheduler and controller place a gang and say so."""
+    await release.cluster.gang(gang, scheduler)
+    await release.cluster.bound(gang)
+
+
+async def leases(release: Release) -> list[str]:
+    found = await release.cluster.get("leases", "", release, "")
+    return [each["metadata"]["name"] for each in found["items"]]
+
+
+async def test_a_release_lives_from_the_former_chart_to_its_end_and_leaves_the_kind_alone(
+    cluster: Cluster,
+) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    await release.helm("install", chart=FORMER)
+    await cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD}")
+
+    await release.helm("upgrade")
+    scheduler = await release.start("scheduler")
+    await release.start("controller")
+    await served(release, "upgraded")
+    await cluster.reads(
+        "Running",
+        "get",
+        "podgroups.enbloc.dev",
+        "upgraded",
+        "-o",
+        "jsonpath={.status.conditions[?(@.type=='Ready')].reason}",
+    )
+    assert await leases(release) == ["enbloc-controller", "enbloc-scheduler"]
+    assert "Started scheduling" in scheduler.text()
+
+    assert cluster.refused() == []
+    await release.helm("uninstall")  # the rights of the processes are gone before they are
+    await cluster.reads("", "get", "leases", "-n", NAMESPACE, "-o", "name")
+    for server in release.servers:
+        server.kill()
+    release.servers.clear()
+    assert await leases(release) == []
+    await cluster.kubectl("get", CRD, "upgraded")
+    cluster.refused()
+
+
+async def test_the_kind_that_is_there_already_is_left_alone_and_can_be_taken_over(
+    cluster: Cluster,
+) -> None:
+    await cluster.kubectl("apply", "-f", "crds/")
+    cluster.cp.established(CRD)
+    await cluster.gang("before")
+    release = cluster.release("gangs", "gangs")
+
+    notes = await release.helm("install")
+    await release.start("scheduler")
+    await cluster.bound("before")
+    again = await release.helm("upgrade")
+
+    for said in (notes, again):
+        assert "was left as it is" in said
+    assert await cluster.kubectl("get", "crd", CRD, "-o", OWNER) == ""
+    await release.helm("upgrade", "--take-ownership", "--set", "crds.existing=adopt")
+    assert await cluster.kubectl("get", "crd", CRD, "-o", OWNER) == "gangs"
+    assert "was left as it is" not in await release.helm("upgrade", "--reset-values")
+    assert await cluster.kubectl("get", "crd", CRD, "-o", OWNER) == "gangs"
+    await release.stop()
+
+    await release.helm("uninstall")
+    other = cluster.release("other", "others")
+    assert "was left as it is" in await other.helm("install")
+    await other.start("scheduler")
+    await cluster.gang("after")
+    await cluster.bound("after")
+
+
+async def test_notes_followed_to_the_letter_run_a_gang(cluster: Cluster) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    notes = (await release.helm("install")).partition("NOTES:")[2]
+    await release.start("scheduler")
+    await release.start("controller")
+    cluster.cp.established(CRD)
+
+    script = notes[notes.index("kubectl get deployments") : notes.index("kubectl get podgroups")]
+    printed = await cluster.shell(script)
+
+    assert "enbloc-scheduler" in printed
+    assert len(notes.strip().splitlines()) <= 25
+    await cluster.bound("first")
+    last = next(each for each in notes.splitlines() if each.startswith("kubectl get podgroups"))
+
+    async def runs() -> bool:
+        return "Running" in await cluster.shell(last)
+
+    await cluster.until(runs, lambda: "the gang of NOTES runs")
+
+
+async def test_helm_test_runs_a_gang_of_two(cluster: Cluster) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    runs = r"tests.podAnnotations.sandbox\.enbloc\.dev/run-seconds=1"
+    await release.helm("install", "--set-string", runs)
+    await release.start("scheduler")
+    cluster.cp.established(CRD)
+
+    assert "Succeeded" in await release.helm("test")
+
+
+@pytest.mark.parametrize("namespace", [NAMESPACE, "batch-system"])
+async def test_two_releases_place_the_pods_of_their_own_schedulernames(
+    cluster: Cluster, namespace: str
+) -> None:
+    first, second = cluster.release("enbloc", NAMESPACE), cluster.release("batch", namespace)
+    await first.helm("install")
+    values = "helm/enbloc/ci/second-scheduler-values.yaml"
+    await second.helm("install", "-f", values)
+    for release in (first, second):
+        await release.start("scheduler")
+
+    await asyncio.gather(served(first, "one"), served(second, "two", "batch"))
+
+    assert "enbloc-scheduler" in await leases(first)
+    assert "batch-enbloc-scheduler" in await leases(second)
+    for release in (first, second):
+        await release.stop()
+
+
+async def test_of_two_releases_with_one_schedulername_the_second_stands_by_and_says_for_whom(
+    cluster: Cluster,
+) -> None:
+    first, second = cluster.release("enbloc", NAMESPACE), cluster.release("batch", "batch-system")
+    await first.helm("install")
+    leader = await first.start("scheduler")
+    await cluster.says(leader, "Started scheduling")
+    await second.helm("install")
+
+    standby = await second.start("scheduler")
+
+    await cluster.says(
+        standby, f"Standing by: the scheduler of the Lease {NAMESPACE}/enbloc-scheduler"
+    )
+    await served(first, "one")
+    assert "Started scheduling" not in standby.text()
+    await first.stop()
+    await cluster.says(standby, "Started scheduling")
+    await served(second, "two")
+    await second.stop()
+
+
+async def test_the_cluster_s_own_roles_are_enough_with_what_they_lack(cluster: Cluster) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    await release.helm("install", "--set", "rbac.useBuiltinSchedulerRoles=true")
+    await release.start("scheduler")
+    cluster.cp.established(CRD)
+
+    await served(release, "builtin")
+
+    await release.stop()
+
+
+async def test_in_place_of_kube_scheduler_it_takes_kube_scheduler_s_lease(
+    cluster: Cluster,
+) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    await release.helm("install", "-f", "helm/enbloc/ci/replace-default-values.yaml")
+    await release.start("scheduler")
+    cluster.cp.established(CRD)
+
+    await served(release, "default", "default-scheduler")
+
+    lease = await cluster.kubectl(
+        "get", "lease", "kube-scheduler", "-n", "kube-system", "-o", "json"
+    )
+    assert json.loads(lease)["spec"]["holderIdentity"]
+    assert "ownerReferences" not in json.loads(lease)["metadata"]
+    await release.stop()
+
+
+async def test_the_cluster_s_roles_for_users_cover_podgroups(cluster: Cluster) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    await release.helm("install")
+    may = {"view": "get", "edit": "create", "admin": "delete"}
+
+    for role, verb in may.items():
+        binding = ("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er")
+        await cluster.kubectl(*binding)
+
+        async def can(verb: str = verb, role: str = role) -> bool:
+            asked = ("auth", "can-i", verb, CRD, f"--as={role}er")
+            done = await asyncio.to_thread(cluster.cp.kubectl, *asked, check=False)
+            return done.stdout.strip() == "yes"
+
+        await cluster.until(can, lambda verb=verb, role=role: f"{role} may {verb} PodGroups")
+    refused = ("auth", "can-i", "create", CRD, "--as=viewer")
+    assert (await asyncio.to_thread(cluster.cp.kubectl, *refused, check=False)).stdout == "no\n"
+    await cluster.kubectl("delete", "rolebinding", *may)
