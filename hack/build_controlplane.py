@@ -34,7 +34,7 @@ HACK = Path(__file__).resolve().parent
 # Both packages carry the same variables: the first is what /version and `kubectl version` say,
 # the second is the user agent of clients. Unstamped, the API server calls itself v0.0.0.
 KUBERNETES_VERSION = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-HELM_VERSION = "helm.sh/helm/v4/internal/version.version"
+HELM_VERSIONS: Mapping[str, str] = {"helm": "helm.sh/helm/v4", "helm3": "helm.sh/helm/v3"}
 
 
 class BuildError(Exception):
@@ -59,15 +59,24 @@ TOOLS: Mapping[str, Tool] = {
     "kubectl": Tool("controlplane", "k8s.io/kubernetes/cmd/kubectl"),
     "helm": Tool("helm", "helm.sh/helm/v4/cmd/helm"),
 }
+#: What checks need, and no control plane: a set of its own, so that a change builds these alone.
+CHECK_TOOLS: Mapping[str, Tool] = {
+    "helm3": Tool("helm3", "helm.sh/helm/v3/cmd/helm"),
+    "kubeconform": Tool("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform"),
+}
 
 
-def ensure(names: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> Path:
-    """The directory that holds the named binaries (default: all), built if need be."""
+def ensure(
+    names: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+    tools: Mapping[str, Tool] = TOOLS,
+) -> Path:
+    """The directory that holds the named binaries of a set (default: all), built if need be."""
     environ = os.environ if environ is None else environ
-    names = names or tuple(TOOLS)
-    if unknown := [name for name in names if name not in TOOLS]:
-        raise BuildError(f"unknown: {', '.join(unknown)}; known: {', '.join(TOOLS)}")
-    given = given_assets(environ)
+    names = names or tuple(tools)
+    if unknown := [name for name in names if name not in tools]:
+        raise BuildError(f"unknown: {', '.join(unknown)}; known: {', '.join(tools)}")
+    given = given_assets(environ, tools)
     if given and all(name in given for name in names):
         return given[names[0]].parent
     go = shutil.which("go", path=environ.get("PATH", os.defpath))
@@ -77,14 +86,18 @@ def ensure(names: Sequence[str] = (), environ: Mapping[str, str] | None = None) 
             f"missing: {missing}; to build them put Go {go_floor()} or newer on PATH, "
             "or set KUBEBUILDER_ASSETS to a directory that holds them"
         )
-    return _ensure_built(names, given, go, environ)
+    return _ensure_built(names, given, go, environ, tools)
 
 
 def _ensure_built(
-    names: Sequence[str], given: Mapping[str, Path], go: str, environ: Mapping[str, str]
+    names: Sequence[str],
+    given: Mapping[str, Path],
+    go: str,
+    environ: Mapping[str, str],
+    tools: Mapping[str, Tool],
 ) -> Path:
     """Build what the cache lacks, and link what was given beside it."""
-    key = cache_key(go_version(go, environ), given)
+    key = cache_key(go_version(go, environ), given, tools=tools)
     directory = cache_root(environ) / key
     directory.mkdir(parents=True, exist_ok=True)
     if not _absent(directory, names):
@@ -98,19 +111,19 @@ def _ensure_built(
         if to_build:
             _say(f"building {', '.join(to_build)}: minutes, the first time; kept in {directory}")
         for name in to_build:
-            _build(name, directory / name, go, environ)
+            _build(tools[name], directory / name, go, environ)
     return directory
 
 
 # ── what identifies a set of binaries ────────────────────────────────────────────────────────
 
 
-def given_assets(environ: Mapping[str, str]) -> dict[str, Path]:
+def given_assets(environ: Mapping[str, str], tools: Mapping[str, Tool] = TOOLS) -> dict[str, Path]:
     """The binaries that `KUBEBUILDER_ASSETS` holds, by name."""
     folder = environ.get("KUBEBUILDER_ASSETS")
     if not folder:
         return {}
-    paths = {name: Path(folder).resolve() / name for name in TOOLS}
+    paths = {name: Path(folder).resolve() / name for name in tools}
     return {name: path for name, path in paths.items() if os.access(path, os.X_OK)}
 
 
@@ -120,13 +133,18 @@ def cache_root(environ: Mapping[str, str]) -> Path:
     return Path(base) / "enbloc" / "controlplane"
 
 
-def cache_key(go: str, given: Mapping[str, Path], hack: Path = HACK) -> str:
+def cache_key(
+    go: str,
+    given: Mapping[str, Path],
+    hack: Path = HACK,
+    tools: Mapping[str, Tool] = TOOLS,
+) -> str:
     """A name for the set: the Kubernetes version, and a hash of all that shapes the binaries."""
     digest = hashlib.sha256(go.encode())
-    for module in sorted({tool.module for tool in TOOLS.values()}):
+    for module in sorted({tool.module for tool in tools.values()}):
         for file in ("go.mod", "go.sum"):
             digest.update((hack / module / file).read_bytes())
-    for name, tool in sorted(TOOLS.items()):
+    for name, tool in sorted(tools.items()):
         digest.update("\n".join([name, *build_arguments(tool, hack)]).encode())
     # A set that links to given binaries is another set than one that was built.
     for name, path in sorted(given.items()):
@@ -163,24 +181,25 @@ def go_version(go: str, environ: Mapping[str, str]) -> str:
 
 def build_arguments(tool: Tool, hack: Path = HACK) -> list[str]:
     """The arguments of `go build`, without the output path."""
-    if tool.module == "helm":
-        stamps = {HELM_VERSION: module_version("helm", "helm.sh/helm/v4", hack)}
-    else:
+    stamps: dict[str, str] = {}
+    if tool.module in HELM_VERSIONS:
+        path = HELM_VERSIONS[tool.module]
+        stamps[f"{path}/internal/version.version"] = module_version(tool.module, path, hack)
+    elif tool.module == "controlplane":
         version = module_version("controlplane", "k8s.io/kubernetes", hack)
         major, minor, _ = version.removeprefix("v").split(".", 2)
         said = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
         said["gitTreeState"] = "clean"
-        stamps = {f"{p}.{name}": text for p in KUBERNETES_VERSION for name, text in said.items()}
+        stamps |= {f"{p}.{name}": text for p in KUBERNETES_VERSION for name, text in said.items()}
     flags = " ".join(["-s", "-w", *(f"-X {name}={text}" for name, text in stamps.items())])
     # No VCS stamp: it would name a commit of ours, and make each commit's binaries different.
     return ["-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={flags}", tool.package]
 
 
-def _build(name: str, target: Path, go: str, environ: Mapping[str, str]) -> None:
+def _build(tool: Tool, target: Path, go: str, environ: Mapping[str, str]) -> None:
     """Build one binary beside its target and move it there whole."""
-    tool = TOOLS[name]
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as folder:
-        output = Path(folder) / name
+        output = Path(folder) / target.name
         command = [go, "build", "-o", str(output), *build_arguments(tool)]
         _run(command, tool.module, {**environ, "CGO_ENABLED": "0", "GOWORK": "off"})
         output.replace(target)

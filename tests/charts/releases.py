@@ -105,6 +105,7 @@ class Cluster:
 
     def __init__(self, cp: ControlPlane, client: Client, path: Path) -> None:
         self.cp = cp
+        self.helm_binary = cp.bin("helm")
         self.client = client
         self.path = path
         self.releases: list[Release] = []
@@ -123,7 +124,7 @@ class Cluster:
 
     async def helm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run helm as the administrator."""
-        return await asyncio.to_thread(self._run, [str(self.cp.bin("helm")), *arguments])
+        return await asyncio.to_thread(self._run, [str(self.helm_binary), *arguments])
 
     async def shell(self, script: str) -> str:
         """Run the commands that a page or NOTES shows; what they printed."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from enbloc.model.names import NAMESPACE
+from hack.build_controlplane import CHECK_TOOLS, ensure
 from tests.charts.releases import Cluster, Release, opened
 from tests.controlplane import ControlPlane
 
@@ -33,6 +34,14 @@ async def cluster(controlplane: ControlPlane, tmp_path: Path) -> AsyncGenerator[
         assert cluster.refused() == []
 
 
+@pytest.fixture(params=["helm", "helm3"])
+def with_helm(request: pytest.FixtureRequest, cluster: Cluster) -> Cluster:
+    """The cluster, as seen by this helm and by the one before."""
+    if request.param == "helm3":
+        cluster.helm_binary = ensure(["helm3"], tools=CHECK_TOOLS) / "helm3"
+    return cluster
+
+
 async def served(release: Release, gang: str, scheduler: str = "enbloc") -> None:
     """The release's scheduler and controller place a gang and say so."""
     await release.cluster.gang(gang, scheduler)
@@ -45,8 +54,9 @@ async def leases(release: Release) -> list[str]:
 
 
 async def test_a_release_lives_from_the_former_chart_to_its_end_and_leaves_the_kind_alone(
-    cluster: Cluster,
+    with_helm: Cluster,
 ) -> None:
+    cluster = with_helm
     release = cluster.release("enbloc", NAMESPACE)
     await release.helm("install", chart=FORMER)
     await cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD}")
@@ -78,8 +88,9 @@ async def test_a_release_lives_from_the_former_chart_to_its_end_and_leaves_the_k
 
 
 async def test_the_kind_that_is_there_already_is_left_alone_and_can_be_taken_over(
-    cluster: Cluster,
+    with_helm: Cluster,
 ) -> None:
+    cluster = with_helm
     await cluster.kubectl("apply", "-f", "crds/")
     cluster.cp.established(CRD)
     await cluster.gang("before")

@@ -62,7 +62,7 @@ def builds(environ: dict[str, str]) -> list[str]:
 
 
 def test_every_tool_is_pinned_by_its_module() -> None:
-    for tool in builder.TOOLS.values():
+    for tool in [*builder.TOOLS.values(), *builder.CHECK_TOOLS.values()]:
         lines = (builder.HACK / tool.module / "go.mod").read_text().splitlines()
         assert {f"\t{tool.package}", f"tool {tool.package}"} & set(lines), tool
 
@@ -93,6 +93,11 @@ def test_helm_carries_its_version() -> None:
 def test_a_dependency_that_is_not_required_is_an_error() -> None:
     with pytest.raises(builder.BuildError, match="does not require example"):
         builder.module_version("helm", "example")
+
+
+def test_a_tool_of_the_checks_does_not_have_the_control_plane_built_again() -> None:
+    assert builder.cache_key("go1", {}, tools=builder.CHECK_TOOLS) != builder.cache_key("go1", {})
+    assert not set(builder.CHECK_TOOLS) & set(builder.TOOLS)
 
 
 def test_the_cache_key_starts_with_the_kubernetes_version_and_stays_the_same() -> None:
