@@ -223,11 +223,26 @@ class Cluster:
 
 
 @asynccontextmanager
-async def opened(cp: ControlPlane, path: Path) -> AsyncGenerator[Cluster]:
-    """A cluster with one node; at the end no release, and no object of a test's, is left."""
+async def opened(
+    cp: ControlPlane,
+    path: Path,
+    *,
+    cpu: int = 16_000,
+    memory: int = 64 * 2**30,
+    gpus: int = 0,
+) -> AsyncGenerator[Cluster]:
+    """A cluster with one node; at the end no release, and no object of a test's, is left.
+
+    Args:
+        cp: the control plane.
+        path: for logs and kubeconfigs.
+        cpu: of the node, thousandths.
+        memory: of the node, bytes.
+        gpus: of the node.
+    """
     async with Client(await load(cp.kubeconfig), component="e2e") as client:
         cluster = Cluster(cp, client, path)
-        shapes = [Shape("node-0", 16_000, 64 * 2**30, 0)]
+        shapes = [Shape("node-0", cpu, memory, gpus)]
         kubelet = asyncio.create_task(Kubelet(client, shapes, Pace(lease=4.0)).run())
         taints = ("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}{.items[*].spec.taints}")
         await cluster.reads("node-0", *taints)

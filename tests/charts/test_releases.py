@@ -5,6 +5,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -233,7 +234,7 @@ async def test_the_cluster_s_roles_for_users_cover_podgroups(cluster: Cluster) -
             done = await asyncio.to_thread(cluster.cp.kubectl, *asked, check=False)
             return done.stdout.strip() == "yes"
 
-        await cluster.until(can, lambda verb=verb, role=role: f"{role} may {verb} PodGroups")
+        await cluster.until(can, partial("{} may {} PodGroups".format, role, verb))
     refused = ("auth", "can-i", "create", CRD, "--as=viewer")
     assert (await asyncio.to_thread(cluster.cp.kubectl, *refused, check=False)).stdout == "no\n"
     await cluster.kubectl("delete", "rolebinding", *may)

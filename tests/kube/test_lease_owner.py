@@ -23,7 +23,7 @@ def token(namespace: str) -> str:
             "serviceaccount": {"name": "enbloc-scheduler", "uid": "5e1f"},
         },
     }
-    parts: tuple[dict[str, object], ...] = ({"alg": "RS256"}, claims, {})
+    parts: list[object] = [{"alg": "RS256"}, claims, {}]
     encoded = [base64.urlsafe_b64encode(json.dumps(each).encode()).decode() for each in parts]
     return "Bearer " + ".".join(each.rstrip("=") for each in encoded)
 

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every example is applied to a real API server and runs; stand-ins play other controllers."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from enbloc.model.names import NAMESPACE
+from tests.charts.releases import Cluster, Release, opened
+from tests.controlplane import ControlPlane
+from tests.manifests import operators
+
+pytestmark = pytest.mark.controlplane
+EXAMPLES = Path("manifests/examples")
+INTEGRATIONS = EXAMPLES / "integrations"
+KINDS = (
+    ("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+    ("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime"),
+    ("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
+    ("ray.io", "v1", "RayCluster"),
+    ("sparkoperator.k8s.io", "v1beta2", "SparkApplication"),
+    ("kubeflow.org", "v2beta1", "MPIJob"),
+)
+#: What the examples need of a node: the largest is an application of 196 CPUs beside its driver.
+NODE = {"cpu": 400_000, "memory": 1024 * 2**30, "gpus": 64}
+
+
+@pytest.fixture(scope="module")
+def controlplane() -> Iterator[ControlPlane]:
+    with ControlPlane() as running:
+        crds = [operators.kind(*each) for each in KINDS]
+        running.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(crds))
+        for crd in crds:
+            running.established(crd["metadata"]["name"])
+        yield running
+
+
+@pytest.fixture
+async def cluster(controlplane: ControlPlane, tmp_path: Path) -> AsyncGenerator[Cluster]:
+    async with opened(controlplane, tmp_path, **NODE) as cluster:
+        release = cluster.release("enbloc", NAMESPACE)
+        await release.helm("install")
+        cluster.cp.established("podgroups.enbloc.dev")
+        for process in ("scheduler", "controller"):
+            await release.start(process)
+        yield cluster
+        await cluster.kubectl("delete", "podgroups.enbloc.dev,jobs,services", "--all")
+
+
+async def applied(cluster: Cluster, path: Path) -> dict[str, dict[str, Any]]:
+    """Apply an example; its objects as the server has them, by kind."""
+    await cluster.kubectl("apply", "-f", str(path))
+    listed = await cluster.kubectl("get", "-f", str(path), "-o", "json")
+    found = json.loads(listed)
+    return {each["kind"]: each for each in found.get("items", [found])}
+
+
+async def created(cluster: Cluster, objects: Iterable[dict[str, Any]]) -> None:
+    await cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([*objects]))
+
+
+async def runs(cluster: Cluster, pods: int, *groups: str) -> None:
+    """Wait until so many pods, all that there are, run, and so do the groups."""
+    phases = ("get", "pods", "-o", "jsonpath={.items[*].status.phase}")
+    await cluster.reads(" ".join(["Running"] * pods), *phases)
+    reason = "jsonpath={.status.conditions[?(@.type=='Ready')].reason}"
+    for group in groups:
+        await cluster.reads("Running", "get", "podgroups.enbloc.dev", group, "-o", reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "pods", "groups"),
+    [
+        ("gang", 8, ["train"]),
+        ("indexed-job", 8, ["epochs"]),
+        ("survive-a-node", 8, ["training"]),
+        ("whole-gang-service", 4, ["ring"]),
+        ("two-gangs", 12, ["left", "right"]),
+        ("driver-and-executors", 2, ["etl", "report"]),
+    ],
+)
+async def test_an_example_of_pods_and_jobs_runs(
+    cluster: Cluster, name: str, pods: int, groups: list[str]
+) -> None:
+    await applied(cluster, EXAMPLES / f"{name}.yaml")
+
+    await runs(cluster, pods, *groups)
+
+
+async def test_executors_join_the_driver_that_was_given_their_capacity(cluster: Cluster) -> None:
+    await applied(cluster, EXAMPLES / "driver-and-executors.yaml")
+    await runs(cluster, 2, "etl", "report")
+
+    await applied(cluster, EXAMPLES / "executors.yaml")
+
+    await runs(cluster, 5, "etl", "report")
+
+
+async def test_a_job_set_runs(cluster: Cluster) -> None:
+    found = (await applied(cluster, INTEGRATIONS / "jobset.yaml"))["JobSet"]
+
+    await created(cluster, operators.of_job_set(found, found["spec"]["replicatedJobs"]))
+
+    await runs(cluster, 3, "fit")
+
+
+async def test_a_train_job_runs(cluster: Cluster) -> None:
+    found = await applied(cluster, INTEGRATIONS / "pytorch.yaml")
+
+    await created(cluster, operators.of_train_job(found["TrainJob"], found["TrainingRuntime"]))
+
+    await runs(cluster, 2, "finetune")
+
+
+async def test_a_ray_cluster_runs(cluster: Cluster) -> None:
+    found = await applied(cluster, INTEGRATIONS / "ray.yaml")
+
+    await created(cluster, operators.of_ray_cluster(found["RayCluster"]))
+
+    await runs(cluster, 3, "cluster")
+
+
+async def test_a_spark_application_runs(cluster: Cluster) -> None:
+    application = (await applied(cluster, INTEGRATIONS / "spark.yaml"))["SparkApplication"]
+    await created(cluster, operators.of_spark(application, "driver", 1))
+    await runs(cluster, 1, "pi")
+
+    driver = json.loads(await cluster.kubectl("get", "pod", "pi-driver-0", "-o", "json"))
+    driver["application"] = application
+    await created(cluster, operators.of_spark(driver, "executor", 2))
+
+    await runs(cluster, 3, "pi")
+
+
+async def test_an_mpi_job_runs(cluster: Cluster) -> None:
+    found = await applied(cluster, INTEGRATIONS / "mpi.yaml")
+
+    await created(cluster, operators.of_mpi_job(found["MPIJob"]))
+
+    await runs(cluster, 3, "rings")
+
+
+async def test_the_gangs_of_two_schedulers_run(cluster: Cluster) -> None:
+    second: Release = cluster.release("batch", "batch-system")
+    await second.helm("install", "-f", "helm/enbloc/ci/second-scheduler-values.yaml")
+    await second.start("scheduler")
+
+    await applied(cluster, INTEGRATIONS / "two-schedulers.yaml")
+
+    await runs(cluster, 4, "day", "night")
+    await asyncio.gather(second.stop())
+
+
+def test_every_example_is_run_by_a_test() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+
+    for path in [*EXAMPLES.glob("*.yaml"), *INTEGRATIONS.glob("*.yaml")]:
+        assert f'"{path.stem}"' in text or f'"{path.name}"' in text, path
