@@ -25,7 +25,7 @@ CHART = "helm/enbloc"
 #: How long anything may take that a test waits for (seconds).
 PATIENCE = 90.0
 #: Not the chart's: the processes of a test share a machine, and so its ports.
-NO_PORTS = ("--health-port=0",)
+NO_PORTS = ("--secure-port=0",)
 
 
 class Release:
@@ -54,8 +54,13 @@ class Release:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    async def start(self, process: str) -> Server:
-        """Start a process: by the arguments, configuration and account of its Deployment."""
+    async def start(self, process: str, *more: str) -> Server:
+        """Start a process: by the arguments, configuration and account of its Deployment.
+
+        Args:
+            process: which.
+            more: flags that win.
+        """
         spec = (await self.deployment(process))["spec"]["template"]["spec"]
         [container] = spec["containers"]
         command, *flags = container["args"]
@@ -74,7 +79,7 @@ class Release:
         document = json.loads(kubeconfig.read_text())
         document["contexts"][0]["context"]["namespace"] = self.namespace
         kubeconfig.write_text(json.dumps(document))
-        flags += [f"--kubeconfig={kubeconfig}", "--log-format=text", *NO_PORTS]
+        flags += [f"--kubeconfig={kubeconfig}", "--log-format=text", *NO_PORTS, *more]
         server = Server(command, flags, path.with_suffix(".log"))
         server.start()
         self.servers.append(server)

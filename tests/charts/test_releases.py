@@ -8,12 +8,14 @@ from collections.abc import AsyncGenerator, Iterator
 from functools import partial
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from enbloc.model.names import NAMESPACE
 from hack.build_controlplane import CHECK_TOOLS, ensure
 from tests.charts.releases import Cluster, Release, opened
 from tests.controlplane import ControlPlane
+from tests.hack.processes import free_port
 
 pytestmark = pytest.mark.controlplane
 #: The chart before CRDs could be left alone, and Leases had owners.
@@ -167,6 +169,76 @@ async def test_two_releases_place_the_pods_of_their_own_schedulernames(
     assert "batch-enbloc-scheduler" in await leases(second)
     for release in (first, second):
         await release.stop()
+
+
+async def test_two_releases_of_one_namespace_have_four_leases(cluster: Cluster) -> None:
+    first, second = cluster.release("enbloc", NAMESPACE), cluster.release("batch", NAMESPACE)
+    await first.helm("install")
+    name = "scheduler.config.profiles[0].schedulerName=batch"
+    await second.helm("install", "--set", name, "--set", "rbac.aggregateClusterRoles=false")
+    for release in (first, second):
+        for process in ("scheduler", "controller"):
+            await release.start(process)
+
+    async def all_there() -> bool:
+        return await leases(first) == [
+            "batch-enbloc-controller",
+            "batch-enbloc-scheduler",
+            "enbloc-controller",
+            "enbloc-scheduler",
+        ]
+
+    await cluster.until(all_there, lambda: "each process has a Lease of its own")
+    for release in (first, second):
+        await release.stop()
+
+
+async def test_both_processes_in_one_have_the_leases_and_roles_of_both(cluster: Cluster) -> None:
+    release = cluster.release("small", "small")
+    await release.helm("install", "--set", "mode=combined")
+    await release.start("scheduler")
+
+    await served(release, "combined")
+
+    reason = "jsonpath={.status.conditions[?(@.type=='Ready')].reason}"
+    await cluster.reads("Running", "get", CRD, "combined", "-o", reason)
+    assert await leases(release) == ["small-enbloc-controller", "small-enbloc-scheduler"]
+    await release.stop()
+
+
+async def test_who_is_bound_to_the_metrics_reader_may_read_metrics_and_nobody_else(
+    cluster: Cluster,
+) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    await release.helm("install", "--set", "metrics.clientCertificates=true")
+    port = free_port()
+    await release.start("scheduler", f"--secure-port={port}", "--bind-address=127.0.0.1")
+    await cluster.kubectl("create", "serviceaccount", "prometheus")
+    await cluster.kubectl("create", "serviceaccount", "stranger")
+    role = ("--clusterrole=enbloc-metrics-reader", "--serviceaccount=default:prometheus")
+    await cluster.kubectl("create", "clusterrolebinding", "prometheus", *role)
+
+    async def answer(path: str, account: str = "") -> int:
+        token = await cluster.kubectl("create", "token", account) if account else ""
+        headers = {"Authorization": f"Bearer {token.strip()}"} if account else {}
+        url = f"https://127.0.0.1:{port}{path}"
+        async with aiohttp.ClientSession() as session:
+            try:
+                async with session.get(url, headers=headers, ssl=False) as response:
+                    return response.status
+            except aiohttp.ClientConnectionError:
+                return 0
+
+    async def ready() -> bool:
+        return await answer("/readyz") == 200
+
+    await cluster.until(ready, lambda: "the scheduler is ready")
+    assert await answer("/metrics", "prometheus") == 200
+    assert await answer("/metrics", "stranger") == 403
+    assert await answer("/configz", "prometheus") == 403
+    await release.stop()
+    await cluster.kubectl("delete", "clusterrolebinding", "prometheus")
+    await cluster.kubectl("delete", "serviceaccount", "prometheus", "stranger")
 
 
 async def test_of_two_releases_with_one_schedulername_the_second_stands_by_and_says_for_whom(

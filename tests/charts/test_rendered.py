@@ -224,6 +224,7 @@ SENTINELS = {
     "metrics.service.enabled": False,
     "metrics.service.annotations": {"example.com/a": "b"},
     "metrics.tls.secretName": "other",
+    "metrics.clientCertificates": True,
     "dashboard.enabled": True,
     "networkPolicy.enabled": True,
     "priorityClassQuota.create": True,

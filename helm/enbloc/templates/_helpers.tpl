@@ -147,7 +147,8 @@ labels:
 {{- $lease := dict "name" (printf "%s-controller" (include "enbloc.fullname" .)) "namespace" (include "enbloc.namespace" .) }}
 {{- if eq .Values.mode "combined" }}
 {{- $lease = include "enbloc.schedulerLease" . | fromJson }}
-{{- $_ := set $lease "name" (printf "%s-controller" (trimSuffix "-scheduler" $lease.name)) }}
+{{- $derived := and (hasSuffix "-scheduler" $lease.name) (ne $lease.name "kube-scheduler") }}
+{{- $_ := set $lease "name" (printf "%s-controller" (ternary (trimSuffix "-scheduler" $lease.name) "enbloc" $derived)) }}
 {{- end }}
 {{- toJson $lease }}
 {{- end }}
