@@ -277,6 +277,13 @@ def quoted(reasons: Iterable[str]) -> str:
     return ", ".join(f"`{each}`" for each in reasons)
 
 
+def table(head: str, rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
 def permissions_page() -> str:
     """The reference page of what each process may do."""
     parts = [
@@ -285,9 +292,48 @@ def permissions_page() -> str:
     ]
     for process, rules in ROLES.items():
         parts += [f"\n## {process}\n\n", *rule_rows(rules)]
+    parts += [BESIDE_THE_CLUSTERS_OWN, *rule_rows(BEYOND_KUBE_SCHEDULER), FOR_USERS]
     parts += ["\n## enbloc drain-check\n\n", "For its user; no role is installed for it.\n\n"]
     parts += rule_rows(DRAIN_CHECK)
     return "".join(parts)
+
+
+BESIDE_THE_CLUSTERS_OWN = """
+## The scheduler, with the cluster's own roles
+
+Where only audited roles are allowed, the chart's `rbac.useBuiltinSchedulerRoles` binds the
+scheduler to `system:kube-scheduler` and `system:volume-scheduler`, and to a ClusterRole of its own
+with what these lack. The Role in the namespace stays. The built-in ones hold more than enbloc
+uses; the API server reconciles them, so that they must not be edited.
+
+"""
+USERS = table(
+    "ClusterRole | Holds | For",
+    (
+        (
+            "`<release>-view`",
+            "get, list, watch of podgroups; get of podgroups/status",
+            "aggregated to view, edit and admin",
+        ),
+        (
+            "`<release>-edit`",
+            "create, update, patch, delete, deletecollection of podgroups",
+            "aggregated to edit and admin",
+        ),
+        ("`<release>-metrics-reader`", "get of `/metrics`", "the account of who reads metrics"),
+    ),
+)
+FOR_USERS = f"""
+## Users
+
+{USERS}
+`<release>` is `enbloc` in the manifests. Nobody but enbloc writes the status of a PodGroup.
+
+Client certificates are not accepted on the secure port (`--authentication-skip-lookup`), so
+nothing is bound in kube-system. The chart's `metrics.clientCertificates` accepts them, and binds
+both processes to the Role `extension-apiserver-authentication-reader` there. A scheduler that
+serves `default-scheduler` has its Role in kube-system, for the Lease `kube-scheduler`.
+"""
 
 
 def rule_rows(rules: Sequence[Rule]) -> Iterator[str]:
@@ -301,13 +347,6 @@ def rule_rows(rules: Sequence[Rule]) -> Iterator[str]:
             f"| `{rule.group or '(core)'}` | {', '.join(rule.resources)} "
             f"| {', '.join(rule.verbs)} | {where} | {rule.why} |\n"
         )
-
-
-def table(head: str, rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown."""
-    lines = [f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def arguments_of(name: str) -> str:
