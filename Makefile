@@ -54,6 +54,7 @@ fix: $(DEV)  ## format, and mend what the linter can mend
 
 e2e: $(DEV)  ## the end-to-end suite on the sandbox and on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py
+	$(BIN)/python hack/build_controlplane.py --only helm3
 	$(BIN)/python -m pytest tests/e2e $(ARGS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
 

@@ -250,12 +250,13 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
         "--only",
         metavar="NAMES",
         default="",
-        help=f"a comma-separated part of: {', '.join(TOOLS)}",
+        help=f"a comma-separated part of: {', '.join(TOOLS)}; or of: {', '.join(CHECK_TOOLS)}",
     )
     options = parser.parse_args(arguments)
     names = [name.strip() for name in options.only.split(",") if name.strip()]
     try:
-        print(ensure(names, environ))
+        tools = CHECK_TOOLS if names and set(names) <= set(CHECK_TOOLS) else TOOLS
+        print(ensure(names, environ, tools))
     except BuildError as problem:
         _say(f"error: {problem}")
         return 1

@@ -95,6 +95,11 @@ def test_a_dependency_that_is_not_required_is_an_error() -> None:
         builder.module_version("helm", "example")
 
 
+def test_a_tool_of_the_checks_is_built_by_name(environ: dict[str, str]) -> None:
+    assert builder.main(["--only", "kubeconform"], environ) == 0
+    assert builds(environ) == [builder.CHECK_TOOLS["kubeconform"].package]
+
+
 def test_a_tool_of_the_checks_does_not_have_the_control_plane_built_again() -> None:
     assert builder.cache_key("go1", {}, tools=builder.CHECK_TOOLS) != builder.cache_key("go1", {})
     assert not set(builder.CHECK_TOOLS) & set(builder.TOOLS)
