@@ -121,8 +121,7 @@ def switch(*names: str, default: bool | None, text: str, **more: Any) -> Callabl
         type=GO_BOOL,
         default=default,
         help=text,
-        show_default=default is not None,
-        **more,
+        **{"show_default": default is not None, **more},
     )
 
 
