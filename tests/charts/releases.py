@@ -62,7 +62,7 @@ class Release:
             more: flags that win.
         """
         spec = (await self.deployment(process))["spec"]["template"]["spec"]
-        [container] = spec["containers"]
+        container, *_ = spec["containers"]
         command, *flags = container["args"]
         path = self.cluster.path / f"{self.namespace}-{self.name}-{len(self.servers)}"
         for volume in spec["volumes"]:

@@ -274,6 +274,26 @@ async def test_the_cluster_s_own_roles_are_enough_with_what_they_lack(cluster: C
     await release.stop()
 
 
+async def test_a_guarded_release_serves_more_names_and_its_leases_have_a_level_of_their_own(
+    cluster: Cluster,
+) -> None:
+    release = cluster.release("enbloc", "guarded")
+    await release.helm("install", "-f", "helm/enbloc/ci/guarded-values.yaml")
+    await release.start("scheduler")
+    cluster.cp.established(CRD)
+
+    await served(release, "first")
+    await served(release, "more", "inference")
+
+    assert "gangs-scheduler" in await leases(release)
+    levels = "jsonpath={.spec.priorityLevelConfiguration.name} {.status.conditions[*].status}"
+    for schema, level in (("gangs-leases", "gangs-leases"), ("gangs", "workload-high")):
+        # False: the level that it names is there.
+        await cluster.reads(f"{level} False", "get", "flowschema", schema, "-o", levels)
+    await cluster.kubectl("get", "configmap", "gangs-extra", "-n", "guarded")
+    await release.stop()
+
+
 async def test_in_place_of_kube_scheduler_it_takes_kube_scheduler_s_lease(
     cluster: Cluster,
 ) -> None:
