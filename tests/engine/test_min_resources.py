@@ -332,20 +332,13 @@ def test_only_capacity_that_somebody_can_use_is_reserved(table: Nodes, free: int
     }
 
 
-def test_what_is_requested_beyond_a_nodes_room_is_taken_off_the_rest() -> None:
+def test_what_is_requested_beyond_a_nodes_room_is_taken_off_no_other() -> None:
     table = nodes(node("a", cpu=4), node("b", cpu=4))
-    take(table, 5)
-    assert free_capacity(table, ("cpu",)) == {"cpu": 3000}
-    take(table, 5)
-    assert ReservationLedger().admits(claim("g", 1, wanted=1), table) == (
-        "minResources needs 1 cpu free in the cluster, 0 is"
-    )
-
-
-def test_what_one_node_lacks_counts_up_to_what_it_offers() -> None:
-    table = nodes(node("a", cpu=4), node("b", cpu=4), node("c", cpu=4))
     take(table, 2**20)
     assert free_capacity(table, ("cpu",)) == {"cpu": 4000}
+    assert ReservationLedger().admits(claim("g", 1, wanted=5), table) == (
+        "minResources needs 5 cpu free in the cluster, 4 is"
+    )
 
 
 def test_a_refusal_names_a_few_of_many_holders() -> None:

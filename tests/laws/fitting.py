@@ -83,14 +83,11 @@ def free_rooms(view: View, spec: PodSpec = NOTHING) -> list[Room]:
 def lacks_min_resources(view: View, wanted: Counter[str], held: Sequence[Pod]) -> bool:
     """Whether minResources, beyond what held members ask for, exceed the free room.
 
-    That is what is free in the whole cluster, overcommitted nodes too, and no more than what is
-    free on nodes that may be used.
+    That is what is free on nodes that may be used; what an overcommitted one lacks is its own.
     """
     rooms = free_rooms(view)
     for index, resource in enumerate(RESOURCES):
         need = wanted[resource] - sum(cost(pod.spec, resource) for pod in held)
-        everywhere = sum(view.room(n, resource) - view.used(n, resource) for n in view.nodes)
-        everywhere -= sum(cost(pod.spec, resource) for pod in _expected(view))
-        if need > min(everywhere, sum(room[index] for room in rooms)):
+        if need > sum(room[index] for room in rooms):
             return True
     return False

@@ -360,6 +360,17 @@ def test_a_member_created_with_a_node_gets_no_capacity_that_a_lost_member_left(
     assert set(world.where("rich")) == ({"rich-0"} if owner is None else {"rich-0", "rich-2"})
 
 
+def test_pods_created_with_a_node_and_too_large_for_it_fill_no_other() -> None:
+    """Semantics §5.1: until its kubelet rejects them, and the next ones come."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    for number, node in enumerate(("n1", "n2")):
+        lone(world, f"evil-{number}", spec(cpu=64), node=node, scheduler="")
+    world.job("g", 2, min_resources=(("cpu", 8000),))
+    world.settle()
+    assert sorted(world.where("g").values()) == ["n3", "n4"]
+
+
 # ── pods without a group ─────────────────────────────────────────────────────────────────────────
 
 

@@ -175,7 +175,7 @@ class Capacity:
         for resource in {resource for amounts in standing.values() for resource in amounts}:
             reserved = sum(amounts[resource] for amounts in standing.values())
             allocatable = nodes.allocatable(resource)
-            counted = np.minimum(nodes.requested(resource), 2 * allocatable)
+            counted = np.minimum(nodes.requested(resource), allocatable)
             requested, offered = sums(np.stack([counted, allocatable]))
             assert requested + reserved <= offered, (
                 f"{resource}: {requested} requested and {reserved} reserved of {offered}"
@@ -244,15 +244,13 @@ def _within(
 
 
 def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:
-    """How much of each resource can be reserved; below zero where more is requested than offered.
+    """How much of each resource can be reserved: what is free on the nodes that take pods.
 
-    It is what is free in the whole cluster, and no more than what is free on nodes that take pods:
-    ready ones that are not cordoned. What one node lacks counts up to what it offers: whoever may
-    create pods with a node may write any request.
+    Those are ready and not cordoned. What one node lacks is taken from no other: whoever may create
+    pods with a node may write any request.
     """
-    frees = np.maximum(nodes.frees(resources), -nodes.allocatables(resources))
-    usable = sums(frees[:, nodes.ready & ~nodes.unschedulable].clip(min=0))
-    return dict(zip(resources, map(min, sums(frees), usable), strict=True))
+    frees = nodes.frees(resources)[:, nodes.ready & ~nodes.unschedulable]
+    return dict(zip(resources, sums(frees.clip(min=0)), strict=True))
 
 
 def beyond(resource: str, needed: int, offered: int) -> str:
