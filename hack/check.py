@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
@@ -59,7 +61,7 @@ def tool(name: str, *arguments: str) -> Callable[[], Result]:
     return lambda: command(str(BIN / name), *arguments)
 
 
-def command(*arguments: str) -> Result:
+def command(*arguments: str, stdin: str = "") -> Result:
     """Run a command at the root; its output counts only when it fails."""
     # Modules lie in operator/ and at the root, as for pytest.
     path = f"{ROOT / 'operator'}{os.pathsep}{ROOT}"
@@ -69,6 +71,7 @@ def command(*arguments: str) -> Result:
             arguments,
             cwd=ROOT,
             env=env,
+            input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -153,6 +156,30 @@ def scripts() -> Result:
     return command(str(BIN / "shellcheck"), *shell)
 
 
+def workflows() -> Result:
+    """Workflows and forms are valid, ask for no right too many, and their scripts have no trap."""
+    schemas = {
+        "github-workflows": ".github/workflows/*.yml",
+        "github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
+        "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
+        "dependabot": ".github/dependabot.yml",
+    }
+    zizmor = (str(BIN / "zizmor"), "--offline", "--quiet", "--persona=pedantic")
+    results = [command(*zizmor, ".github")]
+    for schema, pattern in schemas.items():
+        found = [str(path) for path in sorted(ROOT.glob(pattern))]
+        tool = str(BIN / "check-jsonschema")
+        results.append(command(tool, f"--builtin-schema=vendor.{schema}", *found))
+    for path in sorted(ROOT.glob(schemas["github-workflows"])):
+        results += [
+            command(str(BIN / "shellcheck"), "--shell=bash", "-", stdin=f"set -e\n{script}")
+            for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+            for step in job["steps"]
+            if (script := step.get("run"))
+        ]
+    return findings(result.text for result in results if result.state == "FAILED")
+
+
 def image_licences() -> Result:
     """What the image holds may be given on."""
     return findings(licences.problems(ROOT / "requirements" / "image.txt"))
@@ -168,6 +195,7 @@ CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "spelling": tool("codespell"),
     "yaml": tool("yamllint", "--strict", "."),
     "scripts": scripts,
+    "workflows": workflows,
     "dockerfile": tool("hadolint", "Dockerfile"),
     "licences": image_licences,
     "headers": headers,
