@@ -26,7 +26,7 @@ COPY ${WHEEL} /build/wheel/
 # The time of all files that the image gets.
 ARG SOURCE_DATE_EPOCH=0
 RUN /opt/tools/bin/python /build/hack/image_tree.py /opt/enbloc \
-      --lock=/build/requirements/image.txt --wheel=/build/wheel/*.whl
+      --lock=/build/requirements/image.txt --wheel /build/wheel/*.whl
 
 # Neither shell nor package manager nor compiler.
 FROM ${RUNTIME_IMAGE}

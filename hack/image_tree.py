@@ -109,6 +109,7 @@ def make(root: Path, wheel: Path, lock: Path, epoch: int) -> Tree:
     _run(
         *(sys.executable, "-m", "cyclonedx_py", "environment", str(tree.python)),
         *("--output-reproducible", "--spec-version=1.6", f"--output-file={_parent(root / SBOM)}"),
+        SOURCE_DATE_EPOCH=str(epoch),
     )
     _parent(root / NOTICES).write_text(notices(tree.installed()), encoding="utf-8")
     _compile(tree)
@@ -211,9 +212,9 @@ def _parent(path: Path) -> Path:
     return path
 
 
-def _run(*command: str) -> str:
+def _run(*command: str, **environment: str) -> str:
     # A hash seed makes bytecode the same each time: sets of constants keep one order.
-    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    env = {**os.environ, "PYTHONHASHSEED": "0", **environment}
     env.pop("PYTHONPATH", None)
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=env).stdout
 

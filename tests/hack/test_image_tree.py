@@ -51,7 +51,24 @@ def wheel(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def tree(place: Path, wheel: Path) -> Tree:
-    return make(place / "enbloc", wheel, LOCK, EPOCH)
+    """What the Dockerfile's own command makes of what it copies."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    copied = re.findall(r"^COPY ((?!--)\S.*) /build/(\S*)$", text, re.MULTILINE)
+    for names, folder in copied:
+        for name in names.replace("${WHEEL}", str(wheel)).split():
+            (place / "build" / folder).mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, place / "build" / folder)
+    [command] = re.findall(r"^RUN (.*image_tree\.py.*)$", text, re.MULTILINE)
+    for there, here in {
+        "/opt/tools/bin/python": sys.executable,
+        "/build/": f"{place}/build/",
+        "/opt/enbloc": f"{place}/enbloc",
+    }.items():
+        assert there in command
+        command = command.replace(there, here)
+    env = {"PATH": os.defpath, "SOURCE_DATE_EPOCH": str(EPOCH)}
+    subprocess.run(["/bin/sh", "-c", command], cwd=place, env=env, check=True)
+    return Tree(place / "enbloc")
 
 
 def files(root: Path) -> Iterator[Path]:
