@@ -9,6 +9,9 @@ found in `KUBEBUILDER_ASSETS` are used as they are, and only the rest is built.
 
     KUBECONFIG=… "$(python hack/build_controlplane.py --only kubectl)/kubectl" get nodes
 
+Older minors of Kubernetes have folders of their own, such as `hack/controlplane-1.35`. With
+ENBLOC_KUBERNETES=1.35 the tests run on that one; `--kubernetes 1.35` builds it here.
+
 Standard library only: it also runs where the project is not installed.
 """
 
@@ -26,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HACK = Path(__file__).resolve().parent
@@ -64,6 +67,23 @@ CHECK_TOOLS: Mapping[str, Tool] = {
     "helm3": Tool("helm3", "helm.sh/helm/v3/cmd/helm"),
     "kubeconform": Tool("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform"),
 }
+#: Which minor of Kubernetes to build instead of the newest.
+MINOR = "ENBLOC_KUBERNETES"
+
+
+def of_minor(tools: Mapping[str, Tool], environ: Mapping[str, str]) -> Mapping[str, Tool]:
+    """The same commands, of the minor of Kubernetes that the environment asks for."""
+    minor = environ.get(MINOR)
+    if not minor:
+        return tools
+    module = f"controlplane-{minor}"
+    if not (HACK / module / "go.mod").is_file():
+        known = [path.name.partition("-")[2] for path in sorted(HACK.glob("controlplane-*"))]
+        raise BuildError(f"{MINOR}={minor}: unknown; known: {', '.join(known)}; none = the newest")
+    return {
+        name: replace(tool, module=module) if tool.module == "controlplane" else tool
+        for name, tool in tools.items()
+    }
 
 
 def ensure(
@@ -73,6 +93,7 @@ def ensure(
 ) -> Path:
     """The directory that holds the named binaries of a set (default: all), built if need be."""
     environ = os.environ if environ is None else environ
+    tools = of_minor(tools, environ)
     names = names or tuple(tools)
     if unknown := [name for name in names if name not in tools]:
         raise BuildError(f"unknown: {', '.join(unknown)}; known: {', '.join(tools)}")
@@ -149,7 +170,10 @@ def cache_key(
     # A set that links to given binaries is another set than one that was built.
     for name, path in sorted(given.items()):
         digest.update(f"{name}={path}".encode())
-    return f"{module_version('controlplane', 'k8s.io/kubernetes', hack)}-{digest.hexdigest()[:16]}"
+    # A set without a control plane is named by the newest all the same.
+    kubernetes = tools["kubectl"].module if "kubectl" in tools else "controlplane"
+    version = module_version(kubernetes, "k8s.io/kubernetes", hack)
+    return f"{version}-{digest.hexdigest()[:16]}"
 
 
 def module_version(module: str, path: str, hack: Path = HACK) -> str:
@@ -185,8 +209,8 @@ def build_arguments(tool: Tool, hack: Path = HACK) -> list[str]:
     if tool.module in HELM_VERSIONS:
         path = HELM_VERSIONS[tool.module]
         stamps[f"{path}/internal/version.version"] = module_version(tool.module, path, hack)
-    elif tool.module == "controlplane":
-        version = module_version("controlplane", "k8s.io/kubernetes", hack)
+    elif tool.module.startswith("controlplane"):
+        version = module_version(tool.module, "k8s.io/kubernetes", hack)
         major, minor, _ = version.removeprefix("v").split(".", 2)
         said = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
         said["gitTreeState"] = "clean"
@@ -252,7 +276,11 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
         default="",
         help=f"a comma-separated part of: {', '.join(TOOLS)}; or of: {', '.join(CHECK_TOOLS)}",
     )
+    parser.add_argument("--kubernetes", metavar="MINOR", help="such as 1.35 (default: the newest)")
     options = parser.parse_args(arguments)
+    environ = dict(os.environ if environ is None else environ)
+    if options.kubernetes:
+        environ[MINOR] = options.kubernetes
     names = [name.strip() for name in options.only.split(",") if name.strip()]
     try:
         tools = CHECK_TOOLS if names and set(names) <= set(CHECK_TOOLS) else TOOLS
