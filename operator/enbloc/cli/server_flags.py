@@ -114,6 +114,7 @@ def server_flags(*, leader_elect: bool, secure_port: int) -> Callable[[F], F]:
 
 def switch(*names: str, default: bool | None, text: str, **more: Any) -> Callable[[F], F]:
     """A flag that may be given alone, or as `--flag=true` or `--flag=false`."""
+    settings: dict[str, Any] = {"show_default": default is not None, **more}
     return click.option(
         *names,
         is_flag=False,
@@ -121,7 +122,7 @@ def switch(*names: str, default: bool | None, text: str, **more: Any) -> Callabl
         type=GO_BOOL,
         default=default,
         help=text,
-        **{"show_default": default is not None, **more},
+        **settings,
     )
 
 
