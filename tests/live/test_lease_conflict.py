@@ -7,7 +7,7 @@ import logging
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.live.lease_conflict import GRACE, LeaseConflict
+from enbloc.live.lease_conflict import GRACE, LeaseConflict, unseen_by_kube_scheduler
 
 RIVAL = "the scheduler of the Lease other/enbloc-scheduler (held by pod-1) serves it too"
 
@@ -52,3 +52,21 @@ def test_a_standby_is_ready_as_long_as_an_update_may_take_and_then_no_more(told:
     assert told.conflict.passing()
     told.conflict.tell(RIVAL)
     assert told.conflict.passing()
+
+
+@pytest.mark.parametrize(
+    ("serves", "lease", "said"),
+    [
+        ("my-scheduler", "", ""),
+        ("my-scheduler", "ns/mine", ""),
+        ("default-scheduler", "kube-system/kube-scheduler", ""),
+        ("default-scheduler", "", "takes no Lease"),
+        ("default-scheduler", "kube-system/mine", "takes the Lease kube-system/mine"),
+    ],
+)
+def test_who_takes_kube_schedulers_name_and_not_its_lease_is_warned(
+    serves: str, lease: str, said: str
+) -> None:
+    found = unseen_by_kube_scheduler({serves, "other"}, lease)
+    assert bool(found) is bool(said)
+    assert said in found

@@ -266,6 +266,11 @@ def test_an_address_that_is_not_ours_is_an_error_about_the_address() -> None:
         Server(Health(), 0, "192.0.2.1")
 
 
+def test_no_connection_waits_for_acks(server: Server) -> None:
+    listening = server._socket  # connections inherit it
+    assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 # ── slow clients ─────────────────────────────────────────────────────────────────────────────
 
 

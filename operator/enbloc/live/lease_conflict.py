@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
-from enbloc.kube.election import Election
 from enbloc.model.names import DEFAULT_SCHEDULER, KUBE_SCHEDULER_LEASE, KUBE_SYSTEM
 from enbloc.telemetry import metrics
 
@@ -18,20 +17,20 @@ GRACE: Final = 300.0
 logger = logging.getLogger(__name__)
 
 
-def rivalry(serves: Collection[str], elector: Election | None) -> str:
-    """What keeps a kube-scheduler from seeing who serves its name; "" = nothing."""
-    if DEFAULT_SCHEDULER not in serves:
+def unseen_by_kube_scheduler(serves: Collection[str], lease: str) -> str:
+    """What keeps a kube-scheduler from seeing who serves its name; "" = nothing.
+
+    Args:
+        serves: the schedulerNames that are served.
+        lease: namespace and name of the Lease that is taken; "" = none is.
+    """
+    theirs = f"{KUBE_SYSTEM}/{KUBE_SCHEDULER_LEASE}"
+    if DEFAULT_SCHEDULER not in serves or lease == theirs:
         return ""
-    lease = f"{KUBE_SYSTEM}/{KUBE_SCHEDULER_LEASE}"
-    if elector is None:
-        held = "takes no Lease"
-    elif lease == (own := f"{elector.namespace}/{elector.name}"):
-        return ""
-    else:
-        held = f"takes the Lease {own}"
+    taken = f"takes the Lease {lease}" if lease else "takes no Lease"
     return (
-        f"This scheduler serves {DEFAULT_SCHEDULER} and {held}: a kube-scheduler, which takes "
-        f"{lease}, acts at the same time; stop it, or elect without naming a Lease"
+        f"This scheduler serves {DEFAULT_SCHEDULER} and {taken}, so a kube-scheduler, which takes "
+        f"{theirs}, binds the same pods; stop kube-scheduler, or elect without naming a Lease"
     )
 
 

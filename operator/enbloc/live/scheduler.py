@@ -32,7 +32,7 @@ from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.informers import Informers
-from enbloc.live.lease_conflict import LeaseConflict, rivalry
+from enbloc.live.lease_conflict import LeaseConflict, unseen_by_kube_scheduler
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.report import GroupCounts
@@ -103,7 +103,7 @@ class Scheduler:
             profiles,
             self._conflict.tell,
         )
-        if warning := rivalry(profiles, self._elector):
+        if warning := unseen_by_kube_scheduler(profiles, self._lease()):
             logger.warning("%s", warning)
         self._configuration = configuration
         self._stop = options.stop or asyncio.Event()
@@ -190,9 +190,13 @@ class Scheduler:
         if self._elector is None:
             await self._run_leading()
         else:
-            lease = f"{self._elector.namespace}/{self._elector.name}"
-            logger.info("Waiting for the Lease", extra={"lease": lease})
+            logger.info("Waiting for the Lease", extra={"lease": self._lease()})
             await self._elector.run(self._run_leading)
+
+    def _lease(self) -> str:
+        """Namespace and name of the Lease that this takes; "" = none."""
+        elector = self._elector
+        return f"{elector.namespace}/{elector.name}" if elector is not None else ""
 
     async def _run_leading(self) -> None:
         """Allow decisions once everything that happened before is known; until cancelled."""
