@@ -5,6 +5,7 @@
 import asyncio
 import signal
 import ssl
+import subprocess
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,25 @@ from tests.hack.processes import Process, free_port
 
 #: How long anything may take that a test waits for (seconds).
 PATIENCE = 60.0
+
+
+#: Runs a command that sees a folder where a pod has its service account; nobody else does.
+MOUNT = """
+mount -t tmpfs none /var/run && mkdir -p /var/run/secrets/kubernetes.io &&
+cp -r "$0" /var/run/secrets/kubernetes.io/serviceaccount && exec "$@"
+"""
+MOUNTED = ["/usr/bin/unshare", "--map-root-user", "--mount", "/bin/sh", "-c", MOUNT]
+
+
+def can_mount() -> bool:
+    """Whether this machine lets a user mount something for a process alone."""
+    try:
+        done = subprocess.run(
+            [*MOUNTED, str(Path(__file__).parent / "recipes"), "true"], check=False, timeout=30
+        )
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 @dataclass(frozen=True)
@@ -77,25 +97,32 @@ class Container(Process):
     Args:
         spec: of the pod.
         files: what it mounts.
-        kubeconfig: in the place of its service account.
+        kubeconfig: in the place of its service account; None = it has that.
         variables: of its environment, beside.
+        account: a folder that is mounted where a pod has its service account; see `can_mount`.
     """
 
     def __init__(
         self,
         spec: Mapping[str, Any],
         files: Files,
-        kubeconfig: Path,
+        kubeconfig: Path | None,
         variables: Mapping[str, str] | None = None,
+        account: Path | None = None,
     ) -> None:
         [container] = spec["containers"]
+        self.spec = spec
         self._container = container
         started: list[str] = [*container.get("command", []), *container.get("args", [])]
         program, *arguments = started
         assert PurePosixPath(program).name == "enbloc"
         self.port = free_port()  # every test has one of its own, and a pod its own addresses
         command = [*COMMAND, *(files.here(each, container) for each in arguments)]
-        env = environment() | {"KUBECONFIG": str(kubeconfig)} | dict(variables or {})
+        env = environment() | dict(variables or {})
+        if kubeconfig is not None:
+            env["KUBECONFIG"] = str(kubeconfig)
+        if account is not None:
+            command = [*MOUNTED, str(account), *command]
         name = container["name"]
         more = [f"--secure-port={self.port}"]
         super().__init__(name, [*command, *more], files.root / f"{name}.log", env)

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -24,7 +25,7 @@ from enbloc.kube.paths import EVENTS, LEASES, NODES, PODS
 from tests.controlplane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.bare import bare_control_plane
-from tests.e2e.pods_as_processes import PATIENCE, Container, Files, get, running
+from tests.e2e.pods_as_processes import PATIENCE, Container, Files, can_mount, get, running
 from tests.e2e.processes import COMMAND, environment, run
 from tests.hack.processes import Process, free_port
 
@@ -139,6 +140,27 @@ def second_scheduler(
     files.mount(spec, config_maps)
     account = plane.kubeconfig_for_service_account(SYSTEM, spec["serviceAccountName"])
     return Container(spec, files, account)
+
+
+@pytest.mark.skipif(not can_mount(), reason="nothing may be mounted for one process here")
+async def test_it_finds_the_cluster_by_its_service_account(
+    plane: ControlPlane, admin: Client, files: Files
+) -> None:
+    by_file = second_scheduler(plane, files)
+    account = files.root / "account"
+    files.write("/account/token", token(plane, SYSTEM, "my-scheduler"))
+    files.write("/account/ca.crt", plane.ca_file.read_text(encoding="utf-8"))
+    files.write("/account/namespace", SYSTEM)
+    server = urlsplit(plane.url)
+    variables = {
+        "KUBERNETES_SERVICE_HOST": str(server.hostname),
+        "KUBERNETES_SERVICE_PORT": str(server.port),
+    }
+    async with running(Container(by_file.spec, files, None, variables, account)) as scheduler:
+        await scheduler.well()
+        await create(admin, "in-a-pod", "my-scheduler")
+        await bound(admin, "in-a-pod")
+        assert '"by": "the pod\'s service account"' in scheduler.text()
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta3", "v1beta2", "v1beta1"])
