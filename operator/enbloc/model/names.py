@@ -43,7 +43,6 @@ SCHEDULER_LEASE: Final = "enbloc-scheduler"
 CONTROLLER_LEASE: Final = "enbloc-controller"
 SCHEDULER_REPORTER: Final = "enbloc.dev/scheduler"
 CONTROLLER_REPORTER: Final = "enbloc.dev/controller"
-HEALTH_PORT: Final = 8081
 #: Where each process serves by HTTPS; kube-scheduler's port, and one of our own.
 SCHEDULER_PORT: Final = 10259
 CONTROLLER_PORT: Final = 10261
