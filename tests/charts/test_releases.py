@@ -10,11 +10,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import yaml
 
 from enbloc.model.names import NAMESPACE
 from hack.build_controlplane import CHECK_TOOLS, ensure
-from tests.charts.releases import Cluster, Release, opened
+from tests.charts.releases import CHART, Cluster, Release, opened
 from tests.controlplane import ControlPlane
+from tests.e2e.processes import Ended, run
 from tests.hack.processes import free_port
 
 pytestmark = pytest.mark.controlplane
@@ -292,6 +294,48 @@ async def test_a_guarded_release_serves_more_names_and_its_leases_have_a_level_o
         await cluster.reads(f"{level} False", "get", "flowschema", schema, "-o", levels)
     await cluster.kubectl("get", "configmap", "gangs-extra", "-n", "guarded")
     await release.stop()
+
+
+async def test_the_doctor_has_the_rights_to_look_and_finds_who_serves_the_name_already(
+    cluster: Cluster,
+) -> None:
+    # No node here runs a Job: what the hook brings is applied, and its container's command run.
+    values = ("-f", "helm/enbloc/ci/doctor-values.yaml", "-n", "planned")
+    rendered = await cluster.helm("template", "planned", CHART, *values)
+    hooks = [
+        each
+        for each in yaml.safe_load_all(rendered.stdout)
+        if each and each["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-install"
+    ]
+    [job] = [each for each in hooks if each["kind"] == "Job"]
+    await cluster.kubectl("create", "namespace", "planned")
+    brought = yaml.safe_dump_all([each for each in hooks if each is not job])
+    await cluster.kubectl("apply", "-f", "-", stdin=brought)
+    [config] = [each["data"] for each in hooks if each["kind"] == "ConfigMap"]
+    path = cluster.path / "doctor.yaml"
+    path.write_text(config["config.yaml"])
+    spec = job["spec"]["template"]["spec"]
+    kubeconfig = await asyncio.to_thread(
+        cluster.cp.kubeconfig_for_service_account, "planned", spec["serviceAccountName"]
+    )
+    [container] = spec["containers"]
+    flags = [each for each in container["args"] if not each.startswith("--config=")]
+
+    async def ends() -> Ended:
+        return await run(*flags, f"--config={path}", f"--kubeconfig={kubeconfig}")
+
+    alone = await ends()
+    first = cluster.release("enbloc", NAMESPACE)
+    await first.helm("install")
+    await cluster.says(await first.start("scheduler"), "Started scheduling")
+    beside = await ends()
+
+    assert (alone.returncode, beside.returncode) == (0, 3), alone.stdout + alone.stderr
+    assert f"{NAMESPACE}/enbloc-scheduler" in beside.stdout
+    await first.stop()
+    await cluster.kubectl("delete", "-f", "-", stdin=brought)
+    await cluster.kubectl("delete", "namespace", "planned", "--wait=false")
+    cluster.refused()  # other installs' ConfigMaps are not its to read: it says that it cannot
 
 
 async def test_in_place_of_kube_scheduler_it_takes_kube_scheduler_s_lease(

@@ -98,6 +98,18 @@ def test_the_chart_s_kinds_are_those_of_the_manifests() -> None:
     assert ours == theirs
 
 
+def test_the_doctor_is_asked_before_anything_is_installed_and_only_where_wanted() -> None:
+    found = [each for each in render("--set", "doctor.enabled=true") if hooked(each)]
+    weights = {
+        each["kind"]: int(each["metadata"]["annotations"]["helm.sh/hook-weight"])
+        for each in found
+        if each["metadata"]["annotations"]["helm.sh/hook"] == "pre-install"
+    }
+
+    assert weights.pop("Job") > max(weights.values())
+    assert set(weights) >= {"ServiceAccount", "ConfigMap", "ClusterRoleBinding", "RoleBinding"}
+
+
 def test_nothing_of_a_hook_runs_but_the_test() -> None:
     hooks = {each["kind"]: each["metadata"]["annotations"] for each in render() if hooked(each)}
 
@@ -229,6 +241,7 @@ SENTINELS = {
     "networkPolicy.enabled": True,
     "priorityClassQuota.create": True,
     "apf.enabled": True,
+    "doctor.enabled": True,
     "extraObjects": ["{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}"],
     "tests.podAnnotations": {"example.com/a": "b"},
     "scheduler.extraSchedulerNames": ["other"],
