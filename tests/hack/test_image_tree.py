@@ -240,7 +240,7 @@ def test_the_scheduler_runs_read_only_without_privileges_on_a_real_api_server(
         cp.kubectl("create", "-f", "-", stdin=json.dumps(NODE))
         cp.kubectl("create", "-f", "-", stdin=json.dumps(POD))
         program = (str(tree.root / "bin" / "enbloc"), "scheduler", f"--kubeconfig={kubeconfig}")
-        flags = ("--log-format=text", "--lease-namespace=default")
+        flags = ("--log-format=text", "--lease-namespace=default", "--secure-port=0")
         scheduler = Process("scheduler", confined(place, *program, *flags), place / "log")
         scheduler.start()
         try:
