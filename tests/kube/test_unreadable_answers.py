@@ -108,9 +108,9 @@ def test_what_is_no_json_stays_none() -> None:
 # ── what is no UTF-8, no number, no object ───────────────────────────────────────────────────
 
 
-def odd(name: str, text: bytes) -> bytes:
+def odd(name: str, text: bytes, version: int = 5) -> bytes:
     """An object whose field `spec.x` holds these bytes."""
-    raw = msgspec.json.encode(pod(name, 5, x="ODD"))
+    raw = msgspec.json.encode(pod(name, version, x="ODD"))
     return raw.replace(b'"ODD"', text)
 
 
@@ -127,14 +127,14 @@ ODD = [
 @pytest.mark.parametrize("text", ODD)
 async def test_an_object_of_odd_bytes_is_malformed_and_no_more(text: bytes) -> None:
     page = b'{"metadata":{"resourceVersion":"5"},"items":[' + odd("bad", text) + b"]}"
-    line = b'{"type":"ADDED","object":' + odd("worse", text) + b"}\n"
+    line = b'{"type":"ADDED","object":' + odd("worse", text, 6) + b"}\n"
     server = Server(
-        [says(lambda: web.Response(body=page))], [watches(line, event("ADDED", pod("b", 6)))]
+        [says(lambda: web.Response(body=page))], [watches(line, event("ADDED", pod("b", 7)))]
     )
     async with talking_to(server) as client:
         items = Reflector(client, PODS, Pod, timing=QUICK).stream()
-        assert await take(items, 3) == ["?bad5", "synced", "?worse5"]
-        assert await take(items, 1) == ["+b6"]
+        assert await take(items, 3) == ["?bad5", "synced", "?worse6"]
+        assert await take(items, 1) == ["+b7"]
         await items.aclose()
 
 

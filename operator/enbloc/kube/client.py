@@ -8,6 +8,7 @@ because only the caller knows what may be, and what else it could do meanwhile.
 
 import copy
 import enum
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -21,7 +22,7 @@ import msgspec
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import Fenced, TooManyRequests, readable
+from enbloc.kube.errors import Fenced, TooManyRequests, Unreachable, readable
 from enbloc.kube.paths import Resource
 from enbloc.kube.permissions import Rule, allowed
 from enbloc.kube.transport import (
@@ -42,7 +43,10 @@ PAGE_SIZE: Final = 500
 THROTTLED_TRIES: Final = 5
 #: A 429 that asks for more than this is not waited out here (seconds).
 MOMENT_SECONDS: Final = 2.0
+#: A server keeps the snapshot of a list for 5 to 10 minutes: one of many pages takes no longer.
+LIST_SECONDS: Final = 900.0
 _SERVER_TIMEOUT: Final = f"timeout={WRITE_SECONDS:.0f}s"
+_FAILURE: Final = ("Status", "Failure")
 _READS: Final = frozenset({"get", "list", "watch"})
 
 Query = Mapping[str, str | int]
@@ -148,6 +152,7 @@ class Client:
     ) -> AsyncIterator[Any]:
         """All objects, each read as this type, page by page."""
         more: dict[str, str] = {}
+        paging = Paging(resource.label())
         while True:
             raw = await self.page(resource, namespace, query={**(query or {}), **more})
             page: _Page = _read(raw, "list", resource.label(), _Page)
@@ -155,7 +160,7 @@ class Client:
                 yield _read(item, "list", resource.label(), shape)
             if not page.metadata.more:
                 return
-            more = {"continue": page.metadata.more}
+            more = paging.next(page.metadata.more)
 
     def watch(
         self, resource: Resource, namespace: str | None = None, *, query: Query, silence: float
@@ -303,6 +308,34 @@ class Client:
             assert ok, f"{verb} {resource.label(subresource)} is not in kube/permissions.py"
 
 
+class Paging:
+    """One list, page by page; it ends, whatever the server says.
+
+    Args:
+        resource: what is listed, as RBAC spells it.
+    """
+
+    def __init__(self, resource: str) -> None:
+        self._resource = resource
+        self._until = time.monotonic() + LIST_SECONDS
+        self._known: set[str] = set()
+
+    def next(self, token: str) -> dict[str, str]:
+        """The query for the page that a token stands for.
+
+        Raises:
+            Unreachable: it was asked for already, or the list takes too long.
+        """
+        if token in self._known:
+            why = "the same continue token came twice: the list has no end"
+        elif time.monotonic() > self._until:
+            why = f"the list has no end after {LIST_SECONDS:.0f} s"
+        else:
+            self._known.add(token)
+            return {"continue": token}
+        raise Unreachable("list", self._resource, why, sent=True)
+
+
 class _PageMeta(msgspec.Struct, rename={"more": "continue"}):
     more: str = ""
 
@@ -316,4 +349,7 @@ class _Page(msgspec.Struct):
 
 def _read(raw: bytes | msgspec.Raw, verb: str, resource: str, shape: Any = dict[str, Any]) -> Any:
     """A JSON object: an API server answers a success with nothing else."""
-    return readable(partial(msgspec.json.decode, type=shape), raw, verb, resource)
+    found = readable(partial(msgspec.json.decode, type=shape), raw, verb, resource)
+    if isinstance(found, dict) and (found.get("kind"), found.get("status")) == _FAILURE:
+        raise Unreachable(verb, resource, "a success that says it is a failure", sent=True)
+    return found

@@ -82,14 +82,23 @@ class TokenFile:
         now = self._clock()
         if now - self._read_at >= TOKEN_SECONDS:
             try:
-                token = self._path.read_text().strip()
-            except OSError as error:
+                self._header = f"Bearer {self._token()}"
+                self._read_at = now
+            except (OSError, ValueError) as error:
                 if self._header is None:
                     raise ConfigError(f"{self._path}: cannot read the token: {error}") from error
-            else:
-                self._header = f"Bearer {token}"
-                self._read_at = now
         return self._header
+
+    def _token(self) -> str:
+        """The token.
+
+        Raises:
+            ValueError: the file holds none.
+        """
+        token = self._path.read_text(encoding="ascii").strip()
+        if not token or not token.isprintable() or " " in token:
+            raise ValueError("the file holds no token")
+        return token
 
     def rejected(self, header: str | None) -> bool:
         """Read the file again before the next request."""

@@ -31,7 +31,14 @@ import msgspec
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.client import Client
 from enbloc.kube.clock import boot_clock
-from enbloc.kube.errors import APIError, Conflict, Forbidden, NotFound, readable
+from enbloc.kube.errors import (
+    APIError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Unreachable,
+    readable,
+)
 from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseMetadata, LeaseSpec
 from enbloc.kube.lease_owner import owner_reference
 from enbloc.kube.paths import LEASES
@@ -371,7 +378,10 @@ def _checked(verb: str, lease: dict[str, Any]) -> dict[str, Any]:
     Raises:
         Unreachable: it is none.
     """
-    readable(partial(msgspec.convert, type=_Lease), lease, verb, LEASES.label())
+    read = readable(partial(msgspec.convert, type=_Lease), lease, verb, LEASES.label())
+    if not read.metadata.resource_version:
+        why = "unreadable answer: metadata.resourceVersion: missing"
+        raise Unreachable(verb, LEASES.label(), why, sent=True)
     return lease
 
 

@@ -143,17 +143,19 @@ class Probe:
     async def _lacking(self, version: int, wanted: Mapping[Key, int], total: int | None) -> str:
         quiet = 0
         for _ in range(MOST_TURNS):
-            problem = self._problem(wanted, total)
+            problem = self._problem(version, wanted, total)
             if not problem or quiet == TURNS:
                 return problem
             before = self._latest
             await asyncio.sleep(TURN_SECONDS)
             quiet = 0 if before < self._latest < version else quiet + 1
-        return self._problem(wanted, total)
+        return self._problem(version, wanted, total)
 
-    def _problem(self, wanted: Mapping[Key, int], total: int | None) -> str:
+    def _problem(self, read_at: int, wanted: Mapping[Key, int], total: int | None) -> str:
         for key, version in wanted.items():
-            if max(self._version_of(key), self._seen.get(key, 0)) < version:
+            shown = max(self._version_of(key), self._seen.get(key, 0))
+            # A state newer than what was read later: the server was restored from a backup.
+            if shown < version or version < self._version_of(key) <= read_at:
                 name = "/".join(filter(None, key))
                 return f"{name} of resourceVersion {version}"
         if total is None or self._count is None or total in {*self._counts, self._count()}:

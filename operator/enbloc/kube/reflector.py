@@ -27,7 +27,7 @@ from typing import Any, Final, Generic
 import msgspec
 
 from enbloc.kube.backoff import Backoff
-from enbloc.kube.client import PAGE_SIZE, Client, Query
+from enbloc.kube.client import PAGE_SIZE, Client, Paging, Query
 from enbloc.kube.errors import (
     APIError,
     Forbidden,
@@ -243,7 +243,7 @@ class Reflector(Generic[T]):
             APIError: it cannot be read; nothing is tried again.
         """
         seen: set[tuple[str, str]] = set()
-        version, unnamed = 0, False
+        version, unnamed, consistent = 0, False, not self._list_from
         async with aclosing(self._pages()) as pages:
             async for first, page in pages:
                 if first:
@@ -254,6 +254,8 @@ class Reflector(Generic[T]):
                 for raw in page.items or ():
                     meta, found, problem = self._wire.object(raw)
                     unnamed = unnamed or not meta.name
+                    if consistent:
+                        self._believe(meta, version)
                     seen.add((meta.namespace, meta.name))
                     for difference in self._differences("MODIFIED", meta, found, problem):
                         yield difference
@@ -275,6 +277,7 @@ class Reflector(Generic[T]):
         query: dict[str, str | int] = dict(self._query)
         if self._list_from:
             query |= {"resourceVersion": self._list_from, "resourceVersionMatch": "NotOlderThan"}
+        paging = Paging(self.resource.label())
         while True:
             try:
                 raw = await self._client.page(
@@ -294,7 +297,7 @@ class Reflector(Generic[T]):
             yield "continue" not in query, page
             if not page.metadata.more:
                 return
-            query = {**self._query, "continue": page.metadata.more}
+            query = {**self._query, **paging.next(page.metadata.more)}
 
     async def _watch(self) -> AsyncGenerator[Item[T], None]:
         seconds = CONFIRM_SECONDS if self._waiting else random.uniform(*self._timing.watch)  # noqa: S311
@@ -340,11 +343,18 @@ class Reflector(Generic[T]):
             code = status.get("code")
             raise from_status("watch", label, code if isinstance(code, int) else 500, status)
         if kind in CHANGES:
+            if self._is_replayed(meta):
+                return
             yield from self._differences(kind, meta, found, problem)
         elif kind != "BOOKMARK":
             self._say_unknown(kind)
             return
         self._passed(meta.version)
+
+    def _is_replayed(self, meta: Meta) -> bool:
+        """Whether an event is of an object that was gone by what has passed already."""
+        known = (meta.namespace, meta.name) in self._rows
+        return not known and 0 < meta.version <= self.version
 
     def _say_unknown(self, kind: str) -> None:
         """Log it, once for many: what such an event keeps back, the next probe finds."""
@@ -392,6 +402,15 @@ class Reflector(Generic[T]):
         self._failed(
             ServerError("list", self.resource.label(), "the resourceVersion went back in time")
         )
+
+    def _believe(self, meta: Meta, read_at: int) -> None:
+        """Take a state that was read later than the newer one that is known of an object.
+
+        There is none in one history: the server was restored from a backup, and has caught up.
+        """
+        row = self._rows.get((meta.namespace, meta.name))
+        if row is not None and 0 < meta.version < row.version <= read_at:
+            row.version = 0
 
     def _passed(self, version: int) -> None:
         self.version = self._list_from = max(self.version, version)

@@ -37,6 +37,8 @@ READ_SECONDS: Final = 30.0
 WRITE_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 5.0
 GOODBYE_SECONDS: Final = 0.1
+#: Certificate files are read again, after a failure that they may cause, this often (seconds).
+TLS_SECONDS: Final = 10.0
 #: Of how many answers the Date is known, to tell the server's time.
 DATES: Final = 15
 #: The longest answer that is read, bytes: an object is stored in up to 1.5 MiB.
@@ -134,6 +136,8 @@ class Transport:
         self._agent = user_agent(component)
         self._connections = connections
         self._tls: ssl.SSLContext | None = None
+        self._tls_read_at = 0.0
+        self._authorization: str | None = None
         self._session: aiohttp.ClientSession | None = None
         self._dated: deque[tuple[str, float]] = deque(maxlen=DATES)
         self._offset: float | None = None
@@ -144,11 +148,9 @@ class Transport:
         Raises:
             ConfigError: a certificate file cannot be used.
         """
-        self._tls = self._cluster.ssl_context()
+        self._tls, self._tls_read_at = self._cluster.ssl_context(), time.monotonic()
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                ssl=self._tls or True, limit=self._connections, socket_factory=_socket
-            ),
+            connector=aiohttp.TCPConnector(limit=self._connections, socket_factory=_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=2**21,  # an object may reach 1.5 MiB, on one line
             headers={"User-Agent": self._agent},
@@ -184,10 +186,21 @@ class Transport:
             async with await self._respond(call) as response:
                 body = await _body(call, response)
         except _BROKEN as error:
+            self._renew_tls(error)
             raise _unreachable(call, error) from error
         if not _succeeded(response):
             raise _refused(call, response, body)
         return body
+
+    def _renew_tls(self, error: Exception) -> None:
+        """Read the certificate files again where they may be why a connection cannot be made."""
+        now = time.monotonic()
+        if self._tls is None or now < self._tls_read_at + TLS_SECONDS or not _is_of_tls(error):
+            return
+        with suppress(ConfigError):  # one that is being written: it is read again
+            self._tls = self._cluster.ssl_context()
+            self._cluster.auth.rejected(self._authorization)  # it may bring a certificate
+        self._tls_read_at = now
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncGenerator[Stream, None]:
@@ -204,6 +217,7 @@ class Transport:
                         body = await _body(call, response)
                     raise _refused(call, response, body)
         except _BROKEN as error:
+            self._renew_tls(error)
             raise _unreachable(call, error) from error
         stream = Stream(call, response)
         try:
@@ -235,6 +249,7 @@ class Transport:
             raise Unauthorized(call.verb, call.resource, str(error)) from error
         if header is not None and not header.isprintable():
             raise Unauthorized(call.verb, call.resource, "the token holds a control character")
+        self._authorization = header
         return header
 
     async def _send(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:
@@ -251,6 +266,7 @@ class Transport:
             headers=headers,
             timeout=call.timeout,
             allow_redirects=False,
+            ssl=self._tls or True,
             proxy=self._cluster.proxy,
             server_hostname=self._cluster.server_name,
         )
@@ -318,6 +334,13 @@ def _timestamp(date: str) -> float | None:
         return parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def _is_of_tls(error: BaseException) -> bool:
+    """Whether one side did not take the other's certificate."""
+    return isinstance(error, ssl.SSLError | ssl.CertificateError | aiohttp.ClientSSLError) or (
+        error.__cause__ is not None and _is_of_tls(error.__cause__)
+    )
 
 
 def _unreachable(call: Call, error: Exception) -> Unreachable:
