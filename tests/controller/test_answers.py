@@ -146,3 +146,77 @@ async def test_answers_of_a_proxy_are_said_and_end_nothing() -> None:
 
 def _json(body: Any) -> web.Response:
     return web.Response(body=msgspec.json.encode(body), content_type="application/json")
+
+
+LIES: list[Any] = [
+    {},
+    [],
+    None,
+    "v1",
+    {"groups": None, "versions": None, "resources": None},
+    {"groups": "x", "versions": 5, "resources": {"a": 1}},
+    {"groups": [None], "versions": [None], "resources": [None]},
+    {"groups": [{}], "versions": [{}], "resources": [{}]},
+    {"groups": [], "versions": [], "resources": []},
+    {
+        "groups": [{"name": "enbloc.dev", "versions": [], "preferredVersion": None}],
+        "resources": [{"name": "podgroups", "kind": "PodGroup", "verbs": None}],
+    },
+    {
+        "groups": [{"name": "enbloc.dev", "versions": [{"version": "v9"}]}],
+        "resources": [{"name": 5, "kind": [], "singularName": {}, "verbs": "list"}],
+    },
+    {"kind": "Status", "status": "Failure", "code": 500},
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=range(len(LIES)))
+async def test_a_discovery_that_lies_is_survived_and_asked_again(
+    lie: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """kopf reads it, and once it tells the truth PodGroups are seen."""
+    server = PodGroupServer(group("a"))
+    told: list[str] = []
+
+    def spoil(verb: str, path: str) -> web.Response | None:
+        if verb != "get" or len(told) >= 6:
+            return None
+        told.append(path)
+        return _json(lie)
+
+    server.spoil = spoil
+    async with following(server) as (log, problems):
+        await eventually(lambda: log.lines and log.lines[-1] == (None, "a"))
+        await eventually(lambda: not problems.active)
+    assert told
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Content-Type": "text/html"}, id="HTML"),
+        pytest.param({"Content-Type": "application/json; charset=utf-16"}, id="UTF-16"),
+        pytest.param({"Content-Type": "application/json; charset=nonsense"}, id="no charset"),
+        pytest.param({"Content-Type": "nonsense"}, id="no type"),
+        pytest.param({"Content-Type": "application/json", "Content-Encoding": "br"}, id="brotli"),
+    ],
+)
+async def test_a_list_that_is_said_to_be_of_another_type_is_survived(
+    headers: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    server = PodGroupServer(group("a"))
+    asked: list[str] = []
+
+    def spoil(verb: str, _: str) -> web.Response | None:
+        if verb != "list" or len(asked) >= 4:
+            return None
+        asked.append(verb)
+        body = msgspec.json.encode({"metadata": {"resourceVersion": "9"}, "items": [group("b")]})
+        return web.Response(body=body, headers=headers)
+
+    server.spoil = spoil
+    async with following(server) as (log, problems):
+        await eventually(lambda: log.lines and log.lines[-1][0] is None)
+        await eventually(lambda: not problems.active)
+    assert all(record.exc_info is None for record in caplog.records)
