@@ -105,6 +105,7 @@ class Judge:
         self.yielded: tuple[GroupKey, float] | None = None
         self.debts = Debts(self.view)
         self.blamed: dict[tuple[GroupKey, str], float] = {}
+        self.bound_by_it: set[PodUID] = set()  # those whom a Binding of this process was for
         self.terminating: set[GroupKey] = set()
         self.paused = False  # somebody may have to wait out a pause after an error
         self.tried: set[GroupKey] = set()  # in vain, since room was given back last
@@ -156,7 +157,8 @@ class Judge:
         if pod.finished:
             self._left(pod.uid)
         old = self.view.pods.get(pod.uid)
-        if self.view.settled and pod.group and old and pod.rejected and not old.rejected:
+        rejected = pod.rejected and old is not None and not old.rejected
+        if rejected and pod.group and pod.uid in self.bound_by_it:
             self.blamed[pod.group, pod.node] = self.server.now  # its kubelet rejected it
 
     def _left(self, uid: PodUID) -> None:
@@ -294,6 +296,7 @@ class Judge:
         assert pod is not None, f"{target.pod} is bound although it is gone"
         assert pending(pod), f"{target.pod} is bound although it cannot be"
         assert target.uid not in self.sent, f"{target.pod} is sent twice (semantics §3.4)"
+        self.bound_by_it.add(target.uid)
         made = self.made.get(target.plan)
         if made is not None:
             life = self.view.life(made.group)
