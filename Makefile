@@ -10,7 +10,7 @@ BIN := .venv/bin
 RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
 DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
 
-.PHONY: help setup demo test test-all faults check fix e2e soak bench sync lock image
+.PHONY: help setup demo test test-all faults check fix e2e soak bench sync docs lock image
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -67,6 +67,9 @@ bench: $(DEV)  ## benchmarks, held against benchmarks/budgets.yaml
 
 sync: $(DEV)  ## render the copies of crds/ and roles in manifests/ and helm/
 	$(BIN)/python hack/sync.py
+
+docs: $(DEV)  ## build the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 lock: $(DEV)  ## pin requirements/*.txt again, a week behind the newest releases
 	$(BIN)/python hack/lock.py

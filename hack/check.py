@@ -10,6 +10,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,8 +33,12 @@ LONGEST_MODULE: Final = 600
 SECONDS: Final = 900
 SPDX: Final = sync.SPDX.splitlines()
 WITH_HEADER: Final = {".py", ".pyi", ".sh", ".toml", ".yaml", ".yml"}
-#: What invents citations to test the check.
-INVENTED: Final = {"hack/citations.py", "tests/hack/test_citations.py"}
+#: What invents citations to test a check.
+INVENTED: Final = {
+    "hack/citations.py",
+    "tests/hack/test_citations.py",
+    "tests/hack/test_mkdocs_links.py",
+}
 WITH_HEADER_TOO: Final = {"Makefile", "Dockerfile", ".dockerignore", ".ci/run"}
 
 
@@ -65,7 +70,7 @@ def command(*arguments: str, stdin: str = "") -> Result:
     """Run a command at the root; its output counts only when it fails."""
     # Modules lie in operator/ and at the root, as for pytest.
     path = f"{ROOT / 'operator'}{os.pathsep}{ROOT}"
-    env = os.environ | {"PYTHONPATH": path, "NO_COLOR": "1"}
+    env = os.environ | {"PYTHONPATH": path, "NO_COLOR": "1", "NO_MKDOCS_2_WARNING": "1"}
     try:
         done = subprocess.run(
             arguments,
@@ -185,6 +190,12 @@ def image_licences() -> Result:
     return findings(licences.problems(ROOT / "requirements" / "image.txt"))
 
 
+def docs() -> Result:
+    """The site builds without a warning: no dead link or anchor, no page outside its navigation."""
+    with tempfile.TemporaryDirectory() as built:
+        return command(str(BIN / "mkdocs"), "build", "--strict", "--site-dir", built)
+
+
 CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "ruff": tool("ruff", "check", *CODE),
     "format": tool("ruff", "format", "--check", *CODE),
@@ -204,6 +215,7 @@ CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "citations": citations,
     "drift": drift,
     "chart": chart,
+    "docs": docs,
 }
 
 
