@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every word of a status and every event has a meaning that people can read."""
 
-from enbloc.api.words import CONDITIONS, EVENTS, REASONS
+from enbloc.api.words import CONDITIONS, EVENTS, KEYS, KEYS_OF_OTHERS, REASONS
+from enbloc.model import names
 from enbloc.model.names import Condition, EventReason, Reason
 
 
@@ -10,6 +11,12 @@ def test_every_condition_reason_and_event_has_its_meaning() -> None:
     assert set(CONDITIONS) == set(Condition)
     assert set(REASONS) == set(Reason)
     assert set(EVENTS) == set(EventReason)
+
+
+def test_every_label_and_annotation_has_its_meaning() -> None:
+    keys = {value for name, value in vars(names).items() if name.endswith("_KEY")}
+
+    assert keys == {*KEYS, *KEYS_OF_OTHERS}
 
 
 def test_every_reason_stands_in_some_condition() -> None:
@@ -29,6 +36,7 @@ def test_a_meaning_is_one_line_of_a_table() -> None:
         *(each.meaning for each in CONDITIONS.values()),
         *REASONS.values(),
         *(each.meaning for each in EVENTS.values()),
+        *(each.meaning for each in (*KEYS.values(), *KEYS_OF_OTHERS.values())),
     ]
 
     assert all(text.endswith(".") and "|" not in text and "\n" not in text for text in texts)

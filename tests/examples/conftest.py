@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.controlplane import ControlPlane
 from tests.examples.desk import ROOT, Desk
 
 
@@ -26,9 +27,40 @@ def lonely_desk(tmp_path: Path) -> Iterator[Desk]:
         yield found
 
 
-@pytest.fixture(params=["stand-in", pytest.param("kubectl", marks=pytest.mark.kubectl)])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+BOTH = ["stand-in", pytest.param("kubectl", marks=pytest.mark.kubectl)]
+
+
+def kubectl_of(request: pytest.FixtureRequest) -> Path | None:
     real = request.param == "kubectl"
     program: Path | None = request.getfixturevalue("kubectl_program") if real else None
-    with Desk(tmp_path, program) as found:
+    return program
+
+
+@pytest.fixture(params=BOTH)
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+    with Desk(tmp_path, kubectl_of(request)) as found:
         yield found
+
+
+@pytest.fixture(params=BOTH)
+def clone(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+    """In a clone of the repository, as the pages begin."""
+    with Desk(tmp_path, kubectl_of(request), clone=True) as found:
+        yield found
+
+
+@pytest.fixture
+def clone_with_kubectl(kubectl_program: Path, tmp_path: Path) -> Iterator[Desk]:
+    """For pages that use more of kubectl than the stand-in knows."""
+    with Desk(tmp_path, kubectl_program, clone=True) as found:
+        yield found
+
+
+@pytest.fixture
+def clone_on_a_cluster(tmp_path: Path) -> Iterator[Desk]:
+    """With kubectl and helm, and the kubeconfig of a cluster on which nothing is installed."""
+    with ControlPlane(controller_manager=True) as cluster:
+        variables = cluster.kubectl_environment()
+        with Desk(tmp_path, cluster.bin("kubectl"), clone=True, variables=variables) as found:
+            (tmp_path / "programs" / "helm").symlink_to(cluster.bin("helm"))
+            yield found

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import time
 import venv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -38,9 +39,19 @@ class Desk:
     Args:
         path: an empty folder.
         kubectl: the program; None = a stand-in of ours.
+        clone: be in a clone of the repository after `make setup`, whose environment is not
+            activated; else in an empty folder, in an environment that is.
+        variables: further ones of the first terminal.
     """
 
-    def __init__(self, path: Path, kubectl: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        kubectl: Path | None = None,
+        *,
+        clone: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.path = path
         self._state = path / "state"
         self._servers: list[Process] = []
@@ -51,26 +62,39 @@ class Desk:
         borrowed = environment / "lib" / version / "site-packages" / "borrowed.pth"
         borrowed.write_text(f"{ROOT / 'operator'}\n{sysconfig.get_path('purelib')}\n")
         programs.mkdir()
+        installed = environment / "bin"
         shims = {
-            "pip": "-m pip",
-            "pytest": "-m pytest",
-            "enbloc": "-m enbloc.cli",
-            "kubectl": str(ROOT / "tests" / "examples" / "kubectl.py"),
+            installed / "pip": "-m pip",
+            installed / "pytest": "-m pytest",
+            installed / "enbloc": "-m enbloc.cli",
+            programs / "kubectl": str(ROOT / "tests" / "examples" / "kubectl.py"),
         }
-        for name, how in shims.items():
-            shim = programs / name
+        for shim, how in shims.items():
             shim.write_text(f'#!/bin/sh\n{_PLAIN}exec {python} {how} "$@"\n')
             shim.chmod(0o755)
         if kubectl is not None:
             (programs / "kubectl").unlink()
             (programs / "kubectl").symlink_to(kubectl)
+        paths = [programs, *(() if clone else (installed,)), os.environ.get("PATH", os.defpath)]
         self._environment = {
-            "PATH": f"{programs}:{environment / 'bin'}:{os.environ.get('PATH', os.defpath)}",
+            "PATH": os.pathsep.join(map(str, paths)),
             "HOME": str(path),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             **_PIP,
+            **(variables or {}),
         }
         self.run(f"cd {path}")
+        if clone:
+            self._clone(environment)
+
+    def _clone(self, environment: Path) -> None:
+        """A folder like a clone; what `make setup` installs is there already."""
+        folder = self.path / "enbloc"
+        folder.mkdir()
+        for name in ("Makefile", "requirements", "crds", "helm", "manifests"):
+            (folder / name).symlink_to(ROOT / name)
+        (folder / ".venv").symlink_to(environment)
+        self.run(f"cd {folder} && make --touch setup demo")
 
     def __enter__(self) -> Self:
         return self

@@ -21,11 +21,22 @@ def blocks(text: str, language: str) -> list[str]:
 
 def typed(block: str) -> list[tuple[str, tuple[str, ...]]]:
     """The commands of a console, each with the lines that it prints."""
+    block = block.replace("\\\n", " ")
     commands: list[tuple[str, tuple[str, ...]]] = []
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, *printed = part.splitlines()
         commands.append((command, tuple(printed)))
     return commands
+
+
+def walk(desk: Desk, text: str) -> None:
+    """Do what a page says, top to bottom: save its files, type its commands."""
+    for language, title, body in BLOCK.findall(text):
+        if title:
+            (desk.folder / title).write_text(body, encoding="utf-8")
+        elif language == "console":
+            for command, printed in typed(body):
+                do(desk, command, printed)
 
 
 def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/how-to/write-a-plugin.md, done as written."""
+"""The pages about plugins, done as written."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,31 +24,24 @@ from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
 from tests.effort import slow
 from tests.examples.desk import ROOT, Desk
-from tests.examples.pages import BLOCK, blocks, do, typed
+from tests.examples.pages import blocks, walk
 from tests.world.cluster import cluster_with
 
 PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
-BEGIN: Final = "## A filter, from an empty folder\n"
-STORY, REST = PAGE.partition(BEGIN)[2].split("\n## ", 1)
+TUTORIAL: Final = (ROOT / "docs/tutorials/write-a-plugin.md").read_text("utf-8")
 
 
 @slow("it makes an environment, installs a package and runs its tests")
-def test_from_an_empty_folder_the_commands_of_the_page_end_with_a_working_plugin(
+def test_from_an_empty_folder_the_commands_of_the_tutorial_end_with_a_working_plugin(
     desk: Desk,
 ) -> None:
-    for language, title, body in BLOCK.findall(STORY):
-        if title:
-            (desk.folder / title).write_text(body)
-            continue
-        assert language == "console", f"nobody does anything with a block of {language}"
-        for command, printed in typed(body):
-            do(desk, command, printed)
+    walk(desk, TUTORIAL)
 
 
 def configurations() -> list[str]:
-    """The configurations of the scheduler further down, those in chart values as well."""
+    """The configurations of the scheduler on the page, those in chart values as well."""
     found: list[str] = []
-    for block in blocks(REST, "yaml"):
+    for block in blocks(PAGE, "yaml"):
         document = yaml.safe_load(block)
         values = yaml.safe_load((ROOT / "helm/enbloc/values.yaml").read_text("utf-8"))
         if "scheduler" in document:
@@ -58,7 +51,7 @@ def configurations() -> list[str]:
 
 
 def defined(**changed: str) -> dict[str, Any]:
-    """The classes of the page below the story, with these words changed."""
+    """The classes of the page, with these words changed."""
     space: dict[str, Any] = {
         **{name: getattr(enbloc, name) for name in enbloc.__all__},
         "dataclass": dataclass,
@@ -72,7 +65,7 @@ def defined(**changed: str) -> dict[str, Any]:
         "aiohttp": aiohttp,
     }
     known = {*space, "__builtins__"}
-    for block in blocks(REST, "python"):
+    for block in blocks(PAGE, "python"):
         for old, new in changed.items():
             block = block.replace(f'"{old}"', f'"{new}"')  # noqa: PLW2901  # word by word
         exec(compile(block, "docs/how-to/write-a-plugin.md", "exec"), space)
@@ -112,7 +105,7 @@ def test_the_plugins_of_the_page_are_at_the_points_that_it_tells_of() -> None:
 def test_the_page_has_the_code_of_the_example(name: str) -> None:
     path = ROOT / f"manifests/examples/plugins/{name}/{name}.py"
     example = without_prose(path.read_text("utf-8"))
-    shown = [without_prose(block) for block in blocks(PAGE, "python")]
+    shown = [without_prose(block) for block in blocks(TUTORIAL + PAGE, "python")]
     assert any(body(block) in example for block in shown if f"class {name.title()}:" in block)
 
 
@@ -158,7 +151,7 @@ def test_a_broken_plugin_says_what_the_page_shows() -> None:
         cluster.settle()
         assert cluster.condition("g")[1] == "SchedulerError"
         said.append(cluster.condition("g")[2])
-    assert said == blocks(REST, "text")[0].splitlines()
+    assert said == blocks(PAGE, "text")[0].splitlines()
 
 
 def test_the_configurations_of_the_page_are_valid() -> None:

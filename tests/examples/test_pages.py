@@ -13,8 +13,8 @@ from prometheus_client import Counter, Gauge, Histogram
 from enbloc.engine.trial.outcome import Search
 from enbloc.model.names import EventReason, Reason
 from enbloc.telemetry import metrics
-from tests.examples.desk import ROOT, Desk
-from tests.examples.pages import BLOCK, blocks, dead_links, do, linked, typed
+from tests.examples.desk import ROOT
+from tests.examples.pages import blocks, dead_links, linked
 
 DOCS: Final = ROOT / "docs"
 EXAMPLES: Final = ROOT / "manifests/examples"
@@ -31,16 +31,6 @@ WALKS: Final = {
     "reserve-room-for-executors": "driver-and-executors",
     "whole-gangs-in-a-service": "whole-gang-service",
 }
-
-
-@pytest.mark.parametrize("page", [*WALKS, "replay-a-decision", "check-a-drain"])
-def test_the_commands_of_a_page_print_what_it_shows(desk: Desk, page: str) -> None:
-    (desk.folder / "manifests").symlink_to(ROOT / "manifests")
-    text = (DOCS / f"how-to/{page}.md").read_text("utf-8")
-    for language, _, body in BLOCK.findall(text):
-        if language == "console":
-            for command, printed in typed(body):
-                do(desk, command, printed)
 
 
 def holds(whole: Any, part: Any) -> bool:

@@ -8,6 +8,7 @@ Tests hold the tables complete: a word that is written somewhere has its meaning
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from enbloc.model import names
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.names import GANG_RUNNING, Condition, EventReason, Reason
 
@@ -37,6 +38,22 @@ class EventMeaning(NamedTuple):
 
     about: str
     warning: bool
+    meaning: str
+
+
+class KeyMeaning(NamedTuple):
+    """What a label or an annotation says.
+
+    Attributes:
+        kind: label, annotation, or either.
+        about: the kinds of object on which it stands.
+        writer: who sets it.
+        meaning: what it says.
+    """
+
+    kind: str
+    about: str
+    writer: str
     meaning: str
 
 
@@ -256,5 +273,93 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "PodGroup, pod",
         True,
         "Its spec, or that of a member, is invalid; the note names the field.",
+    ),
+}
+
+KEYS: Final[Mapping[str, KeyMeaning]] = {
+    names.POD_GROUP_KEY: KeyMeaning(
+        "annotation or label",
+        "pod",
+        "you",
+        "The name of a PodGroup in the pod's namespace: the pod is a member of it. If annotation "
+        "and label differ, the annotation wins and the event PodGroupAmbiguous says so.",
+    ),
+    names.ROLE_KEY: KeyMeaning(
+        "annotation or label",
+        "pod",
+        "you",
+        "The role of the member: one of the names in spec.roles of its PodGroup.",
+    ),
+    names.PLAN_KEY: KeyMeaning(
+        "annotation",
+        "pod",
+        "the scheduler, with the Binding",
+        "The plan that placed the member, as JSON: id, incarnation, minimum, queue time. A new "
+        "leader reads it; `enbloc replay` takes the id.",
+    ),
+    names.RANK_KEY: KeyMeaning(
+        "annotation",
+        "pod",
+        "the scheduler, with the Binding",
+        "The rank of the member, from 0; a replacement takes the rank that is free.",
+    ),
+    names.SIZE_KEY: KeyMeaning(
+        "annotation",
+        "pod",
+        "the scheduler, with the Binding",
+        "The minimum of the group when the member was bound.",
+    ),
+    names.COMPONENT_KEY: KeyMeaning(
+        "label",
+        "Lease",
+        "the scheduler",
+        '"scheduler" on the Lease of a scheduler: others find it by this label.',
+    ),
+    names.SCHEDULER_NAMES_KEY: KeyMeaning(
+        "annotation",
+        "Lease",
+        "the scheduler",
+        "The schedulerNames that the holder serves; a second install that serves one of them "
+        "stands by.",
+    ),
+    names.RUN_SECONDS_KEY: KeyMeaning(
+        "annotation", "pod, in the sandbox", "you", "The pod ends after so many seconds."
+    ),
+    names.EXIT_CODE_KEY: KeyMeaning(
+        "annotation", "pod, in the sandbox", "you", "How it ends: 0 succeeded, else failed."
+    ),
+    names.REFUSE_KEY: KeyMeaning(
+        "annotation",
+        "Node, in the sandbox",
+        "you",
+        "Its kubelet rejects every pod, with this reason.",
+    ),
+    names.SILENT_KEY: KeyMeaning(
+        "annotation", "Node, in the sandbox", "you", '"true": its kubelet no longer reports.'
+    ),
+}
+
+#: Keys of others that change what enbloc does.
+KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
+    names.JOBSET_UID_KEY: KeyMeaning(
+        "label", "pod", "JobSet", "With the restart attempt: the incarnation of the member."
+    ),
+    names.JOBSET_RESTART_KEY: KeyMeaning(
+        "label", "pod", "JobSet", "The restart attempt of which the member is."
+    ),
+    names.POD_TEMPLATE_HASH_KEY: KeyMeaning(
+        "label",
+        "pod",
+        "Kubernetes",
+        "Tells the Deployment of a ReplicaSet's pod: pods of one Deployment are one incarnation.",
+    ),
+    names.MIRROR_POD_KEY: KeyMeaning(
+        "annotation", "pod", "the kubelet", "A mirror pod is never a member of a group."
+    ),
+    names.PART_OF_KEY: KeyMeaning(
+        "label",
+        "ClusterRoleBinding",
+        "the manifests and the chart",
+        '"enbloc": Leases in the namespaces of its subjects may be those of a scheduler.',
     ),
 }

@@ -5,7 +5,7 @@
 A plugin is any object with a `name` and some of these methods; the profile discovers them once,
 at start-up. It is its own configuration: a frozen dataclass whose fields are the arguments. It
 gets no handle to anything. What it cannot see it cannot break. The names that it needs can be
-imported from `enbloc`; docs/how-to/write-a-plugin.md begins with an empty folder.
+imported from `enbloc`; docs/tutorials/write-a-plugin.md begins with an empty folder.
 
 Order of one decision (names are kube-scheduler's, methods their snake case)::
 
