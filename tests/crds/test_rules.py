@@ -30,7 +30,7 @@ SCHEDULED = {
 }
 WAITING = SCHEDULED | {"status": "False", "reason": "Unschedulable"}
 ROLE_SUM = "the minimums of the roles add up to more than minMember"
-NAMES = "a name of a resource is such as cpu or example.com/gpu"
+NAMES = "resource names must be such as cpu or example.com/gpu"
 FROZEN_CLASS = "priorityClassName is immutable while the group is scheduled"
 FROZEN_ROLES = "the names of roles are immutable while the group is scheduled"
 
