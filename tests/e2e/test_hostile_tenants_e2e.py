@@ -227,7 +227,7 @@ async def test_a_tenant_who_does_its_worst_keeps_no_other_gang_waiting(world: Wo
         await world.gang("good", 4, cpu=4)
         await world.bound("good", 4)
         for group, said in (
-            ("kinds", "too many different ones"),
+            ("kinds", "too many different pod templates"),
             ("terms", "500 terms and constraints about pods; use at most 64"),
             ("too-many-ports", "4999 host ports; use at most 1024"),
         ):

@@ -140,14 +140,14 @@ def test_kubernetes_own_field_is_a_problem_as_well() -> None:
 def test_a_near_miss_of_our_key_is_a_problem_that_names_the_right_one(key: str, kind: str) -> None:
     """Semantics §6.5."""
     said = membership(*(({}, {key: "g"}) if kind == "annotation" else ({key: "g"}, {})))
-    assert said == Membership(problem=f"{kind} {key} is not read; write {OURS}")
+    assert said == Membership(problem=f"{kind} {key} is ignored; use {OURS}")
 
 
 def test_a_key_of_our_domain_that_means_nothing_is_a_problem() -> None:
     """Semantics §6.5."""
     said = membership({"enbloc.dev/pod-gruop": "g"}, {})
     assert said.problem == (
-        "label enbloc.dev/pod-gruop is no key of enbloc; a pod names its PodGroup with "
+        "label enbloc.dev/pod-gruop is not a key of enbloc; a pod names its PodGroup with "
         "enbloc.dev/pod-group and its role with enbloc.dev/role"
     )
 
@@ -164,7 +164,7 @@ def test_other_keys_are_nobodys_mistake(key: str) -> None:
 def test_beside_our_key_a_near_miss_of_another_is_a_hint() -> None:
     """Semantics §6.5."""
     said = membership({"enbloc.dev/Role": "ps"}, {OURS: "g"})
-    assert said == Membership("g", hint="label enbloc.dev/Role is not read; write enbloc.dev/role")
+    assert said == Membership("g", hint="label enbloc.dev/Role is ignored; use enbloc.dev/role")
 
 
 def test_a_key_that_may_be_anybodys_is_a_hint() -> None:
@@ -194,7 +194,7 @@ def test_a_name_with_a_namespace_is_a_problem_that_names_the_right_value() -> No
         f'{OURS} is "ns/g"; write "g" alone: a pod joins a PodGroup of its own namespace'
     )
     assert readable(Membership("a/b/")).problem == (
-        f'{OURS} is "a/b/", which no PodGroup can be called; write the name of one that exists'
+        f'{OURS} is "a/b/", which is not a valid PodGroup name; write the name of one that exists'
     )
 
 

@@ -313,8 +313,11 @@ def test_only_annotations_that_somebody_asked_for_are_kept() -> None:
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
-        ({"resourceVersion": "0x7"}, 'metadata.resourceVersion: "0x7" is no integer'),
-        ({"creationTimestamp": "yesterday"}, 'metadata.creationTimestamp: "yesterday" is no RFC'),
+        ({"resourceVersion": "0x7"}, 'metadata.resourceVersion: "0x7" is not a 64-bit integer'),
+        (
+            {"creationTimestamp": "yesterday"},
+            'metadata.creationTimestamp: "yesterday" is not an RFC',
+        ),
         ({"creationTimestamp": "2026-01-01T00:00:00"}, "metadata.creationTimestamp:"),
     ],
 )

@@ -177,12 +177,15 @@ def test_a_group_that_says_nothing_has_a_minimum_of_one() -> None:
         ({"minMember": 0}, "spec.minMember: 0 is below 1; leave it out for 1"),
         ({"minResources": {"cpu": "-1"}}, 'spec.minResources[cpu]: "-1" is negative'),
         ({"scheduleTimeoutSeconds": -1}, "spec.scheduleTimeoutSeconds: -1 is negative; use 0"),
-        ({"roles": [{"name": ""}]}, 'spec.roles[0].name: "" is empty or taken'),
+        ({"roles": [{"name": ""}]}, 'spec.roles[0].name: "" is empty or a duplicate'),
         (
             {"onIncomplete": "Evict"},
             "spec.onIncomplete: 'Evict' is not a valid OnIncomplete; use Repair, Keep, Restart",
         ),
-        ({"roles": [{"name": "a"}, {"name": "a"}]}, 'spec.roles[1].name: "a" is empty or taken'),
+        (
+            {"roles": [{"name": "a"}, {"name": "a"}]},
+            'spec.roles[1].name: "a" is empty or a duplicate',
+        ),
         ({"roles": [{"name": "a", "minMember": -1}]}, "spec.roles[0].minMember: -1 is negative"),
         (
             {"minMember": 2, "roles": [{"name": "a", "minMember": 3}]},
@@ -197,11 +200,11 @@ def test_a_group_that_cannot_be_meant_is_told_so(spec: dict[str, Any], problem: 
 def test_a_name_that_no_resource_has_is_told_shortly_and_escaped() -> None:
     said = read_group({"minResources": {'a"\n\x1b[31m\u202e/b': "1", "cpu": "1"}})
     assert said.problem.startswith(
-        'spec.minResources: a name of a resource must be a name such as "example.com/name" ('
+        'spec.minResources: a resource name must be a name such as "example.com/name" ('
     )
     assert said.problem.endswith(r'is "a\"\n\x1b[31m\u202e/b"')
     assert said.min_resources == (("cpu", 1000),)
     assert read_group({"minResources": {"x" * 10**5: "1"}}).problem.endswith(f'"{"x" * 80}"…')
     many = read_group({"minResources": {f"?{n}": "1" for n in range(64)}}).problem
-    assert many.endswith("spec.minResources: 61 more names of that sort")
+    assert many.endswith("spec.minResources: 61 more invalid names")
     assert len(many) < 1024

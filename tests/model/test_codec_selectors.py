@@ -238,12 +238,12 @@ SPREAD = "spec.topologySpreadConstraints[1]"
         ),
         pytest.param(
             node_field(operator="In", values=["a", "b"]),
-            f'{NODE}.matchFields: "metadata.name" is no field with one value; use metadata.name',
+            f'{NODE}.matchFields: must be metadata.name with one value, is "metadata.name"',
             id="two names at once",
         ),
         pytest.param(
             node_field(operator="In", key="spec.unschedulable", values=["true"]),
-            f'{NODE}.matchFields: "spec.unschedulable" is no field with one value',
+            f'{NODE}.matchFields: must be metadata.name with one value, is "spec.unschedulable"',
             id="a field that cannot be matched",
         ),
         pytest.param(

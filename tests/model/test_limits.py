@@ -154,7 +154,7 @@ def test_members_of_many_templates_are_refused_with_what_they_count_for() -> Non
     assert beyond_effort(members(*(spec(cpu=n + 1) for n in range(227)))) == ""
     assert beyond_effort(members(*(spec(cpu=n + 1) for n in range(342))))
     refused = beyond_effort(members(*(spec(cpu=n + 1) for n in range(1000))))
-    assert refused.startswith("its pending members are too many different ones")
+    assert refused.startswith("pending members have too many different pod templates")
     assert f"more than {MOST_EFFORT}" in refused
     assert "use fewer templates" in refused
 

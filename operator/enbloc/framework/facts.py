@@ -173,7 +173,7 @@ class GroupFacts:
             asides.append(f"{self.gated} more held by scheduling gates")
         if self.foreign:
             named = ", ".join(self.foreign_schedulers)
-            asides.append(f"{self.foreign} more named another schedulerName: {named}")
+            asides.append(f"{self.foreign} more with another schedulerName: {named}")
         if unknown := self._unknown_roles():
             asides.append(f"roles that the PodGroup does not list: {', '.join(unknown)}")
         return f"{text} ({', '.join(asides)})" if asides else text

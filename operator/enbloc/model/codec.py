@@ -294,7 +294,9 @@ def _roles(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> tuple[
     for position, given in enumerate(spec.roles or ()):
         path = f"spec.roles[{position}]"
         if not given.name or given.name in roles:
-            problems.append(f'{path}.name: "{given.name}" is empty or taken; give each its own')
+            problems.append(
+                f'{path}.name: "{given.name}" is empty or a duplicate; give each its own'
+            )
         elif (given.min_member or 0) < 0:
             problems.append(f"{path}.minMember: {given.min_member} is negative; use 0 or more")
         else:
@@ -313,9 +315,9 @@ def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, in
     named = {name: text for name, text in given.items() if not qualified_name_problem(name)}
     wrong = [name for name in given if name not in named]
     for name in wrong[:_MOST_TOLD]:
-        problems.append(f"spec.minResources: a name of a resource {qualified_name_problem(name)}")
+        problems.append(f"spec.minResources: a resource name {qualified_name_problem(name)}")
     if len(wrong) > _MOST_TOLD:
-        problems.append(f"spec.minResources: {len(wrong) - _MOST_TOLD} more names of that sort")
+        problems.append(f"spec.minResources: {len(wrong) - _MOST_TOLD} more invalid names")
     return quantities(named, "spec.minResources", problems)
 
 
@@ -470,7 +472,7 @@ def _time(metadata: Metadata, problems: Problems) -> float:
     seconds = _seconds(text)
     if seconds is None:
         quoted = clipped(text, _QUOTED)
-        problems.append(f'metadata.creationTimestamp: "{quoted}" is no RFC 3339 time')
+        problems.append(f'metadata.creationTimestamp: "{quoted}" is not an RFC 3339 time')
     return seconds or 0.0
 
 
@@ -479,8 +481,7 @@ def _version(metadata: Metadata, problems: Problems) -> int:
     version = version_of(text)
     if not version and text != "0":
         problems.append(
-            f'metadata.resourceVersion: "{clipped(text, _QUOTED)}" is no integer of 64 bits; '
-            "every server writes one"
+            f'metadata.resourceVersion: "{clipped(text, _QUOTED)}" is not a 64-bit integer'
         )
     return version
 

@@ -84,7 +84,7 @@ def _fields(
     fields = _requirements(expressions, path, problems, known=_FIELDS)
     for field in fields:
         if field.key != _NAME_FIELD or len(field.values) != 1:
-            problems.append(f'{path}: "{field.key}" is no field with one value; use {_NAME_FIELD}')
+            problems.append(f'{path}: must be {_NAME_FIELD} with one value, is "{field.key}"')
     return fields
 
 

@@ -138,9 +138,9 @@ def _foreign(labels: Mapping[str, str], annotations: Mapping[str, str], native: 
         return _NOTHING
     where, project, group = said[0]
     return Membership(
-        problem=f'{where} names group "{_quoted(group)}" of {project}, which enbloc does not read '
-        f"yet: create a PodGroup of {API_GROUP} and name it with annotation {POD_GROUP_KEY}, or "
-        f"remove the {where.partition(' ')[0]}"
+        problem=f'{where} names group "{_quoted(group)}" of {project}, which enbloc does not '
+        f"support yet: create a PodGroup of {API_GROUP} and name it with annotation "
+        f"{POD_GROUP_KEY}, or remove the {where.partition(' ')[0]}"
     )
 
 
@@ -155,7 +155,7 @@ def readable(member: Membership) -> Membership:
         return Membership(problem=_unreadable(member.group))
     if len(member.role) > _LONGEST_ROLE:
         problem = (
-            f'{ROLE_KEY} is "{_quoted(member.role)}", which no role can be called; name one that '
+            f'{ROLE_KEY} is "{_quoted(member.role)}", which is not a valid role name; use one that '
             "the PodGroup lists"
         )
         return member._replace(role="", problem="; ".join(filter(None, (member.problem, problem))))
@@ -171,8 +171,8 @@ def _unreadable(group: str) -> str:
             "PodGroup of its own namespace"
         )
     return (
-        f'{POD_GROUP_KEY} is "{_quoted(group)}", which no PodGroup can be called; write the name '
-        "of one that exists"
+        f'{POD_GROUP_KEY} is "{_quoted(group)}", which is not a valid PodGroup name; write the '
+        "name of one that exists"
     )
 
 

@@ -122,10 +122,10 @@ def beyond_effort(pending: Iterable[Pod]) -> str:
     if total + hearing <= MOST_EFFORT:
         return ""
     return (
-        f"its pending members are too many different ones to be placed together: the first "
-        f"{len(different)} pod templates, with their terms about other pods, count for more than "
-        f"{MOST_EFFORT}, of which a template without constraints is {_PLAIN}; use fewer templates, "
-        f"or fewer terms of pod affinity and topology spread"
+        f"pending members have too many different pod templates to be placed together: the first "
+        f"{len(different)}, with their terms about other pods, cost more than {MOST_EFFORT} (a "
+        f"template without constraints costs {_PLAIN}); use fewer templates, or fewer terms of pod "
+        f"affinity and topology spread"
     )
 
 
