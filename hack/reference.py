@@ -37,7 +37,7 @@ def head(title: str, source: str) -> str:
 def table(titles: str, rows: Iterable[Sequence[str]]) -> str:
     """A table of Markdown."""
     lines = [f"| {titles} |", "|" + "---|" * (titles.count("|") + 1)]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -152,7 +152,7 @@ def command_sections(group: click.Group, context: click.Context, level: int) -> 
         yield f"```text\n{inner.command_path} {usage}\n```\n"
         options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
         if group is cli and name in SERVERS:
-            yield "Its flags are kube-scheduler's and some more: [flags of the servers](flags.md).\n"
+            yield "Flags: [those of kube-scheduler, and more](flags.md).\n"
         elif options:
             yield table("Flag | Default | Meaning", map(option_row, options))
         if isinstance(command, click.Group):
@@ -168,7 +168,8 @@ def option_row(option: click.Option) -> Sequence[str]:
         default = f"`{option.default}`" if option.show_default else ""
     choices = getattr(option.type, "choices", ())
     text = " ".join((option.help or "").split())
-    return names, default, f"{text} ({' or '.join(map(str, choices))})" if choices else text
+    said = f"{text} ({' or '.join(map(str, choices))})" if choices else text
+    return names, default, said.replace("|", "\\|")
 
 
 # ── the chart ────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +203,8 @@ def value_rows(
                 yield f"`{here}`", "", said
             yield from value_rows(value, here, inner, whole, lines)
         else:
-            yield f"`{here}`", f"`{json.dumps(plain(value))}`", said
+            default = json.dumps(plain(value)).replace("|", "\\|")
+            yield f"`{here}`", f"`{default}`", said
 
 
 def of_schema(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:

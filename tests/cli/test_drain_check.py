@@ -250,7 +250,7 @@ async def test_a_node_that_is_not_there_is_named(
     assert await desk.check("n1", "n8", "n9") == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "error: there is no node n8, n9\n"
+    assert captured.err == "error: node n8, n9 not found\n"
 
 
 async def test_a_node_that_is_named_twice_is_drained_once(

@@ -131,10 +131,12 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
         pytest.param(
             {"nodes": [{"name": 3}]}, "Expected `str`, got `int` - at `$.name`", id="type"
         ),
-        pytest.param({"seats": [[77, "n1"]]}, "what it refers to is not there", id="reference"),
+        pytest.param(
+            {"seats": [[77, "n1"]]}, "it refers to objects that it does not hold", id="reference"
+        ),
         pytest.param(
             {"entries": [{"is": "seat left", "uid": "x"}]},
-            "what it refers to is not there",
+            "it refers to objects that it does not hold",
             id="change",
         ),
     ],

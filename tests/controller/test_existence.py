@@ -55,7 +55,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 4),
             [replace(TRAIN, pods=4, completions=4)],
-            "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4 and "
+            "4 of 8 members exist, at most 4 can: Job train: spec.parallelism is 4 and "
             "spec.completions is 4; completions is immutable, so recreate it with parallelism 8 "
             "and completions 8, or lower spec.minMember to 4",
             id="5.2 a Job whose parallelism and completions are below the minimum",
@@ -63,7 +63,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 4),
             [replace(TRAIN, pods=4, completions=4, indexed=True)],
-            "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4 and "
+            "4 of 8 members exist, at most 4 can: Job train: spec.parallelism is 4 and "
             "spec.completions is 4; set spec.parallelism and spec.completions to 8 in one update, "
             "or lower spec.minMember to 4",
             id="5.2 an Indexed Job, of which both can be changed together",
@@ -71,7 +71,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 3),
             [replace(TRAIN, completions=4, succeeded=1, indexed=True)],
-            "4 of 8 members exist and only 4 can: Job train: spec.completions is 4, of which 1 is "
+            "4 of 8 members exist, at most 4 can: Job train: spec.completions is 4, of which 1 is "
             "done; set spec.parallelism and spec.completions to 8 in one update, or lower "
             "spec.minMember to 4",
             id="5.2 an Indexed Job of which too few are left",
@@ -79,42 +79,42 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(TRAIN, pending, 4),
             [replace(TRAIN, pods=4)],
-            "4 of 8 members exist and only 4 can: Job train: spec.parallelism is 4; raise it to 8, "
+            "4 of 8 members exist, at most 4 can: Job train: spec.parallelism is 4; raise it to 8, "
             "or lower spec.minMember to 4",
             id="5.2 a Job whose parallelism is below the minimum",
         ),
         pytest.param(
             [],
             [replace(TRAIN, pods=4)],
-            "0 of 8 members exist and only 4 can: Job train: spec.parallelism is 4; raise it to 8, "
+            "0 of 8 members exist, at most 4 can: Job train: spec.parallelism is 4; raise it to 8, "
             "or lower spec.minMember to 4",
             id="5.2 the same before it has created any pod",
         ),
         pytest.param(
             of(TRAIN, pending, 6),
             [replace(TRAIN, completions=6)],
-            "6 of 8 members exist and only 6 can: Job train: spec.completions is 6; completions "
+            "6 of 8 members exist, at most 6 can: Job train: spec.completions is 6; completions "
             "is immutable, so recreate it with 8, or lower spec.minMember to 6",
             id="5.2 a Job whose completions are below the minimum",
         ),
         pytest.param(
             of(TRAIN, pending, 2),
             [replace(TRAIN, completions=7, succeeded=5)],
-            "7 of 8 members exist and only 7 can: Job train: spec.completions is 7, of which 5 are "
+            "7 of 8 members exist, at most 7 can: Job train: spec.completions is 7, of which 5 are "
             "done; completions is immutable, so recreate it with 8, or lower spec.minMember to 7",
             id="5.2 a Job of which too few are left",
         ),
         pytest.param(
             of(TRAIN, pending, 2),
             [replace(TRAIN, completions=None, succeeded=1)],
-            "3 of 8 members exist and only 3 can: Job train: one of its pods succeeded, after "
+            "3 of 8 members exist, at most 3 can: Job train: one of its pods succeeded, after "
             "which it creates no more; set spec.completions, or lower spec.minMember to 3",
             id="5.2 a work queue that is done",
         ),
         pytest.param(
             of(DB, pending, 1),
             [replace(DB, ordered=True)],
-            "1 of 8 members exist and only 1 can: StatefulSet db: spec.podManagementPolicy is "
+            "1 of 8 members exist, at most 1 can: StatefulSet db: spec.podManagementPolicy is "
             "OrderedReady, so each pod waits for the one before, which waits for the gang; "
             "recreate it with Parallel, or lower spec.minMember to 1",
             id="5.2 an ordered StatefulSet",
@@ -122,35 +122,35 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(DB, pending, 3),
             [replace(DB, pods=3)],
-            "3 of 8 members exist and only 3 can: StatefulSet db: spec.replicas is 3; raise it to "
+            "3 of 8 members exist, at most 3 can: StatefulSet db: spec.replicas is 3; raise it to "
             "8, or lower spec.minMember to 3",
             id="5.2 a StatefulSet with too few replicas",
         ),
         pytest.param(
             of(WEB, pending, 3),
             [replace(WEB, pods=3)],
-            "3 of 8 members exist and only 3 can: Deployment web: spec.replicas is 3; raise it to "
+            "3 of 8 members exist, at most 3 can: Deployment web: spec.replicas is 3; raise it to "
             "8, or lower spec.minMember to 3",
             id="5.2 a Deployment with too few replicas",
         ),
         pytest.param(
             [],
             [replace(DB, pods=0)],
-            "0 of 8 members exist and only 0 can: StatefulSet db: spec.replicas is 0; raise it to "
+            "0 of 8 members exist, at most 0 can: StatefulSet db: spec.replicas is 0; raise it to "
             "8",
             id="5.2 a StatefulSet that is scaled to zero",
         ),
         pytest.param(
             [*of(TRAIN, pending, 4), *of(WEB, pending, 2)],
             [replace(TRAIN, pods=4), replace(WEB, pods=2)],
-            "6 of 8 members exist and only 6 can: Deployment web: spec.replicas is 2; raise it to "
+            "6 of 8 members exist, at most 6 can: Deployment web: spec.replicas is 2; raise it to "
             "4, or Job train: spec.parallelism is 4; raise it to 6, or lower spec.minMember to 6",
             id="5.2 two owners that together have too few",
         ),
         pytest.param(
             [*of(TRAIN, failed, 2), *of(WEB, pending, 4)],
             [replace(TRAIN, ended=False), replace(WEB, pods=4)],
-            "4 of 8 members exist and only 4 can: Deployment web: spec.replicas is 4; raise it to "
+            "4 of 8 members exist, at most 4 can: Deployment web: spec.replicas is 4; raise it to "
             "8, or Job train: it failed; run it again, or lower spec.minMember to 4",
             id="5.2 a Job that failed beside an owner that goes on",
         ),
@@ -176,7 +176,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
         pytest.param(
             of(WEB, pending, 3),
             [replace(WEB, pods=3), replace(WEB, uid="q", name="web-0", pods=0)],
-            "3 of 8 members exist and only 3 can: Deployment web: spec.replicas is 3; raise it to "
+            "3 of 8 members exist, at most 3 can: Deployment web: spec.replicas is 3; raise it to "
             "8, or lower spec.minMember to 3",
             id="5.2 a Deployment with a former ReplicaSet",
         ),
@@ -247,7 +247,7 @@ def test_a_roles_minimum_counts_the_owners_of_that_role() -> None:
 
     assert said(members, launcher, replace(worker, pods=3), group=group) == ""
     assert said(members, replace(launcher, pods=5), worker, group=group) == (
-        "role worker: 2 of 3 members exist and only 2 can: Job train: spec.parallelism is 2; raise "
+        "role worker: 2 of 3 members exist, at most 2 can: Job train: spec.parallelism is 2; raise "
         "it to 3, or lower the minMember of role worker to 2"
     )
 

@@ -395,7 +395,7 @@ def test_no_time_lies_before_the_object() -> None:
 def test_a_running_gang_counts_by_the_minimum_that_it_started_with() -> None:
     """Semantics §2.5."""
     raised = replace(STARTED, min_member=10)
-    said = "2 of 2 members run; minMember 10 applies from the next run of the gang on"
+    said = "2 of 2 members run; minMember 10 applies from the next incarnation of the gang on"
     status = says(
         ("Scheduled", "True", "Scheduled", "by the scheduler"),
         ("Satisfied", "True", "Satisfied", said),

@@ -255,7 +255,7 @@ async def test_a_job_that_is_too_small_for_its_group_is_named_until_it_is_mended
         await world.pod("a", owner=owner)
         status = await world.until("MembersCannotExist", members=1)
         assert condition(status, "Ready")["message"] == (
-            "1 of 2 members exist and only 1 can: Job job: spec.parallelism is 1; raise it to 2, "
+            "1 of 2 members exist, at most 1 can: Job job: spec.parallelism is 1; raise it to 2, "
             "or lower spec.minMember to 1"
         )
 

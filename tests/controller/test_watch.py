@@ -94,7 +94,7 @@ async def test_a_bug_in_taking_in_one_group_keeps_no_other_from_being_seen(
     async with following(server) as (log, _):
         await log.until(("begins", ""), (None, "b"))
     assert [record.getMessage() for record in caplog.records if record.exc_info] == [
-        "Failed to take in a PodGroup: n/bug"
+        "Failed to process PodGroup n/bug"
     ]
 
 

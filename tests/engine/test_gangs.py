@@ -123,7 +123,7 @@ def test_gated_and_foreign_members_do_not_make_a_quorum_and_are_counted_aloud() 
     cluster.settle()
     assert cluster.condition("g")[2] == (
         "1 of 3 members exist (1 more held by scheduling gates, "
-        "1 more named another schedulerName: default-scheduler)"
+        "1 more with another schedulerName: default-scheduler)"
     )
     cluster.change("g-1", gates=())
     cluster.change("g-2", node="n1")
@@ -250,7 +250,7 @@ def test_members_that_name_two_of_our_schedulers_are_listed_and_none_is_schedule
     cluster.settle()
     assert cluster.condition("g")[1:] == (
         "InvalidSpec",
-        "members name different schedulers of ours: enbloc, other; choose one",
+        "members name different schedulerNames of enbloc: enbloc, other; use one",
     )
 
 
@@ -261,7 +261,7 @@ def test_min_resources_are_checked_before_any_member_is_placed() -> None:
     cluster.group("g", 1, min_resources=(("cpu", 6000),))
     cluster.pod("g-0", "g")
     cluster.settle()
-    assert cluster.condition("g")[2] == ("minResources needs 6 cpu free in the cluster, 4 is")
+    assert cluster.condition("g")[2] == ("minResources needs 6 cpu free in the cluster; 4 is free")
     cluster.delete("filler")
     cluster.settle()
     assert len(cluster.where()) == 1

@@ -92,7 +92,7 @@ def test_what_only_a_search_can_refute_is_said_with_members_and_nodes() -> None:
     facts = group(members(Kind(cpu=4), Kind(cpu=4), Kind(cpu=3), Kind(cpu=1)))
     machines = machine("n0", 6), machine("n1", 6)
     assert why(facts, machines) == (
-        "its 4 missing members do not fit on the 2 eligible nodes, even if no other pod were there"
+        "its 4 missing members do not fit on the 2 eligible nodes, even when those are empty"
     )
     assert why(facts, machines, steps=0) == ""
 

@@ -98,13 +98,13 @@ def test_of_five_spark_drivers_only_as_many_start_as_can_get_their_executors() -
     started = [name for name in "12345" if not spark.start(name)]
     assert started == ["1", "2"]
     assert spark.start("3") == (
-        "minResources needs 40 cpu free in the cluster, 98 is, 78 reserved for ns/1, ns/2"
+        "minResources needs 40 cpu free in the cluster; 98 is free, 78 reserved for ns/1, ns/2"
     )
     for _ in range(13):
         assert [spark.executor(name) for name in started] == ["", ""]
     assert spark.held == {"1": 40, "2": 40}
     assert not spark.ledger
-    assert spark.start("3") == "minResources needs 40 cpu free in the cluster, 20 is"
+    assert spark.start("3") == "minResources needs 40 cpu free in the cluster; 20 is free"
 
 
 def test_executors_beyond_what_was_reserved_wait_for_what_is_reserved_for_others() -> None:
@@ -193,7 +193,7 @@ def test_room_that_returns_goes_to_those_who_lost_it_before_anyone_ordered_later
     assert ledger.revoked(table) == [key("a")]
     later = claim("b", 3, wanted=10)
     assert ledger.admits(later, table) == (
-        "minResources needs 10 cpu free in the cluster, 10 is, 40 reserved for ns/a"
+        "minResources needs 10 cpu free in the cluster; 10 is free, 40 reserved for ns/a"
     )
     table.place(0, spec(cpu=30), -1)
     assert ledger.admits(later, table) != ""
@@ -337,7 +337,7 @@ def test_what_is_requested_beyond_a_nodes_room_is_taken_off_no_other() -> None:
     take(table, 2**20)
     assert free_capacity(table, ("cpu",)) == {"cpu": 4000}
     assert ReservationLedger().admits(claim("g", 1, wanted=5), table) == (
-        "minResources needs 5 cpu free in the cluster, 4 is"
+        "minResources needs 5 cpu free in the cluster; 4 is free"
     )
 
 
@@ -346,8 +346,8 @@ def test_a_refusal_names_a_few_of_many_holders() -> None:
     for place in range(5):
         ledger.review(claim(f"g{place}", place, wanted=2), 0)
     assert ledger.admits(claim("z", 9, wanted=2), table) == (
-        "minResources needs 2 cpu free in the cluster, 10 is, 10 reserved for ns/g0, ns/g1, ns/g2 "
-        "and 2 more"
+        "minResources needs 2 cpu free in the cluster; 10 is free, 10 reserved for ns/g0, "
+        "ns/g1, ns/g2 and 2 more"
     )
 
 
@@ -371,7 +371,7 @@ def test_resources_are_kept_apart() -> None:
     assert names(ledger.kept(claim("b", 2), members(8, needed=1), table)) == ["m0"]
     wants = replace(claim("b", 2), wanted=(("cpu", 8000), ("nvidia.com/gpu", 1)))
     assert ledger.admits(wants, table) == (
-        "minResources needs 1 nvidia.com/gpu free in the cluster, 8 is, 8 reserved for ns/a"
+        "minResources needs 1 nvidia.com/gpu free in the cluster; 8 is free, 8 reserved for ns/a"
     )
 
 

@@ -34,7 +34,8 @@ def repository(tmp_path: Path) -> Path:
     for name in ("docs", "hack", "mkdocs.yml"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
         copy(ROOT / name, tmp_path / name)
-    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "manifests", "operator", "tests"):
+    linked = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
+    for name in (*linked, "benchmarks", "manifests", "operator", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 

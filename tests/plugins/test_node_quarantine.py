@@ -122,7 +122,7 @@ def test_a_node_blamed_by_two_groups_within_ten_minutes_is_barred_for_all() -> N
     [event] = quarantine.blame(B, "n1", NODE_NOT_READY, NOW + TOGETHER)
     assert quarantine.barred(C, NOW + TOGETHER) == {"n1": NODE_NOT_READY}
     said = (
-        "No gang is placed here for the next 60s: within 600s it let down "
+        "Quarantined for gangs for 60s: within 600s it rejected or lost "
         "members of ns/a (OutOfcpu) and ns/b (NodeNotReady)"
     )
     assert event == NodeNote("n1", EventReason.NODE_QUARANTINED, said, warning=True)
@@ -190,7 +190,9 @@ def test_the_end_of_a_bar_for_all_is_told_on_the_node() -> None:
     expired = quarantine.expire(NOW + FIRST_BAR)
     assert set(expired.groups) == {A, B, None}
     assert expired.notes == (
-        NodeNote("n1", EventReason.NODE_RELEASED, "Gangs may be placed here again"),
+        NodeNote(
+            "n1", EventReason.NODE_RELEASED, "Quarantine ended: gangs may be placed here again"
+        ),
     )
 
 
@@ -263,7 +265,7 @@ def test_how_many_gangs_bar_a_node_for_all_within_which_time_are_arguments() -> 
     quarantine.blame(B, "n1", REFUSED, NOW + 50)
     assert quarantine.blame(C, "n1", REFUSED, NOW + 101) == []
     [note] = quarantine.blame(A, "n1", REFUSED, NOW + 120)
-    assert "within 100s it let down members of ns/b" in note.note
+    assert "within 100s it rejected or lost members of ns/b" in note.note
 
 
 def test_how_soon_a_node_is_forgiven_is_an_argument() -> None:

@@ -41,7 +41,7 @@ def test_binding_records_that_are_forged_make_no_further_lives() -> None:
     world.settle()
     assert len(world.status["g"].lives) <= 16, "the schema allows no more"
     assert world.where("job-1") == {}
-    assert "waiting until one of them ends" in world.condition("g")[2]
+    assert "waiting for one to end" in world.condition("g")[2]
 
 
 def test_an_attempt_that_a_newer_one_follows_holds_no_capacity_from_then_on() -> None:

@@ -264,7 +264,7 @@ def test_one_bare_bound_member_makes_the_group_keep_and_its_condition_says_so() 
     world.member("g-bare", "g", owner=None, node="n2", scheduled_at=world.now)
     world.settle(seconds=86400)
     assert world.evictions == []
-    assert "nothing would recreate the one without a controller" in world.condition("g")[2]
+    assert "one has no controller that would recreate it" in world.condition("g")[2]
     world.delete("g-bare")
     world.settle(seconds=61)
     assert world.evictions == ["g-0"]

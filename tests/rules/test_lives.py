@@ -25,7 +25,7 @@ def test_a_rerun_that_overlaps_is_placed_whole_or_not_at_all() -> None:
     world.settle(seconds=3600)
     assert world.where("job-2") == {}
     assert world.started("g") is None, "the status tells of the new run"
-    assert "not counted: 1 member of earlier runs" in world.condition("g")[2]
+    assert "not counting 1 member of earlier runs" in world.condition("g")[2]
     assert len(world.events("OverlappingRuns")) == 1
     world.delete("job-1-0")
     world.node("n8", cpu=4)

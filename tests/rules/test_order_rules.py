@@ -92,7 +92,7 @@ def test_members_of_foreign_schedulers_are_counted_and_named() -> None:
     assert world.condition("g") == (
         False,
         "WaitingForMembers",
-        "1 of 3 members exist (2 more named another schedulerName: default-scheduler, volcano)",
+        "1 of 3 members exist (2 more with another schedulerName: default-scheduler, volcano)",
     )
 
 

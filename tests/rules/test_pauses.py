@@ -124,7 +124,7 @@ def test_the_condition_says_why_and_until_when() -> None:
     status, reason, message = world.condition("g")
     assert (status, reason) == (False, "SchedulerError")
     assert message.startswith("evicted at the deadline 2 times in a row")
-    assert message.endswith("binding was refused: scheduler_error")
+    assert message.endswith("binding rejected: scheduler_error")
     assert world.status["g"].next_attempt == pytest.approx(world.evicted_at[-1] + 120)
 
 

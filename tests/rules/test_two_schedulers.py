@@ -55,7 +55,7 @@ def test_the_only_scheduler_writes_of_a_gang_for_nobody_known(both: Both) -> Non
     both.gang("g", 2, scheduler="default-scheduler")
     both.settle()
     [_] = both.authors("g")
-    message = "0 of 2 members exist (2 more named another schedulerName: default-scheduler)"
+    message = "0 of 2 members exist (2 more with another schedulerName: default-scheduler)"
     assert both.condition("g")[2] == message
 
 
@@ -98,7 +98,7 @@ def test_members_of_both_have_the_author_that_the_oldest_names(both: Both) -> No
     both.settle()
     assert both.authors("g") == ("enbloc",)
     assert (
-        both.condition("g")[2] == "1 of 2 members exist (1 more named another schedulerName: batch)"
+        both.condition("g")[2] == "1 of 2 members exist (1 more with another schedulerName: batch)"
     )
     assert len(both.written) <= 6
 

@@ -197,8 +197,8 @@ def test_a_podgroup_that_is_deleted_while_members_run_is_told_of() -> None:
     world.settle()
     [event] = world.events("PodGroupDeleted")
     assert event.note == (
-        "the PodGroup was deleted while 2 of its members have a node: they keep running, and "
-        "those that have none wait until it is created again"
+        "PodGroup deleted while 2 of its members are bound: bound members keep running, pending "
+        "ones wait until it is recreated"
     )
 
 
@@ -222,7 +222,7 @@ def test_a_raised_minimum_says_from_when_on_it_applies() -> None:
     world.running_job("g", 2)
     world.alter("g", minimum=10)
     world.settle()
-    note = "; minMember 10 applies from the next run of the gang on"
+    note = "; minMember 10 applies from the next incarnation of the gang on"
     assert world.condition("g")[2] == f"2 of 2 required members are scheduled{note}"
     assert world.condition("g", "Satisfied")[2] == f"2 of 2 members run{note}"
     world.alter("g", minimum=2)
@@ -241,7 +241,7 @@ def test_a_raised_minimum_of_a_role_says_so_as_well() -> None:
     world.settle()
     world.alter("g", minimum=4, roles=[("w", 3)])
     world.settle()
-    said = "minMember 4 and minMember 3 of role w apply from the next run of the gang on"
+    said = "minMember 4 and minMember 3 of role w apply from the next incarnation of the gang on"
     assert said in world.condition("g")[2]
 
 
@@ -331,7 +331,7 @@ def test_a_hint_is_told_once_and_holds_nothing_back() -> None:
 def test_a_pod_that_misspells_its_group_waits_and_says_why() -> None:
     """Semantics §6.5."""
     world = two_nodes()
-    problem = "label enbloc.dev/podgroup is not read; write enbloc.dev/pod-group"
+    problem = "label enbloc.dev/podgroup is ignored; use enbloc.dev/pod-group"
     world.pod("p", problem=problem)
     world.settle()
     assert world.where() == {}

@@ -175,7 +175,7 @@ async def test_what_cannot_be_is_said_with_its_flag(
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("what=1", '"what=1" is no KEY=VALUE with a key of verb, resource, status, delay'),
+        ("what=1", '"what=1" is not KEY=VALUE with a key of verb, resource, status, delay'),
         ("status", '"status" is no KEY=VALUE'),
         ("verb=list", "resource is missing"),
         ("resource=pods,status=500", "verb is missing"),

@@ -47,7 +47,7 @@ def _fault(text: str) -> dict[str, Any]:
     for part in text.split(","):
         key, separator, value = part.partition("=")
         if key not in _FAULT or not separator:
-            raise _no_fault(f'"{part}" is no KEY=VALUE with a key of {", ".join(_FAULT)}')
+            raise _no_fault(f'"{part}" is not KEY=VALUE with a key of {", ".join(_FAULT)}')
         if key in found:
             raise _no_fault(f"{key} is given twice")
         read, kind = _FAULT[key]

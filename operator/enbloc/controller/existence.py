@@ -48,7 +48,7 @@ def cannot_exist(
             where = f"role {role}: " if role else ""
             field = f"the minMember of role {role}" if role else "spec.minMember"
             lower = f", or lower {field} to {most}" if most else ""
-            return f"{where}{count} and only {most} can: {why}{lower}"
+            return f"{where}{count}, at most {most} can: {why}{lower}"
     return ""
 
 

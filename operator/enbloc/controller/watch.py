@@ -112,7 +112,7 @@ class Watch:
         except Exception:  # a bug must not keep other PodGroups from being seen
             metadata = found["metadata"]
             log.exception(
-                "Failed to take in a PodGroup: %s/%s", metadata["namespace"], metadata["name"]
+                "Failed to process PodGroup %s/%s", metadata["namespace"], metadata["name"]
             )
 
     async def _operate(

@@ -122,7 +122,7 @@ class Stage:
                 child.check()
             if loop.time() > end:
                 logs = ", ".join(str(child.log) for child in self._children)
-                raise DemoError(f"waited {seconds:.0f} s for {what}, in vain; see {logs}")
+                raise DemoError(f"timed out after {seconds:.0f} s waiting for {what}; see {logs}")
             try:
                 async with asyncio.timeout(0.2), self._changed:
                     await self._changed.wait()

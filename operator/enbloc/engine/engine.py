@@ -330,7 +330,7 @@ class Engine:
             others = sum(len(life.live) for life in lives) - facts.members
             if others:
                 theirs = "1 member" if others == 1 else f"{others} members"
-                notes.append(f"not counted: {theirs} of earlier runs")
+                notes.append(f"not counting {theirs} of earlier runs")
             if notes:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
         self._reporter.status(

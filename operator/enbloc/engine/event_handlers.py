@@ -200,10 +200,12 @@ class EventHandlers:
     def _deleted(self, members: Members, turn: Turn) -> None:
         """Say what becomes of the members of a PodGroup that is deleted."""
         open_plan, bound = self._plans.of(members.key), len(members.bound)
-        note = f"the PodGroup was deleted while {bound} of its members have a node: they keep "
-        note += "running, and those that have none wait until it is created again"
+        note = (
+            f"PodGroup deleted while {bound} of its members are bound: bound members keep running, "
+        )
+        note += "pending ones wait until it is recreated"
         if open_plan is not None and open_plan.started:
-            note = "the PodGroup was deleted while its members were being bound; they are completed"
+            note = "PodGroup deleted while its members are being bound: binding is completed"
         if bound or (open_plan is not None and open_plan.started):
             kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
             self._reporter.group_event(turn, self._groups.facts(members), kind, reason, note)

@@ -52,7 +52,7 @@ class End(enum.Enum):
 
     CLOSED = "every member is settled"
     LOOK = "the cluster changed before anything was sent"
-    REJECTED = "Permit refused it or its wait was over"
+    REJECTED = "Permit rejected it or timed out"
     FAILED = "a plugin failed"
 
 

@@ -256,5 +256,5 @@ def _document(path: Path) -> Mapping[str, Any]:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ConfigError(f"{path}: is no kubeconfig: the document must be a mapping")
+        raise ConfigError(f"{path}: is not a kubeconfig: the document must be a mapping")
     return document

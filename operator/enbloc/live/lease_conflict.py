@@ -63,7 +63,7 @@ class LeaseConflict:
         metrics.LEASE_CONFLICT.set(text is not None)
         if text is None:
             self._since = None
-            logger.info("No other install keeps this one from leading any more")
+            logger.info("Lease conflict resolved: no other install blocks this one")
             return
         if self._since is None:
             self._since = self._clock()

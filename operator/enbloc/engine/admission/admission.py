@@ -340,7 +340,7 @@ class Admission:
         elif Cause.SCHEDULER_ERROR in causes and facts.pending:
             text = next(r.message for r in ending.refusals if r.cause is Cause.SCHEDULER_ERROR)
             item.fingerprint = fingerprint(facts)
-            why = Explanation(Reason.SCHEDULER_ERROR, f"binding was refused: {text}")
+            why = Explanation(Reason.SCHEDULER_ERROR, f"binding rejected: {text}")
             self.refused(turn, members, facts, why)
         elif unseen:
             # The watch has yet to show what became of the member. That will be a change of the

@@ -23,10 +23,10 @@ def gate(
     if facts.problem:
         return Explanation(Reason.INVALID_SPEC, facts.problem), ""
     if facts.superseded:
-        text = "a newer attempt of its JobSet is there; what is missing of this one is not placed"
+        text = "a newer attempt of its JobSet exists; missing members of this one are not scheduled"
         return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
     if facts.crowded:
-        text = f"{MOST_LIVES} runs of this PodGroup are live; waiting until one of them ends"
+        text = f"{MOST_LIVES} runs of this PodGroup are live; waiting for one to end"
         return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
     quorum = facts.quorum
     for plugin in profile.pre_enqueue:

@@ -199,7 +199,7 @@ class Plans:
         """Give up a plan whose PreBind plugins hold its capacity for too long."""
         if open_plan.preparing and self._prepared_by(open_plan) <= turn.now:
             waited = f"{turn.now - open_plan.reserved_at:g}s"
-            text = f"PreBind did not finish: gave up {waited} after capacity was reserved"
+            text = f"PreBind timed out {waited} after capacity was reserved"
             self._forget(turn, open_plan, End.FAILED, text)
 
     def _prepared_by(self, open_plan: OpenPlan) -> float:

@@ -61,7 +61,7 @@ def answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> s
         return ""
     return (
         f"its {packing.needs[0].members} missing members do not fit on the {len(packing.rows)} "
-        f"eligible nodes, even if no other pod were there"
+        f"eligible nodes, even when those are empty"
     )
 
 

@@ -397,7 +397,9 @@ class MinResources(Policy):
             standing = capacity.standing(self._state.nodes)
             for key in self._reservations.revoked(capacity, standing):
                 self._report(
-                    turn, key, "reserved capacity of minResources went to a group ordered earlier"
+                    turn,
+                    key,
+                    "a group ordered earlier took capacity that was reserved for minResources",
                 )
 
     def _report(

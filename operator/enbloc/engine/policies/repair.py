@@ -277,9 +277,7 @@ class Repair(Policy):
             return "onIncomplete is Keep: its bound members are not evicted"
         restarts = facts.group.on_incomplete is OnIncomplete.RESTART
         if self._of(members, facts).bare and (restarts or not facts.started):
-            return (
-                "its members are not evicted: nothing would recreate the one without a controller"
-            )
+            return "its members are not evicted: one has no controller that would recreate it"
         return ""
 
     def forget(self, turn: Turn, members: Members) -> None:

@@ -283,7 +283,7 @@ def decoded(data: bytes) -> DumpFile:
     try:
         head = msgspec.json.decode(data, type=_Head)
         if head.format != FORMAT:
-            raise UsageError(f'it is no dump: its format is "{head.format}", not "{FORMAT}"')
+            raise UsageError(f'not a dump: its format is "{head.format}", not "{FORMAT}"')
         if head.version != VERSION:
             raise UsageError(
                 f"its version is {head.version}, and this program reads {VERSION}; use the "
@@ -292,9 +292,9 @@ def decoded(data: bytes) -> DumpFile:
         file = msgspec.json.decode(data, type=_File)
         return _Reader(file).file()
     except msgspec.DecodeError as error:
-        raise UsageError(f"it is no dump: {error}") from error
+        raise UsageError(f"not a dump: {error}") from error
     except (LookupError, TypeError, ValueError) as error:
-        raise UsageError("it is no dump: what it refers to is not there") from error
+        raise UsageError("not a dump: it refers to objects that it does not hold") from error
 
 
 T = TypeVar("T")

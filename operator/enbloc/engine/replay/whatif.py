@@ -73,7 +73,7 @@ class WhatIf:
         gone = frozenset(names)
         nodes = self._core.state.nodes
         if unknown := sorted(name for name in gone if nodes.row(name) is None):
-            raise UsageError(f"there is no node {', '.join(unknown)}")
+            raise UsageError(f"node {', '.join(unknown)} not found")
         tables = self._core.state.log.present()
         on = [seat for seat in tables.seats.values() if seat.node in gone]
         for seat in on:

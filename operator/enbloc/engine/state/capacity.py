@@ -264,6 +264,6 @@ def beyond(resource: str, needed: int, offered: int) -> str:
 def short_of(resource: str, needed: int, free: int) -> str:
     """MinResources cannot be met now, with the number that shows it."""
     return (
-        f"minResources needs {render(resource, needed)} {resource} free in the cluster, "
-        f"{render(resource, free)} is"
+        f"minResources needs {render(resource, needed)} {resource} free in the cluster; "
+        f"{render(resource, free)} is free"
     )

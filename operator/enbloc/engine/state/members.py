@@ -516,7 +516,7 @@ class Members:
         profiles = {pod.scheduler for pod in self.live.values() if pod.scheduler in ours}
         if len(profiles) > 1:
             named = ", ".join(sorted(profiles))
-            return f"members name different schedulers of ours: {named}; choose one"
+            return f"members name different schedulerNames of enbloc: {named}; use one"
         return ""
 
 

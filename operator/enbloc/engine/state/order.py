@@ -64,7 +64,7 @@ class Order:
 
     def _comparable(self, key: object) -> Key:
         if not isinstance(key, tuple):
-            raise TypeError(f"a sort key is a tuple, not {type(key).__name__}")
+            raise TypeError(f"a sort key must be a tuple, not {type(key).__name__}")
         shape = _shape(key)
         if self._shape is None:
             self._shape = shape
@@ -139,4 +139,4 @@ def _shape(key: object) -> object:
         return str
     if isinstance(key, Real) and key == key:  # noqa: PLR0124
         return Real
-    raise TypeError(f"a sort key has numbers, strings and tuples of these, not {key!r}")
+    raise TypeError(f"a sort key must hold numbers, strings and tuples of these, not {key!r}")

@@ -144,8 +144,8 @@ class Quarantine:
         said = " and ".join(f"{key} ({each.why})" for key, each in witnesses.items())
         seconds = self._bars[None][node].until - now
         note = (
-            f"No gang is placed here for the next {seconds:.0f}s: "
-            f"within {within}s it let down members of {said}"
+            f"Quarantined for gangs for {seconds:.0f}s: "
+            f"within {within}s it rejected or lost members of {said}"
         )
         return [NodeNote(node, EventReason.NODE_QUARANTINED, note, warning=True)]
 
@@ -200,7 +200,7 @@ class Quarantine:
                 bar.ended = True
                 gangs[gang] = None
                 if gang is None:
-                    note = "Gangs may be placed here again"
+                    note = "Quarantine ended: gangs may be placed here again"
                     notes.append(NodeNote(node, EventReason.NODE_RELEASED, note))
         self._find_next()
         return Expired(tuple(gangs), tuple(notes))
