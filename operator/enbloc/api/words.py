@@ -79,12 +79,12 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
             Reason.SUCCEEDED,
             Reason.FAILED,
         ),
-        "Sums up the others: its reason is the state of the group in one word.",
+        "Summary of the others: its reason is the state of the group in one word.",
     ),
     Condition.SCHEDULED: ConditionMeaning(
         (Reason.SCHEDULED, Reason.RESERVATION_EXPIRED),
         _WAITS,
-        "The minimum is bound, as the API server shows it. Turns False when members are lost.",
+        "The API server shows the minimum bound. Turns False when members are lost.",
     ),
     Condition.INITIALLY_SCHEDULED: ConditionMeaning(
         (Reason.SCHEDULED,),
@@ -143,15 +143,15 @@ REASONS: Final[Mapping[Reason, str]] = {
         "The spec of the PodGroup or of a member is invalid; the message names the field."
     ),
     Reason.POD_GROUP_NOT_FOUND: (
-        "On pods: the PodGroup that it names does not exist in its namespace, or does no more."
+        "On pods: the PodGroup that it names does not exist, or no longer exists, in its namespace."
     ),
     Reason.BINDING: "A plan exists, and its members are being bound.",
     Reason.SCHEDULED: "The minimum is bound.",
-    Reason.STARTING: "The minimum is bound, and has not run together yet.",
+    Reason.STARTING: "The minimum is bound, and not all of it runs yet.",
     Reason.RUNNING: "The minimum is Running, or has succeeded.",
     Reason.BELOW_MINIMUM: (
-        "Members were lost. Replacements are planned for as long as it takes; what was started "
-        "is evicted only with onIncomplete: Restart."
+        "Members were lost. Replacements are planned for as long as it takes; a gang that has "
+        "started is evicted only with onIncomplete: Restart."
     ),
     Reason.TIMED_OUT: (
         "The rest of the gang did not fit within scheduleTimeoutSeconds. The bound members are "
@@ -173,7 +173,7 @@ REASONS: Final[Mapping[Reason, str]] = {
 }
 
 EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
-    EventReason.SCHEDULED: EventMeaning("pod", False, "It has a node."),
+    EventReason.SCHEDULED: EventMeaning("pod", False, "The pod is bound to a node."),
     EventReason.FAILED_SCHEDULING: EventMeaning(
         "pod",
         True,
@@ -181,7 +181,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "this member is the one that does not fit.",
     ),
     EventReason.WAITING_FOR_GANG: EventMeaning(
-        "pod", True, "Its gang may not be tried yet: the note says which members are missing."
+        "pod", True, "Its gang cannot be scheduled yet: the note says which members are missing."
     ),
     EventReason.GANG_SCHEDULED: EventMeaning("PodGroup", False, "The minimum is bound."),
     EventReason.GANG_UNSCHEDULABLE: EventMeaning(
@@ -235,24 +235,24 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.POD_GROUP_DELETED: EventMeaning(
         "PodGroup",
         True,
-        "It was deleted while members had a node, or were being bound; these run nevertheless.",
+        "It was deleted while members were bound or being bound; those keep running.",
     ),
     EventReason.POD_GROUP_NOT_FOUND: EventMeaning(
         "pod", True, "It names a PodGroup that does not exist in its namespace."
     ),
     EventReason.POD_GROUP_AMBIGUOUS: EventMeaning(
-        "pod", True, "Its annotation and its label name two groups; the annotation wins."
+        "pod", True, "Its annotation and its label name different PodGroups; the annotation wins."
     ),
     EventReason.POD_GROUP_SHARED: EventMeaning(
         "PodGroup",
         True,
-        "Controllers that have nothing to do with each other create members of it: one that has "
+        "Unrelated controllers create members of it: one that has "
         "the minimum alone is a gang of its own, the others count as one.",
     ),
     EventReason.UNKNOWN_KEY: EventMeaning(
         "pod",
         True,
-        "An annotation or a label looks like one of ours; the note names the right key.",
+        "An annotation or a label looks like a key of enbloc; the note names the right one.",
     ),
     EventReason.UNKNOWN_ROLE: EventMeaning(
         "pod", True, "It names a role that its PodGroup does not list."
