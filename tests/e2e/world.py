@@ -208,7 +208,8 @@ class World:
     ) -> Server:
         log = self.path / f"{component}-{next(self._logs)}.log"
         file = kubeconfig or self.target.kubeconfig_of(component)
-        flags = [f"--kubeconfig={file}", "--no-leader-elect", "--secure-port=0"]
+        alone = [] if "--leader-elect" in arguments else ["--no-leader-elect"]
+        flags = [f"--kubeconfig={file}", *alone, "--secure-port=0"]
         server = Server(component, [*flags, "--log-format=text", *arguments], log)
         server.start()
         self.servers.append(server)
