@@ -21,8 +21,8 @@ _SIGNALLED = 128
     type=click.Path(path_type=Path),
     help="The nodes, as a CSV with columns sn, cpu_milli, memory_mib, gpu, model.",
 )
-@click.option("--keep", is_flag=True, help="Leave everything running at the end, for kubectl.")
-@click.option("--no-color", is_flag=True, help="No colours, on a terminal neither.")
+@click.option("--keep", is_flag=True, help="Keep everything running at the end, for kubectl.")
+@click.option("--no-color", is_flag=True, help="Print no colours, even on a terminal.")
 def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
     """Show two gangs that would deadlock each other, and do not.
 

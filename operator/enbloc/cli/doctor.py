@@ -29,18 +29,18 @@ FAULTY: Final = 3
     "--namespace",
     default=names.NAMESPACE,
     show_default=True,
-    help="Where enbloc is installed, or is to be.",
+    help="The namespace of the installation.",
 )
 @click.option(
     "--release",
     default="enbloc",
     show_default=True,
-    help="What the names of its Deployments begin with.",
+    help="Prefix of the names of its Deployments.",
 )
 @click.option(
     "--preinstall",
     is_flag=True,
-    help="It is still to be installed: nothing of it is missed, and the permissions are yours.",
+    help="Check before installing: expect nothing of enbloc, and check your own permissions.",
 )
 @click.option(
     "-o",
@@ -48,7 +48,7 @@ FAULTY: Final = 3
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How the answer looks.",
+    help="Output format.",
 )
 @config_flag
 @cluster_flags

@@ -38,7 +38,7 @@ _MOST_NODES: Final = 5
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How the answer looks.",
+    help="Output format.",
 )
 @config_flag
 @cluster_flags

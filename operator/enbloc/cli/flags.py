@@ -21,7 +21,7 @@ def cluster_flags(command: F) -> F:
             help="The kubeconfig file to use. Default: $KUBECONFIG, the pod's service account, "
             "~/.kube/config.",
         ),
-        click.option("--context", help="The context in it. Default: its current one."),
+        click.option("--context", help="The context to use. Default: the current one."),
     )
     return _all(flags, command)
 
@@ -48,7 +48,7 @@ def dump_flag(command: F) -> F:
         default=_temporary,
         callback=_writable,
         show_default="the directory for temporary files",
-        help="Where SIGUSR1, or a fault, makes the scheduler write a dump for `enbloc replay`.",
+        help="Directory for dumps, which the scheduler writes on SIGUSR1 or an internal error.",
     )
     return _all((flag,), command)
 

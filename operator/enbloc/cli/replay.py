@@ -29,7 +29,7 @@ _GZIP: Final = b"\x1f\x8b"
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="What the scheduler wrote on SIGUSR1 (see --dump-dir there).",
+    help="The dump that the scheduler wrote (see its --dump-dir).",
 )
 def replay(*, plan: str | None, file: Path) -> int:
     """Take the decision PLAN once more from a dump, and say whether it comes out the same.

@@ -89,7 +89,7 @@ def _no_fault(why: str) -> click.BadParameter:
     type=click.IntRange(0, 10_000),
     default=4,
     show_default=True,
-    help="How many nodes, with 8 GPUs, 96 CPUs and 768 GiB each.",
+    help="Number of nodes, each with 8 GPUs, 96 CPUs and 768 GiB.",
 )
 @click.option(
     "--trace",
@@ -108,15 +108,15 @@ def _no_fault(why: str) -> click.BadParameter:
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("sandbox.kubeconfig"),
     show_default=True,
-    help="Where to write how to reach it; removed at the end.",
+    help="The kubeconfig file to write; removed at the end.",
 )
-@click.option("--no-crds", is_flag=True, help="Leave enbloc's CRDs to you.")
+@click.option("--no-crds", is_flag=True, help="Do not install enbloc's CRDs.")
 @click.option(
     "--fault",
     "faults",
     multiple=True,
     metavar="KEY=VALUE,…",
-    help="What is to go wrong, such as verb=create,resource=pods/binding,status=500,"
+    help="A fault to inject, such as verb=create,resource=pods/binding,status=500,"
     "times=3. May be repeated.",
 )
 def sandbox(

@@ -149,7 +149,7 @@ def _election_flags(*, leader_elect: bool) -> Sequence[Callable[[F], F]]:
             "--lease-namespace",
             "lease_namespace",
             metavar="NAMESPACE",
-            help="Where the Lease is. Default: the pod's own namespace, else the context's.",
+            help="The namespace of the Lease. Default: the pod's own, else the context's.",
         ),
         click.option(
             "--leader-elect-resource-lock",
@@ -161,8 +161,11 @@ def _election_flags(*, leader_elect: bool) -> Sequence[Callable[[F], F]]:
             expose_value=False,
         ),
         duration("lease-duration", "Others may take a Lease not renewed for this long. [15s]"),
-        duration("renew-deadline", "A leader that could not renew for so long stops. [10s]"),
-        duration("retry-period", "Between two tries to get or renew the Lease. [2s]"),
+        duration(
+            "renew-deadline",
+            "A leader that cannot renew the Lease for this long stops leading. [10s]",
+        ),
+        duration("retry-period", "Time between attempts to acquire or renew the Lease. [2s]"),
     )
 
 
@@ -229,12 +232,12 @@ def _access_flags() -> Sequence[Callable[[F], F]]:
         click.option(
             "--authentication-kubeconfig",
             type=file,
-            help="The API server that reviews the tokens of who reads metrics. Default: our own.",
+            help="Kubeconfig of the API server that reviews tokens. Default: the scheduler's own.",
         ),
         click.option(
             "--authorization-kubeconfig",
             type=file,
-            help="The API server that reviews what they may read. Default: our own.",
+            help="Kubeconfig of the API server that reviews access. Default: the scheduler's own.",
         ),
         switch(
             "--authentication-skip-lookup",
@@ -244,21 +247,23 @@ def _access_flags() -> Sequence[Callable[[F], F]]:
         click.option(
             "--client-ca-file",
             type=file,
-            help="Accept client certificates of these authorities instead.",
+            help="Accept client certificates of these authorities.",
         ),
         click.option(
             "--authorization-always-allow-paths",
             default="/healthz,/readyz,/livez",
             show_default=True,
             metavar="PATH,...",
-            help="What everybody may read; a path may end in *.",
+            help="Paths that everybody may read; a path may end in *.",
         ),
-        kept("--authentication-token-webhook-cache-ttl", "So long is kept whose a token is."),
+        kept("--authentication-token-webhook-cache-ttl", "How long the user of a token is cached."),
         kept(
             "--authorization-webhook-cache-authorized-ttl",
-            "So long is kept that somebody may read something,",
+            "How long an allowed request is cached.",
         ),
-        kept("--authorization-webhook-cache-unauthorized-ttl", "and that they may not."),
+        kept(
+            "--authorization-webhook-cache-unauthorized-ttl", "How long a denied request is cached."
+        ),
     )
 
 
@@ -271,7 +276,7 @@ def _log_flags() -> Sequence[Callable[[F], F]]:
             type=click.Choice(["text", "json"]),
             default=default_format,
             show_default="text on a terminal, else json",
-            help="How log lines, errors among them, look; they go to stderr.",
+            help="Format of log lines and errors, which go to stderr.",
         ),
         click.option(
             "-v",

@@ -14,7 +14,7 @@ from enbloc.errors import NoClusterError
 
 
 @click.command(short_help="Print the versions.")
-@click.option("--client", "client_only", is_flag=True, help="Ask no API server.")
+@click.option("--client", "client_only", is_flag=True, help="Print the version of enbloc only.")
 @cluster_flags
 def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) -> None:
     """Print the versions of enbloc and of the API server."""
