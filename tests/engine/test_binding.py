@@ -4,7 +4,6 @@
 
 from enbloc.engine.binding.plans import MOST_AHEAD
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
-from enbloc.engine.queue import Place
 from enbloc.model.names import PLAN_KEY
 from enbloc.model.taints import Effect, Taint
 from tests.world.cluster import Cluster
@@ -48,10 +47,10 @@ def test_no_further_group_is_decided_while_many_plans_wait_for_slots() -> None:
     for number in range(MOST_AHEAD + 10):
         cluster.pod(f"p{number}")
     cluster.settle()
-    assert cluster.engine.queue_counts()[Place.ACTIVE] == 9
+    assert cluster.engine.census().pods["active"] == 9
     cluster.confirm(cluster.sent[0])
     cluster.settle()
-    assert cluster.engine.queue_counts()[Place.ACTIVE] == 8
+    assert cluster.engine.census().pods["active"] == 8
     while len(cluster.sent) < MOST_AHEAD + 10:
         cluster.confirm(cluster.sent[-1])
         cluster.settle()

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from enbloc.engine import Place
 from enbloc.engine.effects import Bind, PreBind
 from enbloc.engine.events import (
     BindUnknown,
@@ -205,8 +204,13 @@ def test_each_place_of_the_queue_is_counted() -> None:
     cluster.gang("waits", 99, minimum=99, spec=spec(cpu=4))
     cluster.gang("parked", 1, minimum=2)
     cluster.settle()
-    counts = cluster.engine.queue_counts()
-    assert (counts[Place.WAITING], counts[Place.PARKED]) == (1, 1)
+    census = cluster.engine.census()
+    assert census.podgroups == {"waiting": 1, "parked": 1}
+    assert census.pods == {"active": 0, "backoff": 0, "unschedulable": 99, "gated": 1}
+    assert census.reasons == {"Infeasible": 1, "WaitingForMembers": 1}
+    assert census.refused == {("NodeResourcesFit", "enbloc"): 99}
+    assert census.oldest == cluster.now
+    assert census.cached == {"nodes": 1, "pods": 100, "assumed_pods": 0}
 
 
 def test_what_a_group_holds_counts_towards_its_min_resources() -> None:

@@ -9,6 +9,7 @@ from functools import partial
 import aiohttp
 import pytest
 from aiohttp import web
+from prometheus_client import REGISTRY
 
 import enbloc
 from enbloc.kube import errors
@@ -17,7 +18,7 @@ from enbloc.kube.clock import boot_clock
 from enbloc.kube.config import Cluster
 from enbloc.kube.paths import EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES, allowed
-from enbloc.kube.transport import DATES, Call
+from enbloc.kube.transport import DATES, Call, host_of
 from tests.kube.fake import (
     TOMORROW,
     Script,
@@ -293,3 +294,36 @@ async def test_a_date_that_cannot_be_read_tells_no_time() -> None:
     async with talking_to(says(lambda: answer({}, Date="yesterday"))) as client:
         await client.get(PODS, "p", "default")
         assert client.server_offset is None
+
+
+async def test_requests_are_counted_by_answer_method_and_host() -> None:
+    def value(code: str, method: str, host: str) -> float:
+        labels = {"code": code, "method": method, "host": host}
+        return REGISTRY.get_sample_value("rest_client_requests_total", labels) or 0.0
+
+    server = Script(says(lambda: answer({"kind": "Pod"})), says(lambda: answer({}, 799)), resets)
+    async with talking_to(server) as client:
+        await client.get(PODS, "p", "default")
+        host = server.seen[0].host
+        for _ in range(2):
+            with pytest.raises(errors.APIError):
+                await client.create(PODS, {}, "default")
+        assert value("200", "GET", host) == 1
+        assert value("7xx", "POST", host) == 1
+        assert value("<error>", "POST", host) == 1
+        timed = {"verb": "POST", "host": host}
+        name = "rest_client_request_duration_seconds_count"
+        assert REGISTRY.get_sample_value(name, timed) == 2
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        ("https://10.0.0.1:6443", "10.0.0.1:6443"),
+        ("https://user:secret@api.example:443/k8s/c-1", "api.example:443"),
+        ("https://[fd00::1]:6443", "[fd00::1]:6443"),
+        ("https://[broken", ""),
+    ],
+)
+def test_the_metrics_name_the_host_of_a_server_and_no_more(server: str, host: str) -> None:
+    assert host_of(server) == host

@@ -7,6 +7,7 @@ import logging
 from itertools import pairwise
 
 import pytest
+from prometheus_client import REGISTRY
 
 from enbloc.kube.coalescing_writer import BUG_SECONDS, NEWER_SECONDS, CoalescingWriter
 from enbloc.kube.errors import (
@@ -292,3 +293,22 @@ async def test_what_cannot_be_written_is_given_up_at_the_end() -> None:
     await writer.settled()
     assert asyncio.get_running_loop().time() == 2.0
     assert sink.written == []
+
+
+async def test_it_counts_as_a_work_queue_does() -> None:
+    def value(name: str) -> float:
+        return REGISTRY.get_sample_value(f"workqueue_{name}", {"name": "test"}) or 0.0
+
+    names = ("adds_total", "retries_total", "work_duration_seconds_count")
+    before = [value(name) for name in names]
+    sink = Sink(ServerError("patch", "podgroups", "broken"), takes=1)
+    writer = sink.writer(parallel=1)
+    writer.put("a", 1)
+    writer.put("b", 1)
+    await asyncio.sleep(0.5)
+    assert value("depth") == 1
+    assert value("unfinished_work_seconds") > 0
+    assert value("longest_running_processor_seconds") > 0
+    await writer.settled()
+    assert [value(name) - was for name, was in zip(names, before, strict=True)] == [2, 1, 3]
+    assert value("depth") == value("unfinished_work_seconds") == 0

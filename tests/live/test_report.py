@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import logging
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.engine import Place
+from enbloc.engine import Census, Tally
 from enbloc.engine.effects import Decided, Emit, EventType
 from enbloc.engine.plan import PlanResult
 from enbloc.live.report import DecisionLog, GroupCounts, count_end
@@ -24,8 +25,10 @@ class Groups:
     below: int = 0
     part: int = 0
 
-    def queue_counts(self) -> dict[Place, int]:
-        return {Place.ACTIVE: self.below + self.part}
+    tally: Tally = field(default_factory=Tally)
+
+    def census(self) -> Census:
+        return Census(podgroups=Counter(active=self.below + self.part))
 
     def below_minimum(self) -> int:
         return self.below
@@ -40,7 +43,7 @@ def value(name: str, **labels: str) -> float:
 
 def test_the_time_below_the_minimum_is_summed_over_groups() -> None:
     groups = Groups()
-    counts = GroupCounts(groups, lambda: 0, lambda: True)
+    counts = GroupCounts(groups, lambda: 0, lambda: True, lambda: 0.0)
     before = value("enbloc_below_minimum_seconds_total")
     for now, groups.below in ((100.0, 5), (101.0, 0), (103.0, 2), (104.5, 3)):
         counts.count(now)
@@ -50,7 +53,7 @@ def test_the_time_below_the_minimum_is_summed_over_groups() -> None:
 
 def test_gangs_bound_in_part_and_those_that_never_fit_are_counted() -> None:
     groups, infeasible = Groups(part=3), [2]
-    counts = GroupCounts(groups, lambda: infeasible[0], lambda: True)
+    counts = GroupCounts(groups, lambda: infeasible[0], lambda: True, lambda: 0.0)
     counts.count(100.0)
     assert value("enbloc_partial_binds") == 3
     assert value("enbloc_infeasible_podgroups") == 2
@@ -63,7 +66,7 @@ def test_gangs_bound_in_part_and_those_that_never_fit_are_counted() -> None:
 def test_who_does_not_lead_counts_its_queue_and_nothing_twice() -> None:
     leads = [False]
     groups = Groups(below=1, part=3)
-    counts = GroupCounts(groups, lambda: 0, lambda: leads[0])
+    counts = GroupCounts(groups, lambda: 0, lambda: leads[0], lambda: 0.0)
     before = value("enbloc_below_minimum_seconds_total")
     counts.count(100.0)
     assert value("enbloc_podgroups", status="active") == 4

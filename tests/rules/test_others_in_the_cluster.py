@@ -211,7 +211,7 @@ def test_pods_of_other_schedulers_never_become_queue_entries() -> None:
     world.pod("agent", **DAEMON, spec=_pinned("n1"))
     world.settle(seconds=1000)
     assert world.decisions() == []
-    assert sum(world.engine.queue_counts().values()) == 0
+    assert sum(world.engine.census().pods.values()) == 0
 
 
 def test_the_last_look_respects_a_nomination_that_came_meanwhile() -> None:

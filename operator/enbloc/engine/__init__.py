@@ -6,8 +6,10 @@ Everything here is pure: no I/O, no clock, no randomness, no logging.
 """
 
 from enbloc.engine.engine import Engine
-from enbloc.engine.queue import Backoff, Place
+from enbloc.engine.queue import Backoff
 from enbloc.engine.replay import Aftermath
 from enbloc.engine.settings import Settings
+from enbloc.engine.tally import Census, Tally
+from enbloc.engine.trial import Stopwatch
 
-__all__ = ["Aftermath", "Backoff", "Engine", "Place", "Settings"]
+__all__ = ["Aftermath", "Backoff", "Census", "Engine", "Settings", "Stopwatch", "Tally"]

@@ -9,7 +9,7 @@ from typing import Final
 from enbloc.engine.admission import Admission
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import Room, place_group, schedule_group, to_be_admitted
-from enbloc.engine.effects import Decided
+from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
@@ -133,6 +133,8 @@ class Attempts:
                 plan=plan.id,
                 search=plan.search,
                 steps=plan.steps,
+                pods=len(facts.pending),
+                solo=members.solo,
             )
         )
         if plan.verdict is not PlanResult.PLACED:
@@ -142,7 +144,9 @@ class Attempts:
             self._admission.refused(turn, members, facts, why, plan, searched)
             return True
         core.queue.placed(item)
-        core.plans.open(plan, profile, facts, turn)
+        queued = turn.now if item.queued is None else item.queued
+        attempt = Attempt(item.attempts - item.tried, queued, turn.now)
+        core.plans.open(plan, profile, facts, turn, attempt)
         members.plan = plan.id
         if not members.solo:
             planned = [each.pod.uid for each in plan.assignments]

@@ -11,7 +11,7 @@ from itertools import chain, takewhile
 from typing import Final, NamedTuple
 
 from enbloc.engine.plan import Release
-from enbloc.framework.hints import Happening, RefusalExpired, Resource
+from enbloc.framework.hints import Action, Happening, RefusalExpired, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 
@@ -79,17 +79,17 @@ class Batch:
         """Whether a plugin wants to hear of any of it."""
         return self._of(profile, plugin) is not None
 
-    def helps(self, group: Concerned, profile: Profile, plugin: str, hint: HintOf) -> bool:
-        """Whether any of it could help a group that this plugin refused."""
+    def helps(self, group: Concerned, profile: Profile, plugin: str, hint: HintOf) -> str:
+        """What of it could help a group that this plugin refused; "" = nothing."""
         heard = self._of(profile, plugin)
         if heard is None:
-            return False
+            return ""
         if None in heard.expired or group.group.podgroup in heard.expired:
-            return True
+            return "RefusalExpired"
         for asked, event in enumerate(heard.for_group(group)):
             if asked >= MOST_HINTS or hint(plugin, event):
-                return True
-        return False
+                return _label(event)
+        return ""
 
     def _of(self, profile: Profile, plugin: str) -> _Heard | None:
         key = profile.name, plugin
@@ -97,6 +97,14 @@ class Batch:
             wanted = [e for e in self._alike.values() if profile.wants(plugin, e[0])]
             self._heard[key] = _sorted(wanted) if wanted else None
         return self._heard[key]
+
+
+def _label(happening: Happening) -> str:
+    """The name of an event, as the metrics have it: "NodeAdd", "AssignedPodDelete"."""
+    resource = "AssignedPod" if happening.resource is Resource.POD else happening.resource
+    if happening.action is Action.ADD:
+        return f"{resource}Add"
+    return f"{resource}{'Delete' if happening.action is Action.DELETE else 'Update'}"
 
 
 def _signature(happening: Happening) -> object:

@@ -13,6 +13,7 @@ from enbloc.engine.queue import SchedulingQueue
 from enbloc.engine.report import Reporter
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import ClusterState, Groups, Order
+from enbloc.engine.tally import Tally
 from enbloc.framework.profile import Profile
 
 
@@ -34,6 +35,7 @@ class Core:
         extender_queries: what was asked of HTTP extenders.
         observations: what plugins learned of nodes and kubelets.
         reporter: writes statuses, conditions and events, each once.
+        tally: what is counted for the metrics.
     """
 
     def __init__(self, profiles: Mapping[str, Profile], settings: Settings) -> None:
@@ -44,10 +46,12 @@ class Core:
             self.profiles, self.state.claims.plans, raises=settings.priority_class_raises
         )
         self.order = Order(self.groups.profile)
-        self.queue = SchedulingQueue(settings.backoff, settings.longest_wait)
+        self.tally = Tally()
+        self.queue = SchedulingQueue(settings.backoff, settings.longest_wait, self.tally)
         self.observations = Observations(self.profiles.values())
         self.trials = Trials(self.state, self.order, self.observations.opinions)
-        self.plans = Plans(self.state, self.order, self.trials, settings.schedule_timeout)
+        timeout = settings.schedule_timeout
+        self.plans = Plans(self.state, self.order, self.trials, timeout, self.tally)
         self.victims = Victims()
         self.extender_queries = ExtenderQueries()
         self.reporter = Reporter(self.profiles)

@@ -4,11 +4,26 @@
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from enbloc.framework.act import Target
 from enbloc.model.groups import GroupKey, LifeMemory
 from enbloc.model.names import Condition, EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
+
+
+class Attempt(NamedTuple):
+    """Which attempt has placed a pod, for the metrics; times are of the engine's clock.
+
+    Attributes:
+        number: counted from 1 since the group was queued.
+        queued: when the group was first to be tried.
+        decided: when it was decided.
+    """
+
+    number: int
+    queued: float
+    decided: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +32,7 @@ class Bind:
 
     profile: str
     target: Target
+    attempt: Attempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +198,8 @@ class Decided:
     Attributes:
         result: "scheduled", "unschedulable", "infeasible" or "error".
         placed: members that got a node in this plan.
+        pods: members that it was about.
+        solo: it is no PodGroup, but a pod without one.
         search: how it was found, or that no placement exists, or that the budget was spent.
         steps: of the search beyond the ordered pass; 0 = none was needed.
     """
@@ -195,6 +213,8 @@ class Decided:
     plan: str = ""
     search: str = ""
     steps: int = 0
+    pods: int = 1
+    solo: bool = False
 
 
 Effect = (

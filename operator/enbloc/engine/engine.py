@@ -26,11 +26,13 @@ from enbloc.engine.effects import Effect
 from enbloc.engine.event_handlers import EventHandlers
 from enbloc.engine.events import Event
 from enbloc.engine.policies import HeldCapacity, MinResources, NodeHistory, Policy, Repair
-from enbloc.engine.queue import CapacityPrecheck, Place
+from enbloc.engine.queue import CapacityPrecheck
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
 from enbloc.engine.report import Explanation, advise
 from enbloc.engine.settings import Settings
-from enbloc.engine.state import Members
+from enbloc.engine.state import MIN_RESOURCES, Members
+from enbloc.engine.tally import Census, Tally
+from enbloc.engine.trial import Stopwatch, timed
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -51,6 +53,7 @@ class Engine:
         profiles: by the schedulerName that pods write.
         settings: how it behaves.
         further: policies beside those that are built in, asked after them.
+        stopwatch: times what plugins are asked, in the decisions that it chooses.
     """
 
     def __init__(
@@ -58,7 +61,9 @@ class Engine:
         profiles: Mapping[str, Profile],
         settings: Settings | None = None,
         further: Further = lambda _: (),
+        stopwatch: Stopwatch | None = None,
     ) -> None:
+        self._stopwatch = stopwatch
         self.settings = settings or Settings()
         self._core = core = Core(profiles, self.settings)
         self._state, self._groups, self._queue = core.state, core.groups, core.queue
@@ -110,9 +115,25 @@ class Engine:
 
     # ── for the metrics ──────────────────────────────────────────────────────────────────────
 
-    def queue_counts(self) -> dict[Place, int]:
-        """How many groups are in each place of the queue."""
-        return self._queue.counts()
+    @property
+    def tally(self) -> Tally:
+        """What was counted since the start."""
+        return self._core.tally
+
+    def census(self) -> Census:
+        """Who waits for what, and what is known and reserved."""
+        census, state = self._admission.census(), self._state
+        census.reserved = {
+            "binding": self._plans.reserving,
+            "min_resources": len(state.claims.with_purpose(MIN_RESOURCES)),
+        }
+        assumed = len(state.claims.plans)
+        census.cached = {
+            "nodes": len(state.nodes),
+            "pods": len(state.pods),
+            "assumed_pods": assumed,
+        }
+        return census
 
     def below_minimum(self) -> int:
         """How many groups have started and do not run whole now."""
@@ -219,7 +240,11 @@ class Engine:
             self._report(turn, members, facts)
             return
         profile = self._groups.profile(facts)
-        decided = self._attempts.decide(turn, item, members, facts, profile)
+        decide, watch = self._attempts.decide, self._stopwatch
+        if watch is not None and watch.begin(profile.name):
+            decided = timed(watch, decide, turn, item, members, facts, profile)
+        else:
+            decided = decide(turn, item, members, facts, profile)
         if decided and not members.solo:
             self._report(turn, members, self._groups.facts(members))
 
@@ -290,6 +315,8 @@ class Engine:
         if facts.group is None or members.solo:
             return facts
         if not facts.deficit:
+            if members.scheduled is None and members.planned_here:
+                self._core.tally.group_waits.append(max(0.0, now - facts.queue_time))
             members.close(now)
         if members.started is None:
             if not facts.deficit and members.runs_whole(facts):

@@ -12,6 +12,7 @@ from enbloc.engine.effects import EventType
 from enbloc.engine.events import Event, Stream
 from enbloc.engine.queue import Place
 from enbloc.engine.state import HELD, Members, Seat, solo_key
+from enbloc.engine.tally import EXTENDER_ANSWERED
 from enbloc.engine.turn import Loss, Turn
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.observations import NodeChanged, PodChanged
@@ -272,7 +273,7 @@ class EventHandlers:
         ready = self._extender_queries.answered(event)
         asking = self._queue.get(ready) if ready is not None else None
         if asking is not None and asking.place is Place.PARKED:
-            self._queue.activate(asking)
+            self._queue.activate(asking, EXTENDER_ANSWERED)
 
 
 def _alike(old: Node | None, node: Node | None) -> bool:

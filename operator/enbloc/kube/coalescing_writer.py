@@ -4,13 +4,14 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound, Unreachable
-from enbloc.telemetry import Problems
+from enbloc.telemetry import Problems, metrics
 
 #: A value whose write raised, or that the server rejected, is written again after this (seconds).
 BUG_SECONDS: Final = 30.0
@@ -57,12 +58,27 @@ class CoalescingWriter(Generic[K, V]):
         self._rejected: dict[K, str] = {}
         self._newer: dict[K, asyncio.Event] = {}
         self._closing = asyncio.Event()
+        self._name = what.lower().replace(" ", "_")
+        self._put_at: dict[K, float] = {}
+        self._began: dict[K, float] = {}
+        metrics.WORKQUEUE_DEPTH.labels(self._name).set_function(lambda: len(self._newest))
+        metrics.WORKQUEUE_UNFINISHED.labels(self._name).set_function(lambda: sum(self._running()))
+        metrics.WORKQUEUE_LONGEST.labels(self._name).set_function(
+            lambda: max(self._running(), default=0.0)
+        )
+
+    def _running(self) -> list[float]:
+        """For how long each write under way has been; any thread may ask."""
+        now = time.monotonic()
+        return [now - began for began in list(self._began.values())]
 
     def put(self, key: K, value: V) -> None:
         """Write this value as soon as the key's turn comes; it replaces one that waits."""
         if self._closing.is_set():
             return
         self._newest[key] = value
+        self._put_at.setdefault(key, time.monotonic())
+        metrics.WORKQUEUE_ADDS.labels(self._name).inc()
         if key in self._newer:
             self._newer[key].set()
         if key not in self._tasks:
@@ -94,7 +110,7 @@ class CoalescingWriter(Generic[K, V]):
             while key in self._newest:
                 async with self._slots:
                     next_turn = now() + self._interval
-                    retry_after = await self._attempt(key, self._newest.pop(key), backoff)
+                    retry_after = await self._measured(key, self._newest.pop(key), backoff)
                 if retry_after is None:
                     await self._rest(next_turn - now())
                 elif retry_after == BUG_SECONDS:
@@ -103,6 +119,7 @@ class CoalescingWriter(Generic[K, V]):
                     await asyncio.sleep(max(retry_after, next_turn - now()))
         finally:
             del self._tasks[key]
+            self._put_at.pop(key, None)
             self._rejected.pop(key, None)
 
     async def _rest(self, seconds: float) -> None:
@@ -122,6 +139,20 @@ class CoalescingWriter(Generic[K, V]):
                     await newer.wait()
         finally:
             del self._newer[key]
+
+    async def _measured(self, key: K, value: V, backoff: Backoff) -> float | None:
+        """As `_attempt`, with what the metrics tell of a work queue."""
+        began = self._began[key] = time.monotonic()
+        waited = began - self._put_at.pop(key, began)
+        metrics.WORKQUEUE_QUEUE_DURATION.labels(self._name).observe(waited)
+        try:
+            retry_after = await self._attempt(key, value, backoff)
+        finally:
+            seconds = time.monotonic() - self._began.pop(key)
+            metrics.WORKQUEUE_WORK_DURATION.labels(self._name).observe(seconds)
+        if retry_after is not None:
+            metrics.WORKQUEUE_RETRIES.labels(self._name).inc()
+        return retry_after
 
     async def _attempt(self, key: K, value: V, backoff: Backoff) -> float | None:
         """Write a value; the seconds to wait before it is written again, None = it need not be."""

@@ -240,6 +240,8 @@ class Elector:
         self._left = math.inf
         try:
             if lease is None:
+                if self.holder == self._identity:
+                    metrics.LEADER_SLOWPATH.labels(self._name).inc()
                 lease = await self._read()
             if not self._may_take(lease.get("spec") or {}):
                 if self._rivals is not None:

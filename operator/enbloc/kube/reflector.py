@@ -451,4 +451,5 @@ class Reflector(Generic[T]):
         problem = self._failure or self._doubt
         if problem != self._problem:
             self._problem = problem
+            metrics.WATCH_FAILING.labels(self.resource.plural).set(problem is not None)
             self.report(problem)

@@ -12,7 +12,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -29,6 +31,7 @@ from enbloc.kube.errors import (
     Unreachable,
     from_status,
 )
+from enbloc.telemetry import metrics
 
 #: Reads get this long in all (seconds).
 READ_SECONDS: Final = 30.0
@@ -60,6 +63,7 @@ _METHODS: Final = {
 #: Built once: a timeout object per call is measurable.
 READ_TIMEOUT: Final = aiohttp.ClientTimeout(total=READ_SECONDS, sock_connect=CONNECT_SECONDS)
 WRITE_TIMEOUT: Final = aiohttp.ClientTimeout(total=WRITE_SECONDS)
+_STATUSES: Final = frozenset(HTTPStatus)
 _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
 #: What a connection raises when it cannot be made or breaks.
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
@@ -135,6 +139,7 @@ class Transport:
         self._cluster = cluster
         self._agent = user_agent(component)
         self._connections = connections
+        self._host = host_of(cluster.server)
         self._tls: ssl.SSLContext | None = None
         self._tls_read_at = 0.0
         self._authorization: str | None = None
@@ -253,6 +258,19 @@ class Transport:
         return header
 
     async def _send(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:
+        """Send a request, and count what came of it; the time is that to the answer's headers."""
+        method, code = _METHODS[call.verb], "<error>"
+        began = time.perf_counter()
+        try:
+            response = await self._request(call, authorization)
+            code = _code(response.status)
+        finally:
+            metrics.REQUESTS.labels(code, method, self._host).inc()
+            seconds = time.perf_counter() - began
+            metrics.REQUEST_DURATION.labels(method, self._host).observe(seconds)
+        return response
+
+    async def _request(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:
         assert self._session is not None, "the client is not open"
         headers = {"Accept": call.accept}
         if call.body is not None:
@@ -275,6 +293,19 @@ class Transport:
 def user_agent(component: str) -> str:
     """How requests of a process name it."""
     return f"enbloc-{component}/{enbloc.__version__}"
+
+
+def host_of(server: str) -> str:
+    """Host and port of a URL, without what else it holds."""
+    try:
+        return urlsplit(server).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""
+
+
+def _code(status: int) -> str:
+    """The status of an answer; of those that nobody knows the class alone, as "7xx"."""
+    return str(status) if status in _STATUSES else f"{status // 100}xx"
 
 
 def _socket(address: tuple[Any, ...]) -> socket.socket:

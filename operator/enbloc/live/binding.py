@@ -21,6 +21,7 @@ from enbloc.kube import binding as kube
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live.extenders import Extenders
+from enbloc.live.plugin_times import member_call
 from enbloc.model.binding import Cause
 from enbloc.telemetry import metrics
 
@@ -90,7 +91,8 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
     """Run the PreBind plugins of one member."""
     for plugin in profile.pre_bind:
         try:
-            status = await plugin.pre_bind(target, api)
+            with member_call(profile.name, plugin.name, "PreBind") as call:
+                status = call.answered(await plugin.pre_bind(target, api))
         except Exception as error:
             logger.exception("Plugin %s failed at PreBind", plugin.name)
             return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {error}")
@@ -133,7 +135,8 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
 async def _by_plugins(profile: Profile, target: Target, api: MemberApi) -> Status:
     for plugin in profile.bind:
         try:
-            answer = await plugin.bind(target, api)
+            with member_call(profile.name, plugin.name, "Bind") as call:
+                answer = call.answered(await plugin.bind(target, api))
         except Fenced:
             raise
         except Exception as error:
@@ -148,6 +151,7 @@ async def after(profile: Profile, target: Target, api: MemberApi) -> None:
     """Tell the PostBind plugins; they cannot object."""
     for plugin in profile.post_bind:
         try:
-            await plugin.post_bind(target, api)
+            with member_call(profile.name, plugin.name, "PostBind"):
+                await plugin.post_bind(target, api)
         except Exception:
             logger.exception("Plugin %s failed at PostBind", plugin.name)

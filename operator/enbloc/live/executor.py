@@ -29,8 +29,9 @@ from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.evictions import Evictions
 from enbloc.live.extenders import Extenders
-from enbloc.live.report import DecisionLog, count_end
+from enbloc.live.report import DecisionLog, count_bound, count_end
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.telemetry import metrics
 
 #: The most Bindings in flight.
 SLOTS: Final = 32
@@ -71,6 +72,7 @@ class Executor:
         self._groups = groups
         self._pods = pods
         self._recorder = recorder
+        self._now = now
         self._extenders = extenders
         self._decisions = DecisionLog()
         self._binds: set[asyncio.Task[None]] = set()
@@ -187,13 +189,16 @@ class Executor:
     async def _bind(self, effect: Bind) -> None:
         profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
         try:
-            event = await binding.bind(profile, target, api, self._extenders)
+            with metrics.GOROUTINES.labels("binding").track_inprogress():
+                event = await binding.bind(profile, target, api, self._extenders)
         except Fenced:
             logger.debug("Did not bind pod %s: no longer the leader", target.pod)
             return
         self._queue.put(event)
         self._queue.put(SlotsFree(1))
-        if isinstance(event, Bound):
+        bound = isinstance(event, Bound)
+        count_bound(effect.profile, effect.attempt, self._now(), bound=bound)
+        if bound:
             await binding.after(profile, target, api)
 
     def _api(self, effect: Bind | PreBind) -> binding.MemberApi:

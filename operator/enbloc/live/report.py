@@ -5,11 +5,15 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from enbloc.engine import Place
-from enbloc.engine.effects import Decided, Emit
+from prometheus_client import Gauge
+
+from enbloc.engine import Census, Tally
+from enbloc.engine.effects import Attempt, Decided, Emit
+from enbloc.engine.tally import taken
 from enbloc.model.names import EventReason
 from enbloc.telemetry import metrics
 
@@ -34,8 +38,13 @@ _ENDS: Final[Mapping[str, str]] = {
 class Counted(Protocol):
     """What an engine tells of the groups that it knows."""
 
-    def queue_counts(self) -> Mapping[Place, int]:
-        """How many groups are in each place of the queue."""
+    @property
+    def tally(self) -> Tally:
+        """What was counted since the start."""
+        ...
+
+    def census(self) -> Census:
+        """Who waits for what."""
         ...
 
     def below_minimum(self) -> int:
@@ -54,15 +63,22 @@ class GroupCounts:
         engine: asked; never while it decides, for both are of one loop.
         infeasible: how many PodGroups say that no change of load could ever place them.
         leads: whether this process decides; the groups of another are not counted twice.
+        clock: the engine's.
     """
 
     def __init__(
-        self, engine: Counted, infeasible: Callable[[], int], leads: Callable[[], bool]
+        self,
+        engine: Counted,
+        infeasible: Callable[[], int],
+        leads: Callable[[], bool],
+        clock: Callable[[], float],
     ) -> None:
         self._engine = engine
         self._infeasible = infeasible
         self._leads = leads
+        self._clock = clock
         self._counted: float | None = None
+        self._incoming: Counter[tuple[str, str]] = Counter()
 
     async def run(self) -> None:
         """Count once a second, until cancelled."""
@@ -80,8 +96,8 @@ class GroupCounts:
         Args:
             now: seconds of a monotonic clock.
         """
-        for place, count in self._engine.queue_counts().items():
-            metrics.POD_GROUPS.labels(place.value).set(count)
+        self._take_census(self._engine.census())
+        self._take_tally(self._engine.tally)
         if not self._leads():
             return
         since = now - self._counted if self._counted is not None else 0.0
@@ -90,11 +106,88 @@ class GroupCounts:
         metrics.PARTIAL_BINDS.set(self._engine.in_part())
         metrics.INFEASIBLE_POD_GROUPS.set(self._infeasible())
 
+    def _take_census(self, census: Census) -> None:
+        _show(metrics.PENDING_PODS, census.pods)
+        _show(metrics.POD_GROUPS, census.podgroups)
+        _show(metrics.PENDING_POD_GROUPS, census.reasons)
+        _show(metrics.UNSCHEDULABLE_PODS, census.refused)
+        _show(metrics.RESERVATIONS, census.reserved)
+        _show(metrics.CACHE_SIZE, census.cached)
+        age = 0.0 if census.oldest is None else max(0.0, self._clock() - census.oldest)
+        metrics.OLDEST_PENDING.set(age)
+
+    def _take_tally(self, tally: Tally) -> None:
+        for (queue, event), pods in (tally.incoming - self._incoming).items():
+            metrics.QUEUE_INCOMING_PODS.labels(queue, event).inc(pods)
+        self._incoming = tally.incoming.copy()
+        for seconds in taken(tally.group_waits):
+            metrics.GROUP_WAIT.observe(seconds)
+        for status, waits in tally.permit_waits.items():
+            for seconds in taken(waits):
+                metrics.PERMIT_WAIT.labels(status).observe(seconds)
+
+
+def _show(gauge: Gauge, counts: Mapping[str, int] | Mapping[tuple[str, str], int]) -> None:
+    """Set a gauge for each of its label values; what was counted before and is not now is 0.
+
+    A series is never taken away: what is 0 now was not 0 a scrape ago.
+    """
+    present: dict[tuple[str, ...], int]
+    present = {(key,) if isinstance(key, str) else key: count for key, count in counts.items()}
+    for metric in gauge.collect():
+        for sample in metric.samples:
+            present.setdefault(tuple(sample.labels.values()), 0)
+    for labels, count in present.items():
+        gauge.labels(*labels).set(count)
+
 
 def count_end(effect: Emit) -> None:
     """Count how a partially bound gang ended, if that is what an event says."""
     if effect.reason in _ENDS:
         metrics.PARTIAL_BINDS_ENDED.labels(_ENDS[effect.reason]).inc()
+
+
+def count_decision(effect: Decided, seconds: float) -> None:
+    """Count an attempt; who was placed counts for the pods' metrics once bound.
+
+    Args:
+        effect: what was decided.
+        seconds: how long it took.
+    """
+    # To kube-scheduler's dashboards, what never fits is one kind of what does not fit.
+    result = "unschedulable" if effect.result == "infeasible" else effect.result
+    metrics.ALGORITHM_DURATION.observe(seconds)
+    metrics.PLAN_DURATION.labels(effect.result).observe(seconds)
+    if effect.steps:
+        metrics.SEARCHES.labels(effect.search).inc()
+        metrics.SEARCH_STEPS.labels(effect.search).inc(effect.steps)
+    if not effect.solo:
+        metrics.GROUP_ALGORITHM_DURATION.observe(seconds)
+        metrics.GROUP_ATTEMPTS.labels(result, effect.profile).inc()
+        metrics.GROUP_ATTEMPT_DURATION.labels(result, effect.profile).observe(seconds)
+    if result != "scheduled":
+        metrics.SCHEDULE_ATTEMPTS.labels(result, effect.profile).inc(effect.pods)
+        metrics.ATTEMPT_DURATION.labels(result, effect.profile).observe_all(seconds, effect.pods)
+
+
+def count_bound(profile: str, attempt: Attempt | None, now: float, *, bound: bool) -> None:
+    """Count how the Binding of one pod ended.
+
+    Args:
+        profile: whose.
+        attempt: the one that placed it; None = not known.
+        now: the engine's clock.
+        bound: whether it has its node; else its Binding was refused.
+    """
+    if attempt is None:
+        return
+    result = "scheduled" if bound else "error"
+    metrics.SCHEDULE_ATTEMPTS.labels(result, profile).inc()
+    metrics.ATTEMPT_DURATION.labels(result, profile).observe(max(0.0, now - attempt.decided))
+    if bound:
+        label = metrics.attempts_label(attempt.number)
+        metrics.POD_SLI.labels(label).observe(max(0.0, now - attempt.queued))
+        metrics.POD_ATTEMPTS.observe(attempt.number)
 
 
 class DecisionLog:
@@ -111,11 +204,8 @@ class DecisionLog:
             seconds: how long it took.
         """
         self._cycle += 1
-        metrics.SCHEDULE_ATTEMPTS.labels(effect.result, effect.profile).inc()
-        metrics.PLAN_DURATION.labels(effect.result).observe(seconds)
+        count_decision(effect, seconds)
         searched = {"search": effect.search, "steps": effect.steps} if effect.steps else {}
-        if searched:
-            metrics.SEARCH_STEPS.labels(effect.search).inc(effect.steps)
         logger.log(
             logging.ERROR if effect.result == "error" else logging.INFO,
             _SAID[effect.result],

@@ -35,6 +35,7 @@ from enbloc.live.informers import Informers
 from enbloc.live.lease_conflict import LeaseConflict, unseen_by_kube_scheduler
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
+from enbloc.live.plugin_times import PluginTimes
 from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.field_managers import field_manager
@@ -112,7 +113,9 @@ class Scheduler:
         fenced = client.fenced(self._elector.holds) if self._elector else client
         settings = settings or configuration.settings
         self._engine = Engine(
-            profiles, dataclasses.replace(settings, identity=uuid.uuid4().hex[:12])
+            profiles,
+            dataclasses.replace(settings, identity=uuid.uuid4().hex[:12]),
+            stopwatch=PluginTimes(),
         )
         self._dumper = Dumper(
             self._engine, configuration, options.dump_dir, options.dump or asyncio.Event()
@@ -135,7 +138,7 @@ class Scheduler:
             self._extenders,
             clock.now,
         )
-        self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step)
+        self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step, clock.now)
         self._malformed = MalformedObjects(self._recorder.malformed)
         informers = Informers(
             client, self._queue, self._malformed, profiles, self._problems, timing

@@ -1,101 +1,424 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""All metrics of enbloc; label values come from sets closed in code, never from the cluster."""
+"""All metrics of enbloc, each declared once, with what its labels can be.
+
+Label values come from sets that are closed in code or in the configuration, never from objects of
+the cluster: no tenant can add a series. `docs/reference/metrics.md` is rendered from here.
+
+Names and buckets that kube-scheduler, client-go and its work queues have are theirs, and so is what
+they mean. Source: kube-scheduler v1.36 pkg/scheduler/metrics/metrics.go; component-base v0.36
+metrics/prometheus/restclient/metrics.go, metrics/prometheus/workqueue/metrics.go.
+"""
 
 import platform
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 import enbloc
 
-_SECONDS: Final = tuple(0.001 * 2**power for power in range(15))
+# A second series for each of a counter or histogram, which tells when it began, is for nobody here.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
-SCHEDULE_ATTEMPTS: Final = Counter(
+Process = Literal["scheduler", "controller", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One metric, as the reference page shows it.
+
+    Attributes:
+        labels: each with what it can be.
+        process: which process has it.
+    """
+
+    name: str
+    kind: str
+    text: str
+    labels: Mapping[str, str]
+    process: Process
+    buckets: Sequence[float] = ()
+
+
+#: Every metric, in the order of the page.
+DECLARED: Final[list[Declared]] = []
+
+
+class SharedHistogram(Histogram):
+    """A histogram that takes what is true of many at once, as of all members of a gang."""
+
+    def observe_all(self, amount: float, count: int) -> None:
+        """Observe one amount so many times."""
+        self._sum.inc(amount * count)
+        for bound, bucket in zip(self._upper_bounds, self._buckets, strict=True):
+            if amount <= bound:
+                bucket.inc(count)
+                break
+
+
+def _counter(
+    name: str, text: str, process: Process = "scheduler", labels: Mapping[str, str] | None = None
+) -> Counter:
+    DECLARED.append(Declared(name, "counter", text, labels or {}, process))
+    return Counter(name, text, tuple(labels or ()))
+
+
+def _gauge(
+    name: str, text: str, process: Process = "scheduler", labels: Mapping[str, str] | None = None
+) -> Gauge:
+    DECLARED.append(Declared(name, "gauge", text, labels or {}, process))
+    return Gauge(name, text, tuple(labels or ()))
+
+
+def _histogram(
+    name: str,
+    text: str,
+    buckets: Sequence[float],
+    process: Process = "scheduler",
+    labels: Mapping[str, str] | None = None,
+) -> SharedHistogram:
+    DECLARED.append(Declared(name, "histogram", text, labels or {}, process, buckets))
+    return SharedHistogram(name, text, tuple(labels or ()), buckets=tuple(buckets))
+
+
+def _powers(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Exponential buckets, without the digits that binary fractions add."""
+    return tuple(float(f"{start * factor**power:.6g}") for power in range(count))
+
+
+_ATTEMPT: Final = _powers(0.001, 2, 15)
+_CALL: Final = _powers(0.0001, 2, 12)
+_PROFILE: Final = "a profile of the configuration"
+_PLUGIN: Final = "a plugin of the configuration"
+_POINT: Final = "an extension point, as kube-scheduler spells it"
+_STATUS: Final = "a status code, as kube-scheduler spells it: Success, Unschedulable, Error, …"
+_RESULT: Final = "scheduled, unschedulable, error"
+_OURS: Final = "scheduled, unschedulable, infeasible, error"
+_RESOURCE: Final = "a resource that enbloc uses, in the plural"
+_REQUEST: Final = {"verb": "an API verb", "resource": _RESOURCE}
+_LEASE: Final = {"name": "the name of the Lease"}
+_HOST: Final = "host and port of the API server, or of an extender"
+_WORK: Final = {"name": "what is written, as podgroup_status"}
+
+# ── kube-scheduler's ─────────────────────────────────────────────────────────────────────────
+PENDING_PODS: Final = _gauge(
+    "scheduler_pending_pods",
+    "Pending pods by queue. unschedulable: an attempt failed, and no event since could help; "
+    "gated: no attempt yet, as a scheduling gate is there, or members of the gang are not.",
+    labels={"queue": "active, backoff, unschedulable, gated"},
+)
+SCHEDULE_ATTEMPTS: Final = _counter(
+    "scheduler_schedule_attempts_total",
+    "Attempts to schedule pods, by result: an attempt of a gang counts once for each of its "
+    "pending members. unschedulable: it did not fit; error: something broke.",
+    labels={"result": _RESULT, "profile": _PROFILE},
+)
+ATTEMPT_DURATION: Final = _histogram(
+    "scheduler_scheduling_attempt_duration_seconds",
+    "Time of one attempt to schedule a pod: from its decision to its Binding's outcome.",
+    _ATTEMPT,
+    labels={"result": _RESULT, "profile": _PROFILE},
+)
+ALGORITHM_DURATION: Final = _histogram(
+    "scheduler_scheduling_algorithm_duration_seconds",
+    "Time to decide about one group of pods, or about one pod without a group.",
+    _ATTEMPT,
+)
+POD_SLI: Final = _histogram(
+    "scheduler_pod_scheduling_sli_duration_seconds",
+    "Time from a pod's being queued, with all that its gang needs, to its being bound.",
+    _powers(0.01, 2, 20),
+    labels={"attempts": "1 to 14, 15+"},
+)
+POD_ATTEMPTS: Final = _histogram(
+    "scheduler_pod_scheduling_attempts",
+    "Attempts that it took to bind a pod.",
+    _powers(1, 2, 5),
+)
+EXTENSION_POINT_DURATION: Final = _histogram(
+    "scheduler_framework_extension_point_duration_seconds",
+    "Time of all plugins of an extension point in one decision (of one member from PreBind on). "
+    "One decision in ten is measured.",
+    _CALL,
+    labels={"extension_point": _POINT, "status": _STATUS, "profile": _PROFILE},
+)
+PLUGIN_DURATION: Final = _histogram(
+    "scheduler_plugin_execution_duration_seconds",
+    "Time of one call of a plugin. One decision in ten is measured.",
+    _powers(0.00001, 1.5, 20),
+    labels={"plugin": _PLUGIN, "extension_point": _POINT, "status": _STATUS},
+)
+PLUGIN_EVALUATIONS: Final = _counter(
+    "scheduler_plugin_evaluation_total",
+    "Calls of a plugin at PreFilter, Filter, PreScore and Score: of one decision in ten, each "
+    "counted ten times. One call answers for all nodes, and for all members that are alike.",
+    labels={"plugin": _PLUGIN, "extension_point": _POINT, "profile": _PROFILE},
+)
+QUEUE_INCOMING_PODS: Final = _counter(
+    "scheduler_queue_incoming_pods_total",
+    "Pods that came to a queue, by the event that brought them.",
+    labels={
+        "queue": "active, backoff, unschedulable",
+        "event": "UnscheduledPodAdd, UnscheduledPodUpdate, ScheduleAttemptFailure, "
+        "BackoffComplete, UnschedulableTimeout, ForceActivate, PopFromBackoffQ, HeldBack, "
+        "ExtenderAnswer, RefusalExpired, or a kind with Add, Update or Delete: "
+        "AssignedPodDelete, NodeAdd, …",
+    },
+)
+PREEMPTION_ATTEMPTS: Final = _counter(
+    "scheduler_preemption_attempts_total",
+    "Attempts to make room for a pod by preemption. Always 0: enbloc evicts members of gangs that "
+    "do not run whole (enbloc_evictions_total), and preempts nobody else.",
+)
+PREEMPTION_VICTIMS: Final = _histogram(
+    "scheduler_preemption_victims",
+    "Victims of one preemption. Always empty, as scheduler_preemption_attempts_total is 0.",
+    _powers(1, 2, 7),
+)
+PERMIT_WAIT: Final = _histogram(
+    "scheduler_permit_wait_duration_seconds",
+    "Time that a group waited at Permit with reserved capacity, by how that ended.",
+    _ATTEMPT,
+    labels={"result": "Success, Unschedulable, Error"},
+)
+CACHE_SIZE: Final = _gauge(
+    "scheduler_cache_size",
+    "Nodes, pods and assumed pods (with a node that the API server does not show yet) known.",
+    labels={"type": "nodes, pods, assumed_pods"},
+)
+UNSCHEDULABLE_PODS: Final = _gauge(
+    "scheduler_unschedulable_pods",
+    "Pods whose last attempt failed, by the plugins that refused it; a pod counts for each.",
+    labels={"plugin": _PLUGIN, "profile": _PROFILE},
+)
+GOROUTINES: Final = _gauge(
+    "scheduler_goroutines",
+    "Tasks under way, by what they do; the name is kube-scheduler's.",
+    labels={"operation": "binding"},
+)
+EVENT_HANDLING: Final = _histogram(
+    "scheduler_event_handling_duration_seconds",
+    "Time to take in one event of a watch, or an answer. One event in sixteen is measured.",
+    _CALL,
+    labels={"event": "PodSeen, NodeSeen, GroupSeen, Bound, …: every kind of event of the engine"},
+)
+GROUP_ATTEMPTS: Final = _counter(
     "scheduler_podgroup_schedule_attempts_total",
-    "Attempts to schedule a group, by result (scheduled, unschedulable, …) and profile. [ALPHA]",
-    ["result", "profile"],
+    "Attempts to schedule a PodGroup, by result.",
+    labels={"result": _RESULT, "profile": _PROFILE},
 )
-PLAN_DURATION: Final = Histogram(
-    "enbloc_podgroup_plan_duration_seconds",
-    "Time to plan one group, by result. [ALPHA]",
-    ["result"],
-    buckets=_SECONDS,
+GROUP_ATTEMPT_DURATION: Final = _histogram(
+    "scheduler_podgroup_scheduling_attempt_duration_seconds",
+    "Time of one attempt to schedule a PodGroup.",
+    _ATTEMPT,
+    labels={"result": _RESULT, "profile": _PROFILE},
 )
-SEARCH_STEPS: Final = Counter(
-    "enbloc_search_steps_total",
-    "Search steps after the ordered pass, by result (what found a placement, or why none). [ALPHA]",
-    ["result"],
+GROUP_ALGORITHM_DURATION: Final = _histogram(
+    "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+    "Time to decide about one PodGroup.",
+    _ATTEMPT,
 )
-BIND_DURATION: Final = Histogram(
-    "enbloc_bind_duration_seconds",
-    "Time from sending a Binding to its outcome, by result (bound, refused, unknown). [ALPHA]",
-    ["result"],
-    buckets=_SECONDS,
-)
-EVICTIONS: Final = Counter(
-    "enbloc_evictions_total",
-    "Evictions of members to release capacity, by outcome (evicted, blocked, exempt). [ALPHA]",
-    ["outcome"],
-)
-POD_GROUPS: Final = Gauge(
+
+# ── ours: who waits ──────────────────────────────────────────────────────────────────────────
+POD_GROUPS: Final = _gauge(
     "enbloc_podgroups",
-    "Groups known to the scheduler, by status (active, backoff, unschedulable, …). [ALPHA]",
-    ["status"],
+    "PodGroups with members, by place in the queue; parked: nothing is to be decided.",
+    labels={"status": "active, backoff, waiting, parked"},
 )
-INFEASIBLE_POD_GROUPS: Final = Gauge(
+PENDING_POD_GROUPS: Final = _gauge(
+    "enbloc_pending_podgroups",
+    "PodGroups with pending members, by why these are not scheduled.",
+    labels={"reason": "a reason of the condition Scheduled"},
+)
+OLDEST_PENDING: Final = _gauge(
+    "enbloc_oldest_pending_podgroup_age_seconds",
+    "For how long the PodGroup is queued that is queued for longest; 0 = none is.",
+)
+INFEASIBLE_POD_GROUPS: Final = _gauge(
     "enbloc_infeasible_podgroups",
-    "PodGroups that do not fit even on empty nodes. [ALPHA]",
+    "PodGroups that do not fit even on empty nodes.",
 )
-PARTIAL_BINDS: Final = Gauge(
+GROUP_WAIT: Final = _histogram(
+    "enbloc_podgroup_wait_duration_seconds",
+    "Time from the minimum of a PodGroup being present to its being scheduled, once in its life.",
+    _powers(0.01, 2, 24),
+)
+RESERVATIONS: Final = _gauge(
+    "enbloc_reservations",
+    "Groups that have capacity reserved: for members that are being bound, or by minResources.",
+    labels={"purpose": "binding, min_resources"},
+)
+
+# ── ours: decisions ──────────────────────────────────────────────────────────────────────────
+PLAN_DURATION: Final = _histogram(
+    "enbloc_podgroup_plan_duration_seconds",
+    "Time to decide about one group; infeasible: no change of load could help.",
+    _ATTEMPT,
+    labels={"result": _OURS},
+)
+SEARCHES: Final = _counter(
+    "enbloc_searches_total",
+    "Searches beyond the ordered pass, by what found a placement, or why none was found.",
+    labels={
+        "result": "another order, domain by domain, search over classes, exact solver, "
+        "proven infeasible, refused by plugins, budget spent"
+    },
+)
+SEARCH_STEPS: Final = _counter(
+    "enbloc_search_steps_total",
+    "Steps of these searches.",
+    labels={"result": "as of enbloc_searches_total"},
+)
+BIND_DURATION: Final = _histogram(
+    "enbloc_bind_duration_seconds",
+    "Time from sending a Binding to its outcome; unknown: it is sent again.",
+    _ATTEMPT,
+    labels={"result": "bound, refused, unknown"},
+)
+EVICTIONS: Final = _counter(
+    "enbloc_evictions_total",
+    "Evictions of members to release capacity, by outcome.",
+    labels={"outcome": "evicted, blocked, exempt"},
+)
+PARTIAL_BINDS: Final = _gauge(
     "enbloc_partial_binds",
-    "Partially bound gangs: below their minimum, with no Bindings in flight. [ALPHA]",
+    "Partially bound gangs: below their minimum, with no Bindings in flight.",
 )
-PARTIAL_BINDS_ENDED: Final = Counter(
+PARTIAL_BINDS_ENDED: Final = _counter(
     "enbloc_partial_binds_ended_total",
-    "Partially bound gangs that ended, by outcome (repaired, evicted). [ALPHA]",
-    ["outcome"],
+    "Partially bound gangs that ended, by outcome: the gang is whole again, or was evicted.",
+    labels={"outcome": "repaired, evicted"},
 )
-BELOW_MINIMUM_SECONDS: Final = Counter(
+BELOW_MINIMUM_SECONDS: Final = _counter(
     "enbloc_below_minimum_seconds_total",
-    "Time that started groups spent below their minimum, summed over groups. [ALPHA]",
+    "Time that started groups spent below their minimum, summed over groups.",
 )
-WATCH_RESTARTS: Final = Counter(
+
+# ── ours: the API server ─────────────────────────────────────────────────────────────────────
+WATCH_RESTARTS: Final = _counter(
     "enbloc_watch_restarts_total",
-    "Watches that ended with an error or had to relist, by resource. [ALPHA]",
-    ["resource"],
+    "Watches that ended with an error or had to relist, by resource.",
+    "both",
+    {"resource": _RESOURCE},
 )
-STALE_WATCHES: Final = Counter(
+WATCH_FAILING: Final = _gauge(
+    "enbloc_watch_failing",
+    "1 while a resource cannot be listed or watched, or its watch is stale, else 0.",
+    "both",
+    {"resource": _RESOURCE},
+)
+STALE_WATCHES: Final = _counter(
     "enbloc_stale_watches_total",
-    "Watches that did not show what a consistent read did, and were relisted, by resource. [ALPHA]",
-    ["resource"],
+    "Watches that did not show what a consistent read did, and were relisted, by resource.",
+    "both",
+    {"resource": _RESOURCE},
 )
-THROTTLED: Final = Counter(
+THROTTLED: Final = _counter(
     "enbloc_throttled_requests_total",
-    "Requests that the API server answered with 429, by verb and resource. [ALPHA]",
-    ["verb", "resource"],
+    "Requests that the API server answered with 429, by verb and resource.",
+    "both",
+    _REQUEST,
 )
-WAITING_REQUESTS: Final = Gauge(
+WAITING_REQUESTS: Final = _gauge(
     "enbloc_waiting_requests",
-    "Requests that wait to be sent again, as after a 429, by verb and resource. [ALPHA]",
-    ["verb", "resource"],
+    "Requests that wait to be sent again, as after a 429, by verb and resource.",
+    "both",
+    _REQUEST,
 )
-EVENTS_DROPPED: Final = Counter(
+EVENTS_DROPPED: Final = _counter(
     "enbloc_events_dropped_total",
-    "Kubernetes events dropped: queue full, or rejected by the API server. [ALPHA]",
+    "Kubernetes events dropped: queue full, or rejected by the API server.",
+    "both",
 )
-LEADER: Final = Gauge(
-    "leader_election_master_status",
-    "1 while this process holds the Lease, else 0. [ALPHA]",
-    ["name"],
-)
-LEASE_CONFLICT: Final = Gauge(
+LEASE_CONFLICT: Final = _gauge(
     "enbloc_lease_conflict",
-    "1 while this process stands by for another install: its log names the Lease. [ALPHA]",
+    "1 while this process stands by for another install: its log names the Lease.",
 )
-BUILD_INFO: Final = Gauge(
+BUILD_INFO: Final = _gauge(
     "enbloc_build_info",
-    "Always 1; the labels say which build this is. [ALPHA]",
-    ["version", "python_version"],
+    "Always 1; the labels say which build this is.",
+    "both",
+    {"version": "of enbloc", "python_version": "of Python"},
 )
+
+# ── client-go's ──────────────────────────────────────────────────────────────────────────────
+LEADER: Final = _gauge(
+    "leader_election_master_status",
+    "1 while this process holds the Lease, else 0.",
+    "both",
+    _LEASE,
+)
+LEADER_SLOWPATH: Final = _counter(
+    "leader_election_slowpath_total",
+    "Renewals of a Lease that had to read it first, since it was not as this process left it.",
+    "both",
+    _LEASE,
+)
+REQUESTS: Final = _counter(
+    "rest_client_requests_total",
+    "HTTP requests, by status code of the answer; <error>: there was none.",
+    "both",
+    {"code": "an HTTP status code, <error>", "method": "an HTTP method", "host": _HOST},
+)
+REQUEST_DURATION: Final = _histogram(
+    "rest_client_request_duration_seconds",
+    "Time from sending a request to the first byte of its answer.",
+    (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
+    "both",
+    {"verb": "an HTTP method", "host": _HOST},
+)
+RATE_LIMITER_DURATION: Final = _histogram(
+    "rest_client_rate_limiter_duration_seconds",
+    "Time that requests waited for a limit of the client. Always 0: enbloc has none, and leaves "
+    "it to the server (API Priority and Fairness).",
+    (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
+    "both",
+    {"verb": "an HTTP method", "host": _HOST},
+)
+WORKQUEUE_DEPTH: Final = _gauge(
+    "workqueue_depth", "Objects whose status waits to be written.", "both", _WORK
+)
+WORKQUEUE_ADDS: Final = _counter(
+    "workqueue_adds_total",
+    "Values put into the queue; a newer one replaces one that waits.",
+    "both",
+    _WORK,
+)
+WORKQUEUE_QUEUE_DURATION: Final = _histogram(
+    "workqueue_queue_duration_seconds",
+    "Time that a value waited before it was written.",
+    _powers(10e-9, 10, 10),
+    "both",
+    _WORK,
+)
+WORKQUEUE_WORK_DURATION: Final = _histogram(
+    "workqueue_work_duration_seconds",
+    "Time that it took to write a value.",
+    _powers(10e-9, 10, 10),
+    "both",
+    _WORK,
+)
+WORKQUEUE_RETRIES: Final = _counter(
+    "workqueue_retries_total", "Writes that failed and are tried again.", "both", _WORK
+)
+WORKQUEUE_UNFINISHED: Final = _gauge(
+    "workqueue_unfinished_work_seconds",
+    "Time that the writes under way have taken so far, summed.",
+    "both",
+    _WORK,
+)
+WORKQUEUE_LONGEST: Final = _gauge(
+    "workqueue_longest_running_processor_seconds",
+    "Time that the longest write under way has taken so far.",
+    "both",
+    _WORK,
+)
+
 BUILD_INFO.labels(enbloc.__version__, platform.python_version()).set(1)
+
+
+def attempts_label(attempts: int) -> str:
+    """The label `attempts` of scheduler_pod_scheduling_sli_duration_seconds."""
+    return "15+" if attempts >= 15 else str(attempts)

@@ -16,6 +16,17 @@ from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
 from enbloc.engine.report import PENDING, Explanation, Overdue
 from enbloc.engine.state import Members
+from enbloc.engine.tally import (
+    ACTIVE,
+    BACKOFF,
+    BACKOFF_OVER,
+    GATED,
+    POD_ADDED,
+    POD_UPDATED,
+    TOO_LONG,
+    UNSCHEDULABLE,
+    Census,
+)
 from enbloc.engine.turn import End, Ending, Turn
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
@@ -23,6 +34,14 @@ from enbloc.framework.hints import Happening
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
+
+#: The queues of kube-scheduler; who is parked may be gated, or be placed.
+_QUEUES: Final = {
+    Place.ACTIVE: ACTIVE,
+    Place.BACKOFF: BACKOFF,
+    Place.WAITING: UNSCHEDULABLE,
+    Place.PARKED: GATED,
+}
 
 #: So many groups are refused without an attempt in one turn.
 MOST_REFUSED: Final = 1024
@@ -63,6 +82,26 @@ class Admission:
                 item.attempts = members.group.memory.attempts
         return item
 
+    def census(self) -> Census:
+        """Who waits for what."""
+        census = Census()
+        for item in self._queue:
+            pods, place = item.pods, item.place
+            if not item.solo:
+                census.podgroups[place.value] += 1
+            if not pods or (place is Place.PARKED and self._plans.of(item.key) is not None):
+                continue
+            census.pods[_QUEUES[place]] += pods
+            if place is Place.WAITING or place is Place.BACKOFF:
+                for name in item.rejectors:
+                    census.refused[name, item.profile.name if item.profile else ""] += pods
+            if not item.solo:
+                census.reasons[self.why(item.key).reason] += 1
+                queued = item.queued
+                if queued is not None and place is not Place.PARKED:
+                    census.oldest = queued if census.oldest is None else min(census.oldest, queued)
+        return census
+
     def forget(self, key: GroupKey) -> None:
         """A group is gone."""
         self._precheck.forget(key)
@@ -85,12 +124,13 @@ class Admission:
         due = self._queue.due(turn.now)
         turn.behind = len(due) >= MOST_DUE
         for item in due:
-            if item.place is Place.WAITING:  # no event for long: find out anew why
+            waited = item.place is Place.WAITING
+            if waited:  # no event for long: find out anew why
                 self._precheck.forget(item.key)
             if item.fingerprint is None:  # a plugin failed before it could be tried
                 turn.change(item.key)
             else:
-                self._queue.activate(item)
+                self._queue.activate(item, TOO_LONG if waited else BACKOFF_OVER)
         for key in self._overdue.due(turn.now):
             members = self._groups.get(key)
             if members is not None:
@@ -155,6 +195,7 @@ class Admission:
     def place(self, members: Members, facts: GroupFacts) -> str:
         """Give a group its place in the order; why that failed, "" = it did not."""
         item = self.item(members)
+        item.pods = len(facts.pending)
         try:
             key = item.sort_key = self._order.note(facts)
         except PluginError as error:
@@ -190,7 +231,10 @@ class Admission:
                 return
             item.fingerprint = mark
             self._why[members.key] = PENDING
-            self._queue.activate(item)
+            event = POD_UPDATED
+            if item.queued is None:
+                event, item.queued, item.tried = POD_ADDED, turn.now, item.attempts
+            self._queue.activate(item, event)
 
     def kept_out(self, turn: Turn, item: Item, members: Members, facts: GroupFacts) -> bool:
         """Ask whether a group may be tried; if not, it waits for what could change that."""

@@ -19,6 +19,7 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
+from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.turn import Refusal
 from enbloc.framework.facts import GroupFacts
@@ -63,7 +64,7 @@ class OpenPlan:
         facts: the group as it was when the plan was made: the captured floor.
         seen: the state's foreign_version that the last look (or the plan itself) was made on.
         permitted: Permit has released the group.
-        reserved_at: when its capacity was reserved, engine clock.
+        attempt: which one made the plan.
         number: how many plans were opened before it.
         waits: the Permit plugins that asked to wait.
         started: a Bind of this plan was handed out; that a stranger bound a member is none.
@@ -77,7 +78,7 @@ class OpenPlan:
         profile: Profile,
         facts: GroupFacts,
         seen: int,
-        reserved_at: float,
+        attempt: Attempt,
         number: int,
     ) -> None:
         self.plan = plan
@@ -85,7 +86,7 @@ class OpenPlan:
         self.facts = facts
         self.seen = seen
         self.permitted = False
-        self.reserved_at = reserved_at
+        self.attempt = attempt
         self.number = number
         self.waits: dict[str, Wait] = {}
         self.started = False
@@ -105,6 +106,11 @@ class OpenPlan:
     def id(self) -> str:
         """The plan's identity."""
         return self.plan.id
+
+    @property
+    def reserved_at(self) -> float:
+        """When its capacity was reserved, engine clock."""
+        return self.attempt.decided
 
     @property
     def size(self) -> int:

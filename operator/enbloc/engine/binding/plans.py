@@ -9,10 +9,11 @@ from itertools import islice
 from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import OpenPlan, Stage, Wait
 from enbloc.engine.cycle import Trials
-from enbloc.engine.effects import Bind, CancelPlan, PreBind
+from enbloc.engine.effects import Attempt, Bind, CancelPlan, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import HELD, ClusterState, Order
+from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
@@ -60,11 +61,17 @@ class Plans:
     """
 
     def __init__(
-        self, state: ClusterState, order: Order, trials: Trials, default_timeout: float
+        self,
+        state: ClusterState,
+        order: Order,
+        trials: Trials,
+        default_timeout: float,
+        tally: Tally,
     ) -> None:
         self._state, self._order = state, order
         self._trials = trials
         self._default_timeout = default_timeout
+        self._tally = tally
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
         self._held_up: dict[str, OpenPlan] = {}
@@ -99,12 +106,19 @@ class Plans:
 
     # ── reserve, permit ──────────────────────────────────────────────────────────────────────
 
-    def open(self, plan: Plan, profile: Profile, facts: GroupFacts, turn: Turn) -> None:
+    @property
+    def reserving(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def open(
+        self, plan: Plan, profile: Profile, facts: GroupFacts, turn: Turn, attempt: Attempt
+    ) -> None:
         """Reserve a plan: from here on its capacity is taken; Permit plugins are asked about it."""
         turn.happened += self._state.release(self._state.claims.of(HELD, plan.group))
         seen = self._state.foreign_version
         self._state.assume(plan, self._order)
-        open_plan = OpenPlan(plan, profile, facts, seen, turn.now, self.opened)
+        open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)
         self.opened += 1
         self._open[plan.id] = self._of_group[plan.group] = self._held_up[plan.id] = open_plan
         self._ask_permit(open_plan, facts, turn)
@@ -129,8 +143,10 @@ class Plans:
         except PluginError as error:
             self._forget(turn, open_plan, End.FAILED, str(error))
             return
-        open_plan.waits = waiting
+        waited, open_plan.waits = bool(open_plan.waits), waiting
         if not waiting:
+            if waited:
+                self._tally.waited_at_permit("Success", turn.now - open_plan.reserved_at)
             self._release(open_plan, turn)
 
     def _longest(self, status: Status, facts: GroupFacts) -> float:
@@ -227,7 +243,7 @@ class Plans:
                 for assignment in open_plan.sendable(share):
                     open_plan.send(assignment)
                     target = _target(open_plan, assignment)
-                    turn.effects.append(Bind(open_plan.profile.name, target))
+                    turn.effects.append(Bind(open_plan.profile.name, target, open_plan.attempt))
                     self.slots -= 1
                     self._sent += 1
                     self._sent_of[namespace] = self._sent_of.get(namespace, 0) + 1
@@ -423,6 +439,9 @@ class Plans:
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
         if open_plan.preparing:
             turn.effects.append(CancelPlan(open_plan.id))
+        if open_plan.waits:
+            ended = "Unschedulable" if end in (End.REJECTED, End.LOOK) else "Error"
+            self._tally.waited_at_permit(ended, turn.now - open_plan.reserved_at)
         self._lose_unsent(turn, open_plan)
         self._remove(open_plan)
         rejectors = frozenset({plugin}) if plugin and status.rejected else frozenset[str]()

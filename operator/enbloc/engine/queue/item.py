@@ -73,6 +73,10 @@ class Item:
         gate: the plugin that keeps it out at PreEnqueue; "" = none does.
         first_unseen: the first event that it has not seen, while it is being decided; else None.
         hinted: attempts in a row that a hint brought about, since a pause was waited out.
+        pods: how many pending pods it has, for the metrics.
+        queued: when it was first to be tried since it last was placed, engine clock; None = it was
+            not.
+        tried: attempts before that.
         fingerprint: what the group looked like at the last attempt; a difference re-queues it.
     """
 
@@ -99,5 +103,8 @@ class Item:
     gate: str = ""
     first_unseen: int | None = None
     hinted: int = 0
+    pods: int = 1
+    queued: float | None = None
+    tried: int = 0
     fingerprint: object = None
     ticket: int = 0

@@ -30,6 +30,7 @@ from heapq import merge
 from itertools import islice
 from typing import Final
 
+from enbloc.engine import tally as counted
 from enbloc.engine.batch import Batch, Concerned, HintOf
 from enbloc.engine.queue.item import Backoff, Item, Place
 from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation
@@ -72,9 +73,18 @@ _Look = tuple[Item, str, bool]
 
 
 class SchedulingQueue:
-    """Active by key, backing off by time, waiting for an event."""
+    """Active by key, backing off by time, waiting for an event.
 
-    def __init__(self, backoff: Backoff, longest_wait: float) -> None:
+    Args:
+        backoff: pauses after failed attempts.
+        longest_wait: seconds after which a waiting group is tried even without an event.
+        tally: where pods are counted that come to a queue; None = nobody asks.
+    """
+
+    def __init__(
+        self, backoff: Backoff, longest_wait: float, tally: counted.Tally | None = None
+    ) -> None:
+        self._tally = tally or counted.Tally()
         self._backoff = backoff
         self._longest_wait = longest_wait
         self._items: dict[GroupKey, Item] = {}
@@ -149,10 +159,20 @@ class SchedulingQueue:
             item.gate = gate
             self._gated.setdefault(gate, {})[item.key] = None
 
-    def activate(self, item: Item) -> None:
-        """Try this group as soon as its turn comes, by its sort key."""
+    def activate(self, item: Item, event: str = "") -> None:
+        """Try this group as soon as its turn comes, by its sort key.
+
+        Args:
+            item: the group.
+            event: what brought it here, for the metrics; "" = it was here before.
+        """
+        if event:
+            self._count(counted.ACTIVE, event, item)
         self._move(item, Place.ACTIVE)
         self._list(item, self._active)
+
+    def _count(self, queue: str, event: str, item: Item) -> None:
+        self._tally.incoming[queue, event] += item.pods
 
     def reorder(self, item: Item) -> None:
         """The sort key of a group is another: move it to its place."""
@@ -187,6 +207,7 @@ class SchedulingQueue:
         item.ready_at, item.called = until, False
         self._move(item, Place.BACKOFF)
         item.held = True
+        self._count(counted.BACKOFF, counted.HELD_BACK, item)
         self.back_off(item)
 
     # ── an attempt ───────────────────────────────────────────────────────────────────────────
@@ -207,6 +228,8 @@ class SchedulingQueue:
         item = self._items[entry.group]
         if item.listed is not None and item.listed[1] is entry:
             item.listed = None
+        if item.place is Place.BACKOFF:
+            self._count(counted.ACTIVE, counted.TAKEN_EARLY, item)
         self._move(item, Place.PARKED)
         self._deciding.pop(item.key, None)  # it goes to the end
         item.first_unseen = self._first_event + len(self._events)
@@ -287,9 +310,10 @@ class SchedulingQueue:
         helpers = self._helpers(item, hints)
         self.decided(item)
         if not item.rejectors:
+            self._count(counted.BACKOFF, counted.ATTEMPT_FAILED, item)
             self.back_off(item)
         elif helpers:
-            self._requeue(item, now, helpers, patient=True)
+            self._requeue(item, now, helpers, counted.ATTEMPT_FAILED, patient=True)
         else:
             self._wait(item, now)
 
@@ -325,6 +349,7 @@ class SchedulingQueue:
 
     def _wait(self, item: Item, now: float) -> None:
         item.place = Place.WAITING
+        self._count(counted.UNSCHEDULABLE, counted.ATTEMPT_FAILED, item)
         for name in item.rejectors:
             self._waiting.setdefault(name, {})[item.key] = None
         # As upstream, nobody is forgotten even if a hint was wrong.
@@ -371,6 +396,7 @@ class SchedulingQueue:
             for each in (*called, item):
                 self._move(each, Place.ACTIVE)
                 each.called = each is not item
+                self._count(counted.ACTIVE, counted.CALLED_UP, each)
                 heapq.heappush(self._called_up, _entry(each))
         return bool(called)
 
@@ -398,6 +424,7 @@ class SchedulingQueue:
     def succeeded(self, item: Item) -> None:
         """A plan was carried out: the pause after the next failure is a short one again."""
         item.unschedulable = item.errors = item.hinted = 0
+        item.queued = None
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 
@@ -441,11 +468,11 @@ class SchedulingQueue:
             if look is not None and (look[2] or not refused(look[0])):
                 item, name, gated = look
                 left -= HINTS_COST
-                if batch.helps(_concerned(item), _profile(item), name, hints(item)):
-                    if gated:
-                        again.append(item.key)
-                    else:
-                        self._requeue(item, now, {name})
+                event = batch.helps(_concerned(item), _profile(item), name, hints(item))
+                if event and gated:
+                    again.append(item.key)
+                elif event:
+                    self._requeue(item, now, {name}, event)
             if left <= 0:
                 return again
         self._asking = None
@@ -468,7 +495,7 @@ class SchedulingQueue:
                     yield (item, name, gated) if concerns[profile.name] else None
 
     def _requeue(
-        self, item: Item, now: float, helpers: Iterable[str], *, patient: bool = False
+        self, item: Item, now: float, helpers: Iterable[str], event: str, *, patient: bool = False
     ) -> None:
         """A group of two or more is tried at once; a group of one waits out its backoff.
 
@@ -482,10 +509,11 @@ class SchedulingQueue:
             item.hinted = 0
         waits = item.ready_at > now and (item.solo or patient or item.hinted >= _MOST_HINTED)
         if waits and not item.pending.intersection(helpers):
+            self._count(counted.BACKOFF, event, item)
             self.back_off(item)
         else:
             item.hinted += 1
-            self.activate(item)
+            self.activate(item, event)
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────
 
@@ -526,12 +554,9 @@ class SchedulingQueue:
         """The item of a heap's entry; None when the entry is stale."""
         return self._items[entry.group] if self._stands(entry) else None
 
-    def counts(self) -> dict[Place, int]:
-        """How many groups are in each place."""
-        counts = dict.fromkeys(Place, 0)
-        for item in self._items.values():
-            counts[item.place] += 1
-        return counts
+    def __iter__(self) -> Iterator[Item]:
+        """Every group's item."""
+        return iter(self._items.values())
 
 
 def _entry(item: Item) -> Entry:

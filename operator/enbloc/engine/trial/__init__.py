@@ -10,7 +10,14 @@ that learn add to it. `plugin_calls` turns whatever a plugin does wrong into one
 
 from enbloc.engine.trial.opinions import NodeView, Opinion
 from enbloc.engine.trial.outcome import Outcome, Search
-from enbloc.engine.trial.plugin_calls import asked, asked_status, asked_unchecked, shape_of
+from enbloc.engine.trial.plugin_calls import (
+    Stopwatch,
+    asked,
+    asked_status,
+    asked_unchecked,
+    shape_of,
+    timed,
+)
 from enbloc.engine.trial.ranking import Change
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
 from enbloc.engine.trial.selected_labels import Named, required, telling
@@ -26,6 +33,7 @@ __all__ = [
     "Outcome",
     "Rankings",
     "Search",
+    "Stopwatch",
     "Trial",
     "asked",
     "asked_status",
@@ -33,4 +41,5 @@ __all__ = [
     "required",
     "shape_of",
     "telling",
+    "timed",
 ]

@@ -4,7 +4,8 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from contextvars import ContextVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,9 +20,42 @@ _BOOL: Final = np.dtype(np.bool_)
 _NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 
 
+class Stopwatch(Protocol):
+    """Times what some decisions ask of plugins; nothing may depend on it."""
+
+    def begin(self, profile: str) -> bool:
+        """A decision begins; whether its calls are to be timed."""
+        ...
+
+    def call(self, plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
+        """Ask a plugin, give its answer, and raise what it raises."""
+        ...
+
+    def end(self) -> None:
+        """The decision that was timed is over."""
+        ...
+
+
+#: Who times the calls of the decision under way.
+_STOPWATCH: Final[ContextVar[Stopwatch | None]] = ContextVar("stopwatch", default=None)
+
+
+def timed(stopwatch: Stopwatch, decide: Callable[..., T], *arguments: Any) -> T:
+    """Decide, with every call of a plugin timed."""
+    before = _STOPWATCH.set(stopwatch)
+    try:
+        return decide(*arguments)
+    finally:
+        _STOPWATCH.reset(before)
+        stopwatch.end()
+
+
 def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
     """Ask a plugin; whatever it raises becomes one PluginError."""
+    stopwatch = _STOPWATCH.get()
     try:
+        if stopwatch is not None:
+            return stopwatch.call(plugin, point, question, *arguments)
         return question(*arguments)
     except PluginError:
         raise

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tally: what an engine counts for the metrics; no decision depends on it.
+
+Counts only grow. Durations are kept until somebody takes them, the newest of them at least.
+"""
+
+import math
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+#: So many durations of a kind are kept for who takes them.
+MOST_KEPT: Final = 4096
+
+#: Queues, as kube-scheduler names them.
+ACTIVE: Final = "active"
+BACKOFF: Final = "backoff"
+UNSCHEDULABLE: Final = "unschedulable"
+GATED: Final = "gated"
+
+#: Why pods come to a queue, beside the events that hints are asked about.
+#: Source: kube-scheduler v1.36 pkg/scheduler/framework/events.go.
+POD_ADDED: Final = "UnscheduledPodAdd"
+POD_UPDATED: Final = "UnscheduledPodUpdate"
+ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
+BACKOFF_OVER: Final = "BackoffComplete"
+TOO_LONG: Final = "UnschedulableTimeout"
+CALLED_UP: Final = "ForceActivate"
+TAKEN_EARLY: Final = "PopFromBackoffQ"
+HELD_BACK: Final = "HeldBack"
+EXTENDER_ANSWERED: Final = "ExtenderAnswer"
+
+
+def _kept() -> deque[float]:
+    return deque(maxlen=MOST_KEPT)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted, and how long groups waited.
+
+    Attributes:
+        incoming: pods that came to a queue, by queue and event.
+        group_waits: seconds from a PodGroup's minimum being present to its being held.
+        permit_waits: seconds that groups waited at Permit, by the status in which that ended.
+    """
+
+    incoming: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    group_waits: deque[float] = field(default_factory=_kept)
+    permit_waits: dict[str, deque[float]] = field(default_factory=dict[str, deque[float]])
+
+    def waited_at_permit(self, status: str, seconds: float) -> None:
+        """A wait at Permit is over; one that an event ended, between steps, has no length."""
+        if not math.isnan(seconds):
+            self.permit_waits.setdefault(status, _kept()).append(seconds)
+
+
+def taken(durations: deque[float]) -> Sequence[float]:
+    """The durations that were kept, which are forgotten."""
+    found = tuple(durations)
+    durations.clear()
+    return found
+
+
+@dataclass(slots=True)
+class Census:
+    """Who waits for what at one moment.
+
+    Attributes:
+        pods: pending pods by queue.
+        podgroups: PodGroups by place in the queue.
+        reasons: PodGroups with pending members by why they are not scheduled.
+        refused: pods whose last attempt failed, by the plugins that refused it and the profile.
+        reserved: groups that have capacity reserved, by what for.
+        oldest: engine clock at which the PodGroup was queued that is queued for longest; None =
+            none is.
+        cached: how many nodes, pods and assumed pods are known.
+    """
+
+    pods: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys((ACTIVE, BACKOFF, UNSCHEDULABLE, GATED), 0)
+    )
+    podgroups: Counter[str] = field(default_factory=Counter[str])
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    reserved: Mapping[str, int] = field(default_factory=dict[str, int])
+    oldest: float | None = None
+    cached: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long plugins take: in some decisions, and for every member that is bound."""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from enbloc.framework.status import Code, Status
+from enbloc.telemetry import metrics
+
+T = TypeVar("T")
+
+#: One decision in so many is timed, as kube-scheduler does. Source: kube-scheduler v1.36
+#: pkg/scheduler/schedule_one.go pluginMetricsSamplePercent.
+SAMPLED: Final = 10
+
+#: At these points kube-scheduler counts how often a plugin is asked.
+_COUNTED: Final = frozenset({"PreFilter", "Filter", "PreScore", "Score"})
+#: As kube-scheduler spells the points that it measures.
+_SPELLED: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
+_CODES: Final = {code: "".join(map(str.title, code.name.split("_"))) for code in Code}
+_ERROR: Final = _CODES[Code.ERROR]
+_SUCCESS: Final = _CODES[Code.SUCCESS]
+
+
+def _name(code: object) -> str:
+    """A status code as kube-scheduler spells it; a plugin may have put anything in its place."""
+    return _CODES[code] if isinstance(code, Code) else _ERROR
+
+
+class PluginTimes:
+    """Times the calls of one decision in SAMPLED; the engine's stopwatch."""
+
+    def __init__(self) -> None:
+        self._decisions = 0
+        self._profile = ""
+        self._points: dict[str, list[Any]] = {}
+
+    def begin(self, profile: str) -> bool:
+        """A decision begins; whether it is one of those that are timed."""
+        self._decisions += 1
+        self._profile = profile
+        return self._decisions % SAMPLED == 0
+
+    def call(self, plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
+        """Ask a plugin, and measure that."""
+        status = _ERROR
+        began = time.perf_counter()
+        try:
+            answer = question(*arguments)
+            status = _name(answer.code) if isinstance(answer, Status) else _SUCCESS
+        finally:
+            self._took(plugin, _SPELLED.get(point, point), status, time.perf_counter() - began)
+        return answer
+
+    def _took(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        metrics.PLUGIN_DURATION.labels(plugin, point, status).observe(seconds)
+        if point in _COUNTED:
+            metrics.PLUGIN_EVALUATIONS.labels(plugin, point, self._profile).inc(SAMPLED)
+        total = self._points.setdefault(point, [0.0, _SUCCESS])
+        total[0] += seconds
+        if status != _SUCCESS:  # as upstream, a point ends with who did not agree
+            total[1] = status
+
+    def end(self) -> None:
+        """The decision is over: show how long each point took."""
+        for point, (seconds, status) in self._points.items():
+            labels = point, status, self._profile
+            metrics.EXTENSION_POINT_DURATION.labels(*labels).observe(seconds)
+        self._points.clear()
+
+
+class MemberCall:
+    """One call of a plugin about one member."""
+
+    status = _ERROR
+
+    def answered(self, status: Status) -> Status:
+        """Take note of its answer."""
+        self.status = _name(status.code)
+        return status
+
+
+@contextmanager
+def member_call(profile: str, plugin: str, point: str) -> Generator[MemberCall, None, None]:
+    """Measure one call of a plugin about one member that is being bound.
+
+    Args:
+        profile: whose plugin.
+        plugin: its name.
+        point: the extension point, as kube-scheduler spells it.
+    """
+    call = MemberCall()
+    if point == "PostBind":  # it gives no answer
+        call.status = _SUCCESS
+    began = time.perf_counter()
+    try:
+        yield call
+    except BaseException:
+        call.status = _ERROR
+        raise
+    finally:
+        seconds = time.perf_counter() - began
+        metrics.PLUGIN_DURATION.labels(plugin, point, call.status).observe(seconds)
+        metrics.EXTENSION_POINT_DURATION.labels(point, call.status, profile).observe(seconds)
