@@ -50,7 +50,7 @@ class Sink:
 
     def writer(self, *, parallel: int = 8, interval: float = 0.0) -> CoalescingWriter[str, int]:
         return CoalescingWriter(
-            "test", self.write, self.problems, parallel=parallel, interval=interval
+            "test", self.write, self.problems, queue="test", parallel=parallel, interval=interval
         )
 
 

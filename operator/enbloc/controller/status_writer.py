@@ -83,7 +83,12 @@ class StatusWriter:
         # By UID of the PodGroup: who was said to share it.
         self._shared: LRUCache[str, frozenset[str]] = LRUCache(WARNED)
         self.writer: Final = CoalescingWriter[GroupKey, _Known](
-            "PodGroup status", self._write, problems, parallel=PARALLEL, interval=INTERVAL
+            "PodGroup status",
+            self._write,
+            problems,
+            queue="podgroup_controller",
+            parallel=PARALLEL,
+            interval=INTERVAL,
         )
 
     def clear(self) -> None:

@@ -33,6 +33,7 @@ class CoalescingWriter(Generic[K, V]):
 
     Args:
         what: is written, for messages: "PodGroup status".
+        queue: its name in the metrics, as of a work queue.
         write: writes one value; raises APIError.
         problems: told what keeps values from being written.
         parallel: the most writes in flight.
@@ -45,6 +46,7 @@ class CoalescingWriter(Generic[K, V]):
         write: Callable[[K, V], Awaitable[None]],
         problems: Problems,
         *,
+        queue: str,
         parallel: int = 8,
         interval: float = 0.0,
     ) -> None:
@@ -58,7 +60,7 @@ class CoalescingWriter(Generic[K, V]):
         self._rejected: dict[K, str] = {}
         self._newer: dict[K, asyncio.Event] = {}
         self._closing = asyncio.Event()
-        self._name = what.lower().replace(" ", "_")
+        self._name = queue
         self._put_at: dict[K, float] = {}
         self._began: dict[K, float] = {}
         metrics.WORKQUEUE_DEPTH.labels(self._name).set_function(lambda: len(self._newest))

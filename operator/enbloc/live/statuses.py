@@ -57,7 +57,7 @@ class GroupStatuses:
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
-            "PodGroup status", self._write, problems
+            "PodGroup status", self._write, problems, queue="podgroup_status"
         )
 
     def seen(self, group: GroupObject) -> None:
@@ -173,7 +173,7 @@ class PodConditions:
         self._unbound: dict[PodUID, Unbound] = {}
         self._running: dict[PodUID, Gated] = {}
         self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](
-            "pod condition", self._write, problems
+            "pod condition", self._write, problems, queue="pod_condition"
         )
 
     def put(self, effect: PodCondition) -> None:

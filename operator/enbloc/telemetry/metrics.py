@@ -100,7 +100,9 @@ _RESOURCE: Final = "a resource that enbloc uses, in the plural"
 _REQUEST: Final = {"verb": "an API verb", "resource": _RESOURCE}
 _LEASE: Final = {"name": "the name of the Lease"}
 _HOST: Final = "host and port of the API server, or of an extender"
-_WORK: Final = {"name": "what is written, as podgroup_status"}
+_WORK: Final = {
+    "name": "podgroup_status, pod_condition (scheduler), podgroup_controller (controller)"
+}
 
 # ── kube-scheduler's ─────────────────────────────────────────────────────────────────────────
 PENDING_PODS: Final = _gauge(
