@@ -16,7 +16,7 @@ ARGUMENTS = {
     "run": [*_EXTRAS, "--group", "build"],
     # What `run` has, without the sandbox and what builds us.
     "image": [*_IMAGE, "--constraint", "requirements/run.txt"],
-    "dev": [*_EXTRAS, "--extra", "testing", "--group", "dev"],
+    "dev": [*_EXTRAS, "--extra", "otel", "--extra", "testing", "--group", "dev"],
     # What lists the packages of the image, as the image is built.
     "sbom": ["--group", "sbom", "--constraint", "requirements/dev.txt"],
 }

@@ -3,8 +3,8 @@
 """Render what is written once into the places that need a copy of it.
 
 The sources: the kinds in `crds/`, the words in `enbloc.api.words`, the permissions of each process
-in `enbloc.kube.permissions`, the tables of `enbloc.config`, the flags in `enbloc.cli`, and the
-metrics in `enbloc.telemetry`. From them come the copies in `manifests/` and `helm/`, the whole of
+in `enbloc.kube.permissions`, the tables of `enbloc.config`, the flags in `enbloc.cli`, and metrics
+and logs in `enbloc.telemetry`. From them come the copies in `manifests/` and `helm/`, the whole of
 `manifests/install.yaml`, and reference pages.
 
     python hack/sync.py            # write what differs
@@ -38,6 +38,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
     sys.path.insert(0, str(ROOT))
 
 from hack import reference  # noqa: E402  # as above
+from hack.logs_page import logs_page  # noqa: E402  # as above
 from hack.metrics_page import metrics_page  # noqa: E402  # as above
 from hack.reference import table  # noqa: E402  # as above
 
@@ -438,6 +439,7 @@ def rendered() -> dict[Path, str]:
     files[Path("docs/reference/plugins.md")] = plugins_page()
     files[Path("docs/reference/flags.md")] = flags_page()
     files[Path("docs/reference/metrics.md")] = metrics_page()
+    files[Path("docs/reference/logs.md")] = logs_page()
     return files
 
 

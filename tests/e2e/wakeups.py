@@ -104,7 +104,7 @@ class Wakeups:
     def _attempts(self) -> int:
         """How often the scheduler has tried the pod, by its log."""
         assert self._bare.enbloc is not None
-        pattern = rf"podGroup=\"{NAMESPACE}/waiter \(pod\)\".* attempts=(\d+)"
+        pattern = rf"pod=\"{NAMESPACE}/waiter\".* attempts=(\d+)"
         return max((int(text) for text in re.findall(pattern, self._bare.enbloc.text())), default=0)
 
     async def change_node(self, name: str, patch: dict[str, Any], subresource: str = "") -> None:

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import REGISTRY
 
 from enbloc.engine import Census, Tally
-from enbloc.engine.effects import Decided, Emit, EventType
+from enbloc.engine.effects import Attempt, Decided, Emit, EventType
 from enbloc.engine.plan import PlanResult
-from enbloc.live.report import DecisionLog, GroupCounts, count_end
+from enbloc.live.report import DecisionLog, GroupCounts, count_bound, count_end
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 
@@ -26,9 +26,10 @@ class Groups:
     part: int = 0
 
     tally: Tally = field(default_factory=Tally)
+    seen: Census | None = None
 
     def census(self) -> Census:
-        return Census(podgroups=Counter(active=self.below + self.part))
+        return self.seen or Census(podgroups=Counter(active=self.below + self.part))
 
     def below_minimum(self) -> int:
         return self.below
@@ -113,3 +114,62 @@ def test_each_verdict_has_its_line(verdict: PlanResult, caplog: pytest.LogCaptur
     DecisionLog().decided(replace(DECIDED, result=verdict.value), 0.01)
     [record] = caplog.records
     assert vars(record)["result"] == verdict.value
+
+
+def test_a_pod_without_a_group_is_told_of_as_a_pod(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    DecisionLog().decided(replace(DECIDED, group=GroupKey("ns", "/web"), solo=True), 0.01)
+    [record] = caplog.records
+    assert record.message == "Placed pod"
+    assert (vars(record)["pod"], vars(record)["podGroup"]) == ("ns/web", "")
+
+
+def test_an_attempt_counts_for_every_pod_and_infeasible_as_unschedulable() -> None:
+    labels = {"result": "unschedulable", "profile": "counted"}
+    refused = replace(DECIDED, profile="counted", result="infeasible", pods=8)
+    DecisionLog().decided(refused, 0.3)
+    assert value("scheduler_schedule_attempts_total", **labels) == 8
+    assert value("scheduler_scheduling_attempt_duration_seconds_count", **labels) == 8
+    assert value("scheduler_podgroup_schedule_attempts_total", **labels) == 1
+    DecisionLog().decided(replace(refused, solo=True, pods=1), 0.3)
+    assert value("scheduler_schedule_attempts_total", **labels) == 9
+    assert value("scheduler_podgroup_schedule_attempts_total", **labels) == 1
+
+
+def test_a_placed_pod_counts_once_it_is_bound() -> None:
+    attempt = Attempt(3, queued=100.0, decided=107.0)
+    DecisionLog().decided(replace(DECIDED, profile="bound"), 0.3)
+    labels = {"result": "scheduled", "profile": "bound"}
+    assert value("scheduler_schedule_attempts_total", **labels) == 0
+    sli = "scheduler_pod_scheduling_sli_duration_seconds_sum"
+    before = value(sli, attempts="3")
+    count_bound("bound", attempt, 107.5, bound=True)
+    assert value("scheduler_schedule_attempts_total", **labels) == 1
+    assert value("scheduler_scheduling_attempt_duration_seconds_sum", **labels) == 0.5
+    assert value(sli, attempts="3") == before + 7.5
+    count_bound("bound", attempt, 108.0, bound=False)
+    failed = {**labels, "result": "error"}
+    assert value("scheduler_schedule_attempts_total", **failed) == 1
+
+
+def test_queues_reasons_and_durations_are_shown_and_what_is_gone_is_zero() -> None:
+    groups = Groups()
+    counts = GroupCounts(groups, lambda: 0, lambda: True, lambda: 500.0)
+    groups.seen = Census(reasons=Counter(Shown=2), oldest=460.0)
+    groups.tally.incoming["active", "ShownEvent"] += 3
+    groups.tally.group_waits.append(7.0)
+    groups.tally.waited_at_permit("Shown", 5.0)
+    waits = value("enbloc_podgroup_wait_duration_seconds_sum")
+    counts.count(1.0)
+    assert value("enbloc_pending_podgroups", reason="Shown") == 2
+    assert value("enbloc_oldest_pending_podgroup_age_seconds") == 40.0
+    labels = {"queue": "active", "event": "ShownEvent"}
+    assert value("scheduler_queue_incoming_pods_total", **labels) == 3
+    assert value("enbloc_podgroup_wait_duration_seconds_sum") == waits + 7.0
+    assert value("scheduler_permit_wait_duration_seconds_sum", result="Shown") == 5.0
+    groups.seen = Census()
+    counts.count(2.0)
+    assert value("enbloc_pending_podgroups", reason="Shown") == 0
+    assert value("enbloc_oldest_pending_podgroup_age_seconds") == 0
+    assert value("scheduler_queue_incoming_pods_total", **labels) == 3
+    assert value("enbloc_podgroup_wait_duration_seconds_sum") == waits + 7.0

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log lines are JSON with fixed keys, or text for people."""
 
+import ast
 import io
 import json
 import logging
 import re
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
+import enbloc
 from enbloc.telemetry import configure_logging
+from enbloc.telemetry.logs import DETAIL, KEYS, TRACE, level_of
 
 log = logging.getLogger("enbloc.test")
 
@@ -60,7 +64,7 @@ def test_a_terminal_gets_text() -> None:
     configure_logging(level="debug", stream=stream)
     log.debug("Placed pod group", extra={"podGroup": "a/b"})
     text = stream.getvalue()
-    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} DEBUG   Placed pod group  podGroup=a/b\n", text)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} DEBUG   Placed pod group  podGroup=\"a/b\"\n", text)
 
 
 def test_text_shows_tracebacks() -> None:
@@ -104,7 +108,7 @@ def test_a_value_cannot_pass_for_another_one() -> None:
     stream = io.StringIO()
     configure_logging("text", stream=stream)
     log.info("Placed", extra={"reason": 'x  podGroup=a/b  y="', "podGroup": "c/d"})
-    assert stream.getvalue().endswith('Placed  reason="x  podGroup=a/b  y=\\""  podGroup=c/d\n')
+    assert stream.getvalue().endswith('Placed  reason="x  podGroup=a/b  y=\\""  podGroup="c/d"\n')
 
 
 def test_an_exception_of_somebody_else_cannot_look_like_a_line_of_ours() -> None:
@@ -136,3 +140,40 @@ def test_no_line_shows_the_credentials_of_a_url_or_of_a_header(form: Any) -> Non
     for secret in ("pass-word", "user", "eyJhbGciOi", "dXNlcjpz"):
         assert secret not in written
     assert "http://***@127.0.0.1:8888/x" in written
+
+
+def test_each_level_adds_to_the_one_before() -> None:
+    levels = [level_of(verbosity) for verbosity in range(-1, 12)]
+    assert levels == sorted(levels, reverse=True)
+    assert (level_of(0), level_of(2), level_of(4), level_of(10)) == (20, DETAIL, 10, TRACE)
+
+
+@pytest.mark.parametrize(("level", "severity"), [(DETAIL, "INFO"), (TRACE, "DEBUG")])
+def test_levels_of_ours_have_a_severity_that_collectors_know(level: int, severity: str) -> None:
+    forms: tuple[Literal["json", "text"], ...] = ("json", "text")
+    for form in forms:
+        stream = io.StringIO()
+        configure_logging(form, level, stream)
+        log.log(level, "Bound pod to node")
+        assert severity in stream.getvalue().upper()
+        assert "LEVEL" not in stream.getvalue().upper()
+
+
+def test_text_quotes_strings_and_no_numbers_as_kube_scheduler_does() -> None:
+    stream = io.StringIO()
+    configure_logging("text", stream=stream)
+    log.info("Bound pod to node", extra={"pod": "ns/a", "node": "n1", "duration": 0.5})
+    assert stream.getvalue().endswith('  pod="ns/a"  node="n1"  duration=0.5\n')
+
+
+def test_every_key_of_a_line_is_in_the_reference() -> None:
+    """KEYS has those that the code gives by a literal, and no others."""
+    given: set[str] = set()
+    for path in Path(enbloc.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.keyword) or node.arg != "extra":
+                continue
+            keys = node.value.keys if isinstance(node.value, ast.Dict) else ()
+            given |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+    assert {"pod", "node", "podGroup", "err"} <= given
+    assert given <= KEYS.keys()

@@ -16,7 +16,7 @@ import click
 from enbloc.cli.entry import BAD_USAGE, ERROR, INTERRUPTED, exit_code
 from enbloc.cli.files import sources
 from enbloc.cli.flags import cluster_flags, config_flag, dump_flag
-from enbloc.cli.go_values import DEBUG_LEVEL, DURATION
+from enbloc.cli.go_values import DURATION
 from enbloc.cli.server_flags import (
     default_format,
     in_pod,
@@ -166,7 +166,7 @@ def serve(
         server: what to run.
         component: the process, for the user agent.
         log_format: how log lines look.
-        verbosity: from DEBUG_LEVEL on shows debug lines.
+        verbosity: how much is shown, as `level_of` tells.
         flags: the other flags, by name.
 
     Returns:
@@ -176,9 +176,9 @@ def serve(
         EnblocError: why it cannot run, where log lines are text.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.telemetry import configure_logging  # noqa: PLC0415
+    from enbloc.telemetry import configure_logging, level_of  # noqa: PLC0415
 
-    configure_logging(log_format, "DEBUG" if verbosity >= DEBUG_LEVEL else "INFO")
+    configure_logging(log_format, level_of(verbosity))
     for warning in warnings(click.get_current_context()):
         logger.warning("%s", warning)
     file: Path | None = flags.pop("write_config_to", None)

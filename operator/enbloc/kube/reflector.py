@@ -130,6 +130,7 @@ class Reflector(Generic[T]):
         self._list_from = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
+        metrics.WATCH_FAILING.labels(resource.plural).set(0)
 
     async def stream(self) -> AsyncGenerator[Item[T], None]:
         """What changes, for ever; every error is reported, and retried.

@@ -3,6 +3,7 @@
 """One HTTP exchange with the API server: connection, credentials, timeout, typed errors."""
 
 import asyncio
+import logging
 import socket
 import ssl
 import statistics
@@ -32,6 +33,7 @@ from enbloc.kube.errors import (
     from_status,
 )
 from enbloc.telemetry import metrics
+from enbloc.telemetry.logs import TRACE
 
 #: Reads get this long in all (seconds).
 READ_SECONDS: Final = 30.0
@@ -67,6 +69,9 @@ _STATUSES: Final = frozenset(HTTPStatus)
 _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
 #: What a connection raises when it cannot be made or breaks.
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +272,9 @@ class Transport:
         finally:
             metrics.REQUESTS.labels(code, method, self._host).inc()
             seconds = time.perf_counter() - began
+            if logger.isEnabledFor(TRACE):
+                shown = {"method": method, "path": call.path, "code": code}
+                logger.log(TRACE, "Request", extra={**shown, "duration": round(seconds, 6)})
             metrics.REQUEST_DURATION.labels(method, self._host).observe(seconds)
         return response
 

@@ -4,6 +4,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, assert_never
 
@@ -31,7 +32,9 @@ from enbloc.live.evictions import Evictions
 from enbloc.live.extenders import Extenders
 from enbloc.live.report import DecisionLog, count_bound, count_end
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.traces import Traces
 from enbloc.telemetry import metrics
+from enbloc.telemetry.logs import DETAIL
 
 #: The most Bindings in flight.
 SLOTS: Final = 32
@@ -53,9 +56,10 @@ class Executor:
         recorder: writes events.
         extenders: asked, and told to bind.
         now: server time, seconds since the epoch: the engine's clock.
+        traces: are told of decisions and Bindings; None = nobody is.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one for each kind of effect
         self,
         client: Client,
         profiles: Mapping[str, Profile],
@@ -65,6 +69,8 @@ class Executor:
         recorder: EventRecorder,
         extenders: Extenders,
         now: Callable[[], float],
+        *,
+        traces: Traces | None = None,
     ) -> None:
         self._client = client
         self._profiles = profiles
@@ -73,8 +79,9 @@ class Executor:
         self._pods = pods
         self._recorder = recorder
         self._now = now
+        self._traces = traces
         self._extenders = extenders
-        self._decisions = DecisionLog()
+        self._decisions = DecisionLog(traces)
         self._binds: set[asyncio.Task[None]] = set()
         self._preparing: dict[asyncio.Task[None], str] = {}
         self._asking: set[asyncio.Task[None]] = set()
@@ -188,6 +195,7 @@ class Executor:
 
     async def _bind(self, effect: Bind) -> None:
         profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
+        began = time.monotonic()
         try:
             with metrics.GOROUTINES.labels("binding").track_inprogress():
                 event = await binding.bind(profile, target, api, self._extenders)
@@ -197,7 +205,20 @@ class Executor:
         self._queue.put(event)
         self._queue.put(SlotsFree(1))
         bound = isinstance(event, Bound)
+        seconds = time.monotonic() - began
         count_bound(effect.profile, effect.attempt, self._now(), bound=bound)
+        if self._traces is not None:
+            self._traces.bound(effect, seconds, "bound" if bound else "refused")
+        logger.log(
+            DETAIL,
+            "Bound pod to node" if bound else "Binding of a pod was refused",
+            extra={
+                "pod": str(target.pod),
+                "node": target.node,
+                "plan": target.plan,
+                "duration": round(seconds, 6),
+            },
+        )
         if bound:
             await binding.after(profile, target, api)
 

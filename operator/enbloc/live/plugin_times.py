@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from enbloc.framework.status import Code, Status
+from enbloc.live.traces import Traces
 from enbloc.telemetry import metrics
 
 T = TypeVar("T")
@@ -31,10 +32,16 @@ def _name(code: object) -> str:
 
 
 class PluginTimes:
-    """Times the calls of one decision in SAMPLED; the engine's stopwatch."""
+    """Times the calls of one decision in SAMPLED; the engine's stopwatch.
 
-    def __init__(self) -> None:
+    Args:
+        traces: are told of every call, of every decision; None = nobody is.
+    """
+
+    def __init__(self, traces: Traces | None = None) -> None:
+        self._traces = traces
         self._decisions = 0
+        self._sampled = False
         self._profile = ""
         self._points: dict[str, list[Any]] = {}
 
@@ -42,7 +49,8 @@ class PluginTimes:
         """A decision begins; whether it is one of those that are timed."""
         self._decisions += 1
         self._profile = profile
-        return self._decisions % SAMPLED == 0
+        self._sampled = self._decisions % SAMPLED == 0
+        return self._sampled or self._traces is not None
 
     def call(self, plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
         """Ask a plugin, and measure that."""
@@ -52,7 +60,11 @@ class PluginTimes:
             answer = question(*arguments)
             status = _name(answer.code) if isinstance(answer, Status) else _SUCCESS
         finally:
-            self._took(plugin, _SPELLED.get(point, point), status, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            if self._traces is not None:
+                self._traces.called(point, seconds)
+            if self._sampled:
+                self._took(plugin, _SPELLED.get(point, point), status, seconds)
         return answer
 
     def _took(self, plugin: str, point: str, status: str, seconds: float) -> None:

@@ -14,6 +14,7 @@ from prometheus_client import Gauge
 from enbloc.engine import Census, Tally
 from enbloc.engine.effects import Attempt, Decided, Emit
 from enbloc.engine.tally import taken
+from enbloc.live.traces import Traces
 from enbloc.model.names import EventReason
 from enbloc.telemetry import metrics
 
@@ -25,6 +26,10 @@ _SAID: Final = {
     "infeasible": "Pod group does not fit even on empty nodes",
     "waiting": "Pod group is waiting with reserved capacity",
     "error": "Failed to schedule pod group",
+}
+_SAID_OF_POD: Final = {
+    result: text.replace("pod group", "pod").replace("Pod group", "Pod")
+    for result, text in _SAID.items()
 }
 
 
@@ -191,10 +196,15 @@ def count_bound(profile: str, attempt: Attempt | None, now: float, *, bound: boo
 
 
 class DecisionLog:
-    """Counts decisions, and tells of each."""
+    """Counts decisions, and tells of each.
 
-    def __init__(self) -> None:
+    Args:
+        traces: are told too; None = there are none.
+    """
+
+    def __init__(self, traces: Traces | None = None) -> None:
         self._cycle = 0
+        self._traces = traces
 
     def decided(self, effect: Decided, seconds: float) -> None:
         """Log one decision.
@@ -205,12 +215,17 @@ class DecisionLog:
         """
         self._cycle += 1
         count_decision(effect, seconds)
+        if self._traces is not None:
+            self._traces.decided(effect, seconds)
         searched = {"search": effect.search, "steps": effect.steps} if effect.steps else {}
+        group, solo = effect.group, effect.solo
+        pod = f"{group.namespace}{group.name}" if solo else ""
         logger.log(
             logging.ERROR if effect.result == "error" else logging.INFO,
-            _SAID[effect.result],
+            (_SAID_OF_POD if solo else _SAID)[effect.result],
             extra={
-                "podGroup": str(effect.group),
+                "pod": pod,
+                "podGroup": "" if solo else str(group),
                 "profile": effect.profile,
                 "cycle": self._cycle,
                 "attempts": effect.attempts,

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import gc
 import logging
+import os
 import uuid
 from collections.abc import Iterable
 from functools import partial
@@ -38,6 +39,7 @@ from enbloc.live.malformed import MalformedObjects
 from enbloc.live.plugin_times import PluginTimes
 from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.traces import from_environment
 from enbloc.model.field_managers import field_manager
 from enbloc.telemetry import Health, Heartbeat, Problems
 
@@ -112,10 +114,11 @@ class Scheduler:
         self._stopping = False
         fenced = client.fenced(self._elector.holds) if self._elector else client
         settings = settings or configuration.settings
+        traces = from_environment(os.environ, "scheduler")
         self._engine = Engine(
             profiles,
             dataclasses.replace(settings, identity=uuid.uuid4().hex[:12]),
-            stopwatch=PluginTimes(),
+            stopwatch=PluginTimes(traces),
         )
         self._dumper = Dumper(
             self._engine, configuration, options.dump_dir, options.dump or asyncio.Event()
@@ -137,6 +140,7 @@ class Scheduler:
             self._recorder,
             self._extenders,
             clock.now,
+            traces=traces,
         )
         self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step, clock.now)
         self._malformed = MalformedObjects(self._recorder.malformed)

@@ -8,7 +8,7 @@ Nothing here knows what is measured, checked or in trouble.
 from enbloc.telemetry.certificates import Certificates
 from enbloc.telemetry.health import Health
 from enbloc.telemetry.heartbeat import Heartbeat
-from enbloc.telemetry.logs import configure_logging
+from enbloc.telemetry.logs import configure_logging, level_of
 from enbloc.telemetry.problems import Problems
 from enbloc.telemetry.server import Asked, Guarding, Refusal, Server
 
@@ -22,4 +22,5 @@ __all__ = [
     "Refusal",
     "Server",
     "configure_logging",
+    "level_of",
 ]

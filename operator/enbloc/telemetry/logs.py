@@ -25,8 +25,45 @@ _STANDARD: Final = frozenset(
 
 #: The longest message, and the longest value, of a line (characters).
 MOST_SAID: Final = 8192
-#: What ends a value, or begins a quoted one.
-_ENDS: Final = ' ="\\'
+
+#: Between INFO and DEBUG: every Binding.
+DETAIL: Final = 15
+#: Below DEBUG: every request.
+TRACE: Final = 5
+
+#: What `--v` shows: each level from so high on, and what it adds.
+LEVELS: Final = (
+    (0, logging.INFO, "starts and stops, who leads, one line for each decision, what is wrong"),
+    (2, DETAIL, "every Binding with its outcome"),
+    (4, logging.DEBUG, "what is tried again, and why; what kopf says"),
+    (6, TRACE, "every request to the API server: method, path, code and time"),
+)
+
+#: The keys of a line beside its message: what `extra=` may give.
+KEYS: Final = {
+    "pod": "the pod, as `namespace/name`",
+    "node": "the node",
+    "podGroup": "the PodGroup, as `namespace/name`; of a pod without one there is `pod` instead",
+    "object": "the kind and name of an object of another kind",
+    "profile": "the profile, which is the schedulerName",
+    "cycle": "how many decisions this process has taken, this one included",
+    "attempts": "how many attempts of the group or pod there were, this one included",
+    "result": "of a decision: scheduled, unschedulable, infeasible, waiting, error",
+    "reason": "why it is not scheduled, or why a pod is evicted",
+    "duration": "how long it took, in seconds",
+    "placed": "how many members have got a node",
+    "plan": "the plan, as in the annotation of the pods that it binds",
+    "search": "what found a placement beyond the ordered pass, or why none was found",
+    "steps": "what that search cost",
+    "err": "what went wrong; in JSON with the traceback of an exception",
+    "extender": "the URL of an extender, without credentials",
+    "server": "the URL of the API server, without credentials",
+    "by": "where that comes from: a kubeconfig, the pod's service account",
+    "leaderEpoch": "how often the Lease has changed hands",
+    "method": "of a request, as HTTP has it",
+    "path": "of a request, with its query",
+    "code": "of an answer; `<error>` = there was none",
+}
 
 
 class _Json(JsonFormatter):
@@ -41,7 +78,7 @@ class _Json(JsonFormatter):
     ) -> None:
         """Fill the object."""
         log_data["timestamp"] = micro_time_text(record.created)
-        log_data["severity"] = record.levelname.lower()
+        log_data["severity"] = _severity(record).lower()
         log_data["message"] = clipped(record.getMessage(), MOST_SAID)
         log_data["logger"] = record.name
         log_data.update(_extra(record))
@@ -57,21 +94,34 @@ class _Text(logging.Formatter):
         """One line, and the traceback, indented, if there is one."""
         pairs = "".join(f"  {key}={_value(value)}" for key, value in _extra(record).items())
         clock = micro_time_text(record.created)[11:23]
-        lines = [f"{clock} {record.levelname:<7} {clipped(record.getMessage(), MOST_SAID)}{pairs}"]
+        lines = [f"{clock} {_severity(record):<7} {clipped(record.getMessage(), MOST_SAID)}{pairs}"]
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
         return without_credentials("\n    ".join(map(printable, lines)))
 
 
 def _value(value: object) -> str:
-    """A value, quoted where it could be taken for more than one."""
-    text = str(value)
-    return text if not any(char in text for char in _ENDS) else json.dumps(text, ensure_ascii=False)
+    """A value as kube-scheduler's text has it: numbers are bare, all else is quoted."""
+    if isinstance(value, int | float):
+        return str(value)
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _severity(record: logging.LogRecord) -> str:
+    """A name that collectors know, also of our levels between theirs."""
+    if record.levelno == DETAIL:
+        return "INFO"
+    return "DEBUG" if record.levelno < logging.DEBUG else record.levelname
+
+
+def level_of(verbosity: int) -> int:
+    """The least severity that `--v=verbosity` shows."""
+    return next(level for least, level, _ in reversed(LEVELS) if max(0, verbosity) >= least)
 
 
 def configure_logging(
     form: Literal["auto", "json", "text"] = "auto",
-    level: str = "INFO",
+    level: str | int = "INFO",
     stream: TextIO | None = None,
 ) -> None:
     """Send all log records to a stream.
@@ -86,7 +136,9 @@ def configure_logging(
         form = "text" if target.isatty() else "json"
     handler = logging.StreamHandler(target)
     handler.setFormatter(_Json() if form == "json" else _Text())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.basicConfig(
+        level=level if isinstance(level, int) else level.upper(), handlers=[handler], force=True
+    )
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
