@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from aiohttp import web
+from prometheus_client import REGISTRY
 
 from enbloc.kube import backoff
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
@@ -294,11 +295,18 @@ async def test_trouble_is_reported_once_and_forgotten_when_over() -> None:
         [],
     )
     problems: list[str | None] = []
+    failing: list[float | None] = []
+
+    def report(problem: str | None) -> None:
+        problems.append(problem)
+        failing.append(REGISTRY.get_sample_value("enbloc_watch_failing", {"resource": "pods"}))
+
     async with talking_to(server) as client:
-        reflector = Reflector(client, PODS, Pod, timing=QUICK, report=problems.append)
+        reflector = Reflector(client, PODS, Pod, timing=QUICK, report=report)
         async with aclosing(reflector.stream()) as items:
             assert await take(items, 1) == ["synced"]
     assert len(problems) == 3
+    assert failing == [1, 1, 0]
     assert problems[0] is not None
     assert 'grant the verb "list" on pods' in problems[0]
     assert problems[2] is None
