@@ -265,6 +265,14 @@ async def test_a_new_authority_in_the_file_is_believed_without_a_restart(
         await client.get(PODS, "p", "default")
 
 
+async def test_a_server_that_is_away_is_told_of_alike_by_every_client(tmp_path: Path) -> None:
+    """Or one outage would be as many problems as there are connections."""
+    ca = Authority(tmp_path).ca
+    async with Client(Cluster("https://127.0.0.1:9", ca_file=ca), component="test") as client:
+        with pytest.raises(Unreachable, match="ssl:default"):
+            await client.get(PODS, "p", "default")
+
+
 @pytest.mark.parametrize(
     "content",
     [

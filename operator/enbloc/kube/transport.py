@@ -388,4 +388,6 @@ def _unreachable(call: Call, error: Exception) -> Unreachable:
         text = "the server's URL, or that of the proxy, cannot be used"
     else:
         text = str(error) or "timed out"
+    if isinstance(error, aiohttp.ClientConnectorError):  # the same from one context to the next
+        text = text.replace(f"ssl:{error.ssl}", "ssl:default")
     return Unreachable(call.verb, call.resource, text, sent=not isinstance(error, unsent))
