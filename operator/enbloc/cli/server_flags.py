@@ -287,7 +287,8 @@ def _log_flags() -> Sequence[Callable[[F], F]]:
             flag_value="v",
             type=LEVEL,
             default=0,
-            help="Log more: from 4 on, and with -v alone, debug lines.",
+            help="Log more: from 2 on Bindings, from 4 on, and with -v alone, debug lines, from 6 "
+            "on requests.",
         ),
     )
 
