@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+import asyncio
 import logging
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -77,6 +78,22 @@ def test_who_does_not_lead_counts_its_queue_and_nothing_twice() -> None:
     counts.count(201.0)
     assert value("enbloc_below_minimum_seconds_total") - before == 1.0
     assert value("enbloc_partial_binds") == 3
+
+
+async def test_who_leads_no_more_shows_nothing_of_what_it_did() -> None:
+    groups = Groups(part=2)
+    groups.seen = Census(pods={"active": 4}, reserved={"binding": 1}, oldest=1.0)
+    task = asyncio.create_task(
+        GroupCounts(groups, lambda: 0, lambda: True, lambda: 5.0).run(),
+    )
+    await asyncio.sleep(0)
+    assert value("scheduler_pending_pods", queue="active") == 4
+    task.cancel()
+    await asyncio.wait([task])
+    assert value("scheduler_pending_pods", queue="active") == 0
+    assert value("enbloc_reservations", purpose="binding") == 0
+    assert value("enbloc_partial_binds") == 0
+    assert value("enbloc_oldest_pending_podgroup_age_seconds") == 0
 
 
 @pytest.mark.parametrize(

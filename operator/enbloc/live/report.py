@@ -94,6 +94,7 @@ class GroupCounts:
         finally:  # a standby says nothing of what it did as the leader
             metrics.PARTIAL_BINDS.set(0)
             metrics.INFEASIBLE_POD_GROUPS.set(0)
+            self._take_census(Census())
 
     def count(self, now: float) -> None:
         """Count the groups in each state, and the time that they were below their minimum.

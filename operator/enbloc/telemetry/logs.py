@@ -59,6 +59,7 @@ KEYS: Final = {
     "extender": "the URL of an extender, without credentials",
     "server": "the URL of the API server, without credentials",
     "by": "where that comes from: a kubeconfig, the pod's service account",
+    "lease": "the Lease that was waited for, as `namespace/name`",
     "leaderEpoch": "how often the Lease has changed hands",
     "method": "of a request, as HTTP has it",
     "path": "of a request, with its query",
