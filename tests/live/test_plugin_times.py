@@ -83,6 +83,7 @@ def test_evaluations_count_for_the_decisions_that_were_not_measured_too() -> Non
     assert [times.begin("evaluated") for _ in range(SAMPLED)] == [False] * (SAMPLED - 1) + [True]
     times.call("A", "Filter", lambda: True)
     times.call("A", "Permit", lambda: True)
+    times.end()
     assert value("plugin_evaluation_total", **labels) == SAMPLED
     assert value("plugin_evaluation_total", **{**labels, "extension_point": "Permit"}) == 0
 

@@ -3,9 +3,12 @@
 """How long plugins take: in some decisions, and for every member that is bound."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
+
+from prometheus_client import Histogram
 
 from enbloc.framework.status import Code, Status
 from enbloc.live.traces import Traces
@@ -44,6 +47,8 @@ class PluginTimes:
         self._sampled = False
         self._profile = ""
         self._points: dict[str, list[Any]] = {}
+        self._asked: Counter[tuple[str, str]] = Counter()
+        self._durations: dict[tuple[str, str, str], Histogram] = {}
 
     def begin(self, profile: str) -> bool:
         """A decision begins; whether it is one of those that are timed."""
@@ -68,9 +73,13 @@ class PluginTimes:
         return answer
 
     def _took(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        metrics.PLUGIN_DURATION.labels(plugin, point, status).observe(seconds)
+        key = plugin, point, status
+        durations = self._durations.get(key)
+        if durations is None:  # to look one up by its labels costs more than to observe
+            durations = self._durations[key] = metrics.PLUGIN_DURATION.labels(*key)
+        durations.observe(seconds)
         if point in _COUNTED:
-            metrics.PLUGIN_EVALUATIONS.labels(plugin, point, self._profile).inc(SAMPLED)
+            self._asked[plugin, point] += SAMPLED
         total = self._points.setdefault(point, [0.0, _SUCCESS])
         total[0] += seconds
         if status != _SUCCESS:  # as upstream, a point ends with who did not agree
@@ -82,6 +91,9 @@ class PluginTimes:
             labels = point, status, self._profile
             metrics.EXTENSION_POINT_DURATION.labels(*labels).observe(seconds)
         self._points.clear()
+        for (plugin, point), calls in self._asked.items():
+            metrics.PLUGIN_EVALUATIONS.labels(plugin, point, self._profile).inc(calls)
+        self._asked.clear()
 
 
 class MemberCall:
