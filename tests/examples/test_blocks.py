@@ -7,6 +7,7 @@
 | console | test_commands.py and test_how_to.py type it, and compare what is shown |
 | yaml | read here as what it says it is; a real API server is asked too |
 | python, toml | test_how_to.py runs it |
+| promql | the tests of metrics know every metric that a page names |
 | sh | for a real cluster: its syntax is checked, and NOT_RUN says why no more is |
 | text, none | output and diagrams |
 """
@@ -98,7 +99,18 @@ def documents() -> list[Any]:
 
 
 def test_every_block_begins_at_the_margin_and_is_of_a_language_that_something_happens_to() -> None:
-    known = {"console", "yaml", "python", "toml", "sh", "text", "dockerfile", "properties", ""}
+    known = {
+        "console",
+        "yaml",
+        "python",
+        "toml",
+        "sh",
+        "text",
+        "dockerfile",
+        "properties",
+        "promql",
+        "",
+    }
     for page in PAGES:
         fences = re.findall(r"^( *)```(.*)$", (ROOT / page).read_text("utf-8"), re.MULTILINE)
         assert {indent for indent, _ in fences} <= {""}, page
