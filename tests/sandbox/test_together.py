@@ -176,7 +176,7 @@ async def test_what_cannot_be_is_said_with_its_flag(
     ("fault", "message"),
     [
         ("what=1", '"what=1" is not KEY=VALUE with a key of verb, resource, status, delay'),
-        ("status", '"status" is no KEY=VALUE'),
+        ("status", '"status" is not KEY=VALUE'),
         ("verb=list", "resource is missing"),
         ("resource=pods,status=500", "verb is missing"),
         ("verb=list,resource=pods", "a fault needs a status, a delay, hang or after_commit"),
