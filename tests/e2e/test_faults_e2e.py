@@ -206,6 +206,7 @@ async def test_a_lease_namespace_that_is_not_there_is_one_clear_message(world: W
         f"--kubeconfig={world.target.kubeconfig}",
         "--lease-namespace=nowhere",
         "--secure-port=0",
+        "--log-format=text",
     )
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1].startswith("error: ")
