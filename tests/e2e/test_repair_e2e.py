@@ -185,7 +185,7 @@ async def test_a_gang_that_cannot_be_completed_gives_its_room_to_a_younger_one(
 async def test_bare_pods_of_a_gang_in_part_are_kept_past_the_deadline(world: World) -> None:
     """Semantics §4.5: a deleted bare pod never comes back."""
     proxy = await cut_off(world)
-    await world.condition("old", Condition.SCHEDULED, "False", message="without a controller")
+    await world.condition("old", Condition.SCHEDULED, "False", message="one has no controller")
     for _ in range(TIMEOUT + 1):
         await world.quiet()
     assert evicted(proxy) == set()
