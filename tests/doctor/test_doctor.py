@@ -26,9 +26,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 async def found(
-    lists: Mapping[str, Any], ours: Installation, version: str = "v1.36.1", *, forbid: str = ""
+    lists: Mapping[str, Any],
+    ours: Installation,
+    version: str = "v1.36.1",
+    *,
+    forbid: str = "",
+    allowed: bool = True,
 ) -> list[Finding]:
-    """All findings on a server with these items by plural, which allows everything."""
+    """All findings on a server with these items by plural, whose reviews all have one answer."""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
@@ -38,7 +43,7 @@ async def found(
         if forbid and forbid in parts:
             return refusal(403, "Forbidden", f"{forbid} is forbidden")
         if request.method == "POST":
-            return answer({"status": {"allowed": True}}, 201)
+            return answer({"status": {"allowed": allowed}}, 201)
         if parts[-1] in lists:
             return answer({"metadata": {}, "items": lists[parts[-1]]})
         if parts[-2] in lists:
@@ -138,13 +143,15 @@ async def test_an_installation_whose_lease_nobody_holds_does_not_lead() -> None:
     [
         ("kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: a}]", {"a"}),
         ("kind: Other\nprofiles: [{schedulerName: a}]", set()),
+        ("kind: KubeSchedulerConfiguration", {"default-scheduler"}),
+        ("kind: KubeSchedulerConfiguration\nprofiles: [{plugins: {}}]", {"default-scheduler"}),
         ("kind: KubeSchedulerConfiguration\nprofiles: schedulerName", set()),
         (
             "kind: KubeSchedulerConfiguration\nprofiles: [schedulerName, {schedulerName: [1]}]",
             set(),
         ),
-        ("schedulerName: [", set()),
-        ("[" * 100_000 + "schedulerName", set()),
+        ("kind: KubeSchedulerConfiguration\nprofiles: [", set()),
+        ("[" * 100_000 + "KubeSchedulerConfiguration", set()),
         ("kind: X\n---\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: b}]", {"b"}),
     ],
 )
@@ -152,6 +159,32 @@ def test_what_a_configuration_serves_is_read_and_what_is_none_passed_over(
     text: str, names: set[str]
 ) -> None:
     assert configured([text]) == names
+
+
+@pytest.mark.parametrize("command", ["scheduler", "run"])
+async def test_another_install_of_enbloc_serves_enbloc_without_naming_it(command: str) -> None:
+    container = {"image": "enbloc:1", "args": [command]}
+    volume = {"configMap": {"name": "config"}}
+    labels = {"app.kubernetes.io/part-of": "enbloc"}
+    metadata = {"namespace": "team", "name": "gangs", "labels": labels}
+    pods = {"spec": {"containers": [container], "volumes": [volume]}}
+    config = {"metadata": {"name": "config"}, "data": {"c": "kind: KubeSchedulerConfiguration"}}
+    lists = {
+        "deployments": [{"metadata": metadata, "spec": {"template": pods}}],
+        "configmaps": [config],
+    }
+    assert of(await found(lists, PLANNED), "schedulers") == [
+        (Verdict.FAULT, "deployment team/gangs")
+    ]
+
+
+async def test_where_nothing_is_installed_it_asks_so_instead_of_listing_all_permissions() -> None:
+    findings = await found({}, Installation(), allowed=False)
+    messages = [each.message for each in findings if each.check == "permissions"]
+    assert len(messages) == 2
+    assert all("is enbloc installed" in each and "--preinstall" in each for each in messages)
+    planned = await found({}, PLANNED, allowed=False)
+    assert "create pods/binding" in str(planned)
 
 
 def test_our_own_definition_has_all_that_this_version_uses() -> None:

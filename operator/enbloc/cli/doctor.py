@@ -19,7 +19,7 @@ from enbloc.model import names
 if TYPE_CHECKING:
     from enbloc.doctor import Finding, Installation
 
-#: The answer is no.
+#: A fault was found.
 FAULTY: Final = 3
 
 
@@ -35,7 +35,7 @@ FAULTY: Final = 3
     "--release",
     default="enbloc",
     show_default=True,
-    help="Prefix of the names of its Deployments.",
+    help="Prefix of the names of its Deployments, such as batch-enbloc for Helm's release batch.",
 )
 @click.option(
     "--preinstall",

@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; None for those of this process.
 
     Returns:
-        0 done, 1 error, 2 bad usage or configuration, 3 the answer is no, 130 interrupted.
+        0 done, 1 error, 2 bad usage or configuration, 3 the doctor found a fault, 130 interrupted.
     """
     try:
         code = cli.main(arguments, prog_name=_program_name(), standalone_mode=False)

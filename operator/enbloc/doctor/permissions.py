@@ -35,15 +35,21 @@ async def missing(client: Client, ours: Installation) -> AsyncIterator[Finding]:
         lacking = [each for each, allowed in zip(asked, answers, strict=True) if not allowed]
         if not lacking:
             continue
+        where = f"serviceaccount {ours.namespace}/{account}"
         if user is None:
-            who, message = (
-                f"clusterrole {account}",
-                f"you cannot grant the {role} what you may not do yourself",
+            where = f"clusterrole {account}"
+            message = f"you cannot grant the {role} what you may not do yourself: {listed(lacking)}"
+        elif len(lacking) == len(asked):
+            message = (
+                f"has none of the permissions of the {role}: is enbloc installed with this "
+                "namespace and name? If not, see --namespace and --release, or check before "
+                "installing with --preinstall"
             )
         else:
-            who = f"serviceaccount {ours.namespace}/{account}"
-            message = f"the {role} may not do what it needs to; apply its roles again"
-        yield Finding(CHECK, Verdict.FAULT, who, f"{message}: {listed(lacking)}")
+            message = (
+                f"the {role} may not do what it needs to; apply its roles again: {listed(lacking)}"
+            )
+        yield Finding(CHECK, Verdict.FAULT, where, message)
 
 
 def wanted(

@@ -13,7 +13,7 @@ from enbloc.kube.client import Client
 from enbloc.kube.errors import NotFound
 from enbloc.kube.lease_objects import LeaseObject
 from enbloc.kube.paths import LEASES
-from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAMES_KEY
+from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 
 CHECK: Final = "schedulers"
 #: What kube-scheduler serves, and the Lease by which it does.
@@ -55,7 +55,8 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
         if where in {f"{ours.namespace}/{ours.scheduler}", f"{ours.namespace}/{ours.release}"}:
             continue
         words = [word for container in each.pod.containers or () for word in container.words]
-        if not any("scheduler" in word for word in words):
+        enbloc = each.metadata.part_of == SCHEDULER_NAME
+        if not enbloc and not any("scheduler" in word for word in words):
             continue
         served = {word.removeprefix(_NAME_FLAG) for word in words if word.startswith(_NAME_FLAG)}
         for name in each.config_maps:
@@ -65,32 +66,38 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
                 )
             except NotFound:
                 continue
-            served |= configured((found.data or {}).values())
+            unnamed = SCHEDULER_NAME if enbloc else DEFAULT
+            served |= configured((found.data or {}).values(), unnamed)
         if shared := sorted(served & set(ours.serves)):
             yield _clash(f"deployment {where}", "is a scheduler that serves", shared)
 
 
-def configured(texts: Iterable[str]) -> set[str]:
-    """The schedulerNames of all configurations among these texts; what is none has none."""
+def configured(texts: Iterable[str], unnamed: str = DEFAULT) -> set[str]:
+    """The schedulerNames of all configurations among these texts; what is none has none.
+
+    Args:
+        texts: YAML, or anything else.
+        unnamed: what is served where there are no profiles, or one has no schedulerName.
+    """
     found: set[str] = set()
     for text in texts:
-        if "schedulerName" not in text or len(text) > _LONGEST:
+        if "KubeSchedulerConfiguration" not in text or len(text) > _LONGEST:
             continue
         try:
             documents = list(yaml.safe_load_all(text))
         except (yaml.YAMLError, ValueError, TypeError, RecursionError):
             continue
         for document in documents:
-            found.update(_named(document))
+            found.update(_named(document, unnamed))
     return found
 
 
-def _named(document: Any) -> Iterable[str]:
+def _named(document: Any, unnamed: str) -> Iterable[str]:
     if not isinstance(document, Mapping) or document.get("kind") != "KubeSchedulerConfiguration":
         return
-    profiles = document.get("profiles")
+    profiles = document.get("profiles") or [{}]
     for profile in profiles if isinstance(profiles, list) else ():
-        name = profile.get("schedulerName") if isinstance(profile, Mapping) else None
+        name = profile.get("schedulerName") or unnamed if isinstance(profile, Mapping) else None
         if isinstance(name, str):
             yield name
 
