@@ -154,6 +154,17 @@ async def test_helm_test_runs_a_gang_of_two(cluster: Cluster) -> None:
     assert "Succeeded" in await release.helm("test")
 
 
+async def test_helm_test_that_fails_leaves_the_gang_to_look_at(cluster: Cluster) -> None:
+    release = cluster.release("enbloc", NAMESPACE)
+    await release.helm("install")
+    cluster.cp.established(CRD)
+
+    done = await cluster.helm("test", "enbloc", "-n", NAMESPACE, "--timeout=3s")
+
+    assert done.returncode != 0
+    await cluster.kubectl("get", "epg", "enbloc-test", "-n", NAMESPACE)
+
+
 @pytest.mark.parametrize("namespace", [NAMESPACE, "batch-system"])
 async def test_two_releases_place_the_pods_of_their_own_schedulernames(
     cluster: Cluster, namespace: str

@@ -117,6 +117,21 @@ def test_nothing_of_a_hook_runs_but_the_test() -> None:
     assert set(hooks) == {"PodGroup", "Job"}
 
 
+@pytest.mark.parametrize(
+    ("given", "warnings"),
+    [
+        ("image.tag=1.0.0", 1),
+        ("image.repository=registry.example.com/enbloc", 0),
+        ("global.imageRegistry=registry.example.com", 0),
+    ],
+)
+def test_notes_warn_of_an_image_that_no_registry_has(given: str, warnings: int) -> None:
+    done = helm("install", "enbloc", CHART, "--dry-run=client", "--set", given)
+    assert done.returncode == 0, done.stderr
+    notes = done.stdout.partition("NOTES:")[2]
+    assert notes.count("set image.repository") == warnings
+
+
 VALUES = sorted(path.name for path in CI.iterdir())
 
 
