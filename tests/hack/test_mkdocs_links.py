@@ -34,7 +34,7 @@ def repository(tmp_path: Path) -> Path:
     for name in ("docs", "hack", "mkdocs.yml"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
         copy(ROOT / name, tmp_path / name)
-    linked = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
+    linked = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"]
     for name in (*linked, "benchmarks", "manifests", "operator", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
