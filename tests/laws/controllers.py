@@ -231,7 +231,7 @@ class Controllers(Actions):
         return [run for run in self.ledger.runs if run.group == name and run.live]
 
     def _ends(self, pod: Pod) -> None:
-        if not pod.deleting:
+        if not pod.deleting and self._may_go(pod):
             self.end(pod.key.name)
 
     def ends_of(self, name: str) -> None:
