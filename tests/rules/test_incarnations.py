@@ -66,6 +66,30 @@ def test_successes_of_an_older_job_do_not_count_for_the_new_one() -> None:
     assert cluster.condition("g")[2] == "1 of 3 members exist"
 
 
+def test_successes_count_beside_a_pod_of_nobody_where_the_podgroup_has_a_controller() -> None:
+    """Semantics §2.2, §2.4: whoever owns the PodGroup makes one life, and no status tells of it."""
+    cluster = unlisted()
+    cluster.group("g", 2, roles=[("leader", 1), ("worker", 1)], owner="MPIJob/m")
+    cluster.pod("worker", "g", role="worker", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
+    cluster.pod("gated", "g", gates=("hold",))
+    cluster.sync()
+    cluster.pod("leader", "g", role="leader", owner=JOB)
+    cluster.settle()
+    assert "leader" in cluster.where()
+
+
+def test_nor_do_they_where_status_knows_of_another_life() -> None:
+    """Semantics §2.2, §2.4."""
+    cluster = unlisted()
+    memory = LifeMemory("job-2", ("job-2",))
+    cluster.group("g", 2, owner="MPIJob/m", memory=Memory("job-2", lives=(memory,)))
+    cluster.pod("old", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
+    cluster.pod("new", "g", owner=OTHER_JOB)
+    cluster.sync()
+    cluster.settle()
+    assert cluster.condition("g")[2] == "1 of 2 members exist"
+
+
 def test_bare_pods_of_one_gang_are_one_life_and_their_receipts_say_so() -> None:
     cluster = unlisted()
     cluster.group("g", 3, memory=Memory("uid-of-a-pod-that-is-gone", succeeded=1))

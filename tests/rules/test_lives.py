@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from enbloc.engine.events import Stream, Synced
+from enbloc.engine.events import BindRefused, SlotsFree, Stream, Synced
+from enbloc.model.binding import Cause
 from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
@@ -552,6 +553,32 @@ def test_a_launcher_that_a_former_leader_binds_is_of_the_life_that_its_binding_r
     world.settle()
     record = binding_record("0-2", "job-1", 2, world.now, started=True)
     world.change("job-2-0", node="n3", scheduled_at=world.now, binding_record=record)
+    world.settle(seconds=600)
+    assert world.evictions == []
+    assert len(world.status["g"].lives) == 1
+
+
+@pytest.mark.parametrize("order", [["job-1-0", "job-2-0"], ["job-2-0", "job-1-0"]])
+def test_who_a_former_leader_binds_with_a_planned_run_is_of_that_run(order: list[str]) -> None:
+    """Semantics §2.2, §2.4: it had planned a launcher with the first worker; then another came."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.group("g", 2, timeout=5)
+    add_members(world, JOB, 1)
+    add_members(world, NEXT_JOB, 2)
+    world.answer = lambda _: "hold"
+    world.settle()
+    assert {bind.target.pod.name for bind in world.sent} == {"job-2-0", "job-2-1"}
+    record = binding_record("0-1", "job-1", 2, world.now)
+    for name in order:
+        world.change(name, node="n3", scheduled_at=world.now, binding_record=record)
+    for bind in list(world.sent):
+        if bind.target.pod.name == "job-2-0":
+            world.tell(BindRefused(bind.target.plan, bind.target.uid, Cause.MEMBER_CHANGED, ""))
+            world.tell(SlotsFree(1))
+        else:
+            world.confirm(bind)
+    world.answer = lambda _: "ok"
     world.settle(seconds=600)
     assert world.evictions == []
     assert len(world.status["g"].lives) == 1

@@ -4,14 +4,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from enbloc.engine.state.members import Members, record_of
 from enbloc.model.groups import Group
 from enbloc.model.incarnation import attempt_of
-from enbloc.model.pods import Phase, Pod, PodKey
+from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 
 #: Who was there when the floor was first held, and has no quorum of its own for so long after its
 #: last pod came (seconds), is no next run, but of that life.
@@ -66,6 +66,33 @@ def was_with(life: Members, each: Gathering) -> bool:
     bound = (pod.bound_at for pod in life.bound)
     first = min((life.scheduled or 0.0, *bound))
     return since + 1.0 <= first or since <= (life.queue_time or 0.0)
+
+
+def closed_with(lives: Sequence[Members], each: Gathering) -> Members | None:
+    """The life whose floor was first held while these were there, though it may have ended."""
+    closed = [life for life in reversed(lives) if life.scheduled is not None]
+    living = next((life for life in closed if life.live), None)
+    if living is not None and was_with(living, each):
+        return living
+    return next((life for life in closed if each.identity in life.companions), None)
+
+
+def vacant_in(
+    lives: Sequence[Members], identities: Mapping[PodUID, str]
+) -> list[tuple[Members, str]]:
+    """The identities of which nothing is live, and not all succeeded, where others are live.
+
+    Args:
+        lives: the newest last.
+        identities: by the UIDs of pods.
+    """
+    found: list[tuple[Members, str]] = []
+    for life in reversed(lives):
+        if not life.lost or not life.live or life.gathers:
+            continue
+        live = {identities[uid] for uid in life.live}
+        found += [(life, its) for its in life.identities if its in life.lost and its not in live]
+    return found
 
 
 def awaited(life: Members, them: Sequence[Gathering], group: Group | None) -> bool:
@@ -126,16 +153,37 @@ def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None)
         group: of all of them.
     """
     first = each.pods[0]
-    alone = has_quorum(each, group)
     for life in lives:
         if life.pods and not life.live:
             if there(life, first):
                 return life
-        elif life.scheduled is None and not alone and _lacks(life, group) and queued(life, first):
-            attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
-            if len({named[0] for named in attempts if named}) == sum(map(bool, attempts)):
-                return life
+        elif (
+            life.scheduled is None
+            and _lacks(life, group)
+            and queued(life, first)
+            and _may_mix(life, each, group)
+        ):
+            return life
     return None
+
+
+def joined(life: Members, each: Gathering, group: Group | None) -> bool:
+    """Whether an identity was planned with a member of an open plan, by a former leader.
+
+    Args:
+        life: of the plan; the binding record of the member names that of the identity.
+        each: of another life.
+        group: of both.
+    """
+    begun = each.life.committed or each.life.scheduled is not None
+    return life.scheduled is None and not begun and _may_mix(life, each, group)
+
+
+def _may_mix(life: Members, each: Gathering, group: Group | None) -> bool:
+    """Whether an identity may be of a life: it is no gang by itself, nor another attempt."""
+    attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
+    apart = len({named[0] for named in attempts if named}) == sum(map(bool, attempts))
+    return apart and not has_quorum(each, group)
 
 
 def _lacks(life: Members, group: Group | None) -> bool:

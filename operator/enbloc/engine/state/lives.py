@@ -23,14 +23,16 @@ from enbloc.engine.state.gathering import (
     COMPANION_SECONDS,
     Gathering,
     awaited,
+    closed_with,
     goes_on,
     has_quorum,
+    joined,
     mixed,
     names,
     note_attempts,
     planned_with,
     queued,
-    was_with,
+    vacant_in,
 )
 from enbloc.engine.state.members import MOST_KNOWN, Members, recorded_incarnation, remembered_lives
 from enbloc.model.groups import Group, GroupKey, LifeMemory
@@ -60,6 +62,7 @@ class Lives:
         self._identities: dict[PodUID, str] = {}
         self._orphans: dict[str, dict[PodUID, None]] = {}  # by the pod that controls them
         self._companions: dict[str, float] = {}
+        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  # finished, of no life yet
         self._settled = False
 
     def __iter__(self) -> Iterator[Members]:
@@ -103,10 +106,10 @@ class Lives:
                 life.remove(pod.uid)
                 self._of[pod.uid] = None
                 return [life]
-            unplanned = bool(pod.node) and life.gathers
+            unsettled = bool(pod.node) and (life.gathers or life.committed)
             life.put(pod)
             self._note_loss(life, pod)
-            return self._bound_by_another(life, pod) if unplanned else [life]
+            return self._bound_by_another(life, pod) if unsettled else [life]
         its = self._identify(pod)
         changed = self._take_orphans(pod.uid, its)
         life = self._place(its, pod) if pod.live else self._known(its, pod)
@@ -119,6 +122,7 @@ class Lives:
         """A member was deleted; the life that it was of, None = one that is over."""
         life = self._of.pop(uid, None)
         its = self._identities.pop(uid, "")  # "" = the first lists are not complete yet
+        self._unclaimed.get(its, {}).pop(uid, None)
         if life is not None:
             pod = life.pods[uid]
             life.remove(uid)
@@ -225,8 +229,11 @@ class Lives:
     def _take_in(self, life: Members, its: str, pod: Pod) -> Members:
         life.incarnation = life.incarnation or self._name(its, pod)
         life.identities[its] = None
-        if len(life.identities) > life.most_identities and self._is_one(its):
-            self._forget_identities(life)
+        if self._is_one(its):
+            for finished in self._unclaimed.pop(its, {}).values():
+                self._enter(finished, life)
+            if len(life.identities) > life.most_identities:
+                self._forget_identities(life)
         return life
 
     def _forget_identities(self, life: Members) -> None:
@@ -249,6 +256,7 @@ class Lives:
         """All that there was is over."""
         newest = self.newest
         if newest.incarnation:
+            self._unclaimed.clear()
             for life in self._lives:
                 self._end(life)
                 life.begin()
@@ -316,14 +324,19 @@ class Lives:
         return self._keep_only(members, {self._identities[uid] for uid in (*planned, *held)})
 
     def _bound_by_another(self, members: Members, pod: Pod) -> list[Members]:
-        """A member that gathers was bound by a former leader, or by anybody.
+        """A member that gathers, or is planned, was bound: by a former leader, or by anybody.
 
         It is of the life that its binding record names; else who was not planned with it leaves.
+        Who is planned stays: those join it that the former leader had planned with it.
 
         Returns:
             The lives that this changes, its own first.
         """
         life = self._recorded(pod)
+        if members.committed:
+            them = self._gathering([life] if life is not None else [])
+            joining = [(each, members) for each in them if joined(members, each, self.group)]
+            return list(dict.fromkeys([members, *self._move(joining)]))
         if life is not None and life is not members and life.live:
             self._move([(Gathering(self._identities[pod.uid], members, [pod]), life)])
             return [life, members]
@@ -371,7 +384,7 @@ class Lives:
         moves: list[tuple[Gathering, Members]] = []
         alone: list[Gathering] = []
         rest: list[Gathering] = []
-        vacant, them = self._vacant(), self._gathering(lives)
+        vacant, them = vacant_in(self._lives, self._identities), self._gathering(lives)
         waiting = {each.identity for each in them}
         for life in self._lives:
             life.companions &= waiting
@@ -410,7 +423,7 @@ class Lives:
             return next((life for life in begun if life.live), None)
         if attempt_of(each.identity) is not None or has_quorum(each, self.group):
             return None
-        living = self._with(each)
+        living = closed_with(self._lives, each)
         if not vacant and living is None:
             return None
         if now < each.latest + COMPANION_SECONDS:  # more of it may come: perhaps it is another run
@@ -423,29 +436,9 @@ class Lives:
         life.identities.pop(its)
         return life
 
-    def _with(self, each: Gathering) -> Members | None:
-        """The life whose floor was first held while these were there, though it may have ended."""
-        closed = [life for life in reversed(self._lives) if life.scheduled is not None]
-        living = next((life for life in closed if life.live), None)
-        if living is not None and was_with(living, each):
-            return living
-        return next((life for life in closed if each.identity in life.companions), None)
-
     def _is_one(self, its: str) -> bool:
         """Whether the PodGroup belongs to whoever makes all of its members, in a single life."""
         return self.group is not None and joins(its, self.group.owner)
-
-    def _vacant(self) -> list[tuple[Members, str]]:
-        """The identities of which nothing is live, and not all succeeded, where others are live."""
-        found: list[tuple[Members, str]] = []
-        for life in reversed(self._lives):
-            if not life.lost or not life.live or life.gathers:
-                continue
-            live = {self._identities[uid] for uid in life.live}
-            found += [
-                (life, its) for its in life.identities if its in life.lost and its not in live
-            ]
-        return found
 
     def _by_themselves(
         self, sets: Sequence[Sequence[Gathering]], lives: Sequence[Members]
@@ -526,7 +519,11 @@ class Lives:
         for pod in (pod for pod in strangers if pod.live):
             self._enter(pod, self._place(self._identities[pod.uid], pod))
         for pod in reversed([pod for pod in strangers if not pod.live]):
-            self._enter(pod, self._known(self._identities[pod.uid], pod))
+            its = self._identities[pod.uid]
+            life = self._known(its, pod)
+            self._enter(pod, life)
+            if life is None and not memories:
+                self._unclaimed.setdefault(its, {})[pod.uid] = pod
         for number, life in enumerate(self._lives):
             life.key, life.group = self.key._replace(life=number), self.group
             present = {self._identities[uid] for uid in life.pods}
