@@ -138,6 +138,12 @@ async def test_an_installation_whose_lease_nobody_holds_does_not_lead() -> None:
     ]
 
 
+#: Mappings that hold twice what the one before holds.
+MERGED = "a0: &a0 {schedulerName: a}\n" + "\n".join(
+    f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 99)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -151,7 +157,10 @@ async def test_an_installation_whose_lease_nobody_holds_does_not_lead() -> None:
             set(),
         ),
         ("kind: KubeSchedulerConfiguration\nprofiles: [", set()),
-        ("[" * 100_000 + "KubeSchedulerConfiguration", set()),
+        ("[" * 50_000 + "KubeSchedulerConfiguration", set()),
+        ("kind: KubeSchedulerConfiguration\nschedulerName: [", set()),
+                (f"schedulerName: {'1:' * 30_000}1", set()),
+        (MERGED, set()),
         ("kind: X\n---\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: b}]", {"b"}),
     ],
 )
