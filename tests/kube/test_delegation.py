@@ -22,7 +22,8 @@ CERTIFICATE = {
         (("organizationName", "monitoring"),),
         (("organizationName", "ops"),),
         (("commonName", "prometheus"),),
-    )
+    ),
+    "notAfter": "Jan  1 00:00:00 2100 GMT",
 }
 
 
@@ -149,6 +150,25 @@ async def test_a_client_certificate_names_user_and_groups(cop: Cop) -> None:
         assert await guard.refuse(Asked("/metrics", certificate=CERTIFICATE)) is None
     assert cop.reviews("tokenreviews") == 0
     assert cop.seen[0]["groups"] == ["monitoring", "ops", "system:authenticated"]
+
+
+async def test_a_client_certificate_that_has_ended_since_its_session_began_is_401(
+    cop: Cop,
+) -> None:
+    ended = {**CERTIFICATE, "notAfter": "Jan  1 00:00:00 2020 GMT"}
+    async with guarding(cop) as guard:
+        refused = await guard.refuse(Asked("/metrics", certificate=ended))
+    assert refused == Refusal(401, "Unauthorized", "Unauthorized")
+    assert cop.paths == []
+
+
+async def test_of_several_common_names_the_last_is_the_user_s(cop: Cop) -> None:
+    subject = ((("commonName", "system:admin"),), (("commonName", "nobody"),))
+    asked = Asked("/metrics", certificate={**CERTIFICATE, "subject": subject})
+    async with guarding(cop) as guard:
+        refused = await guard.refuse(asked)
+    assert refused is not None
+    assert '"nobody"' in refused.message
 
 
 async def test_answers_are_kept_for_their_time_and_no_longer(cop: Cop) -> None:

@@ -143,6 +143,15 @@ def test_a_page_that_breaks_is_an_answer_and_the_server_goes_on(
     assert get(url(server, "/livez")) == (200, "ok")
 
 
+def test_a_guard_that_breaks_lets_nobody_in_and_is_an_answer(health: Health) -> None:
+    class Broken:
+        async def refuse(self, asked: Asked) -> Refusal | None:
+            raise RuntimeError(asked.path)
+
+    with Server(health, 0, tls=Certificates().context, guard=nullcontext(Broken())) as server:
+        assert get(url(server, "/metrics")) == (500, "failed; see the log\n")
+
+
 def test_a_check_that_does_not_count_is_shown_and_fails_nothing(health: Health) -> None:
     health.register("podgroups-readable", lambda: False, "readyz", counts=False)
     assert health.report("readyz", "") == (200, "ok")
@@ -215,6 +224,20 @@ def test_client_certificates_of_the_authorities_are_shown_to_the_guard(
     [with_one, without] = doorman.asked
     assert with_one.certificate["subject"] == ((("commonName", "prometheus"),),)
     assert without.certificate == {}
+
+
+def test_text_between_authorities_may_be_of_any_language(tmp_path: Path) -> None:
+    certificates = Certificates()
+    certificates.client_authorities = "# Főtanúsítvány\n" + Authority(tmp_path).ca.read_text()
+    context = certificates.context()
+    assert context.verify_mode is ssl.CERT_OPTIONAL
+    assert context.cert_store_stats()["x509_ca"] == 1
+
+
+def test_a_host_name_that_no_certificate_can_hold_is_left_out() -> None:
+    with Server(Health(), 0, tls=Certificates(names=("hôst", "localhost")).context) as server:
+        names = shown(server.port).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert names.value.get_values_for_type(x509.DNSName) == ["localhost"]
 
 
 def test_a_client_certificate_of_a_stranger_is_not_let_in(

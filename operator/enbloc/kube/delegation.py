@@ -20,6 +20,7 @@ DelegatingAuthorizationOptions.
 import asyncio
 import hashlib
 import logging
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -279,7 +280,7 @@ class Delegation:
     async def _authorities(self) -> str:
         file = self._rules.client_authorities
         if file is not None:
-            return file.read_text("ascii")
+            return file.read_text("utf-8", "replace")
         namespace, name, key = AUTHORITIES
         client = await self._client(self._authentication)
         found: _ConfigMap = await client.get(CONFIG_MAPS, name, namespace, shape=_ConfigMap)
@@ -297,13 +298,18 @@ def _why(error: Exception) -> str:
 
 
 def _certified(certificate: Mapping[str, Any]) -> User | None:
-    """Who a client certificate is of: its common name, in the groups of its organisations."""
+    """Who a client certificate is of: its common name, in the groups of its organisations.
+
+    TLS checked it when its session began, which may be taken up again for hours.
+    """
     parts: dict[str, list[str]] = {}
-    with suppress(TypeError, ValueError):
+    with suppress(KeyError, TypeError, ValueError):
+        if ssl.cert_time_to_seconds(certificate["notAfter"]) < time.time():
+            return None
         for names in certificate.get("subject", ()):
             for kind, value in names:
                 parts.setdefault(kind, []).append(value)
-    name = parts.get("commonName", [""])[0]
+    name = parts.get("commonName", [""])[-1]  # of several, as Go's crypto/x509
     if not name:
         return None
     groups = (*parts.get("organizationName", ()), "system:authenticated")

@@ -118,8 +118,10 @@ class Certificates:
         return context
 
     def _ask_clients(self, context: ssl.SSLContext) -> None:
+        # Between certificates stands any text, such as what they are called; Python wants ASCII.
+        pem = self.client_authorities.encode("ascii", "replace").decode()
         try:
-            context.load_verify_locations(cadata=self.client_authorities)
+            context.load_verify_locations(cadata=pem)
         except (ssl.SSLError, ValueError) as error:
             logger.warning("Client certificates are not accepted: the authorities: %s", error)
             return
@@ -163,7 +165,7 @@ def self_signed(names: Sequence[str], now: float) -> tuple[bytes, bytes]:
     """A certificate for a server of these names, and its key, both as PEM.
 
     Args:
-        names: host names and IP addresses.
+        names: host names and IP addresses; those that are not ASCII are left out.
         now: Unix seconds.
     """
     # Imported here: who has a certificate needs none of it.
@@ -178,6 +180,8 @@ def self_signed(names: Sequence[str], now: float) -> tuple[bytes, bytes]:
         except ValueError:
             return x509.DNSName(name)
 
+    shown = [general(name) for name in names if name.isascii()]
+
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "enbloc")])
     begin = dt.datetime.fromtimestamp(now - SKEW, dt.UTC)
@@ -190,7 +194,7 @@ def self_signed(names: Sequence[str], now: float) -> tuple[bytes, bytes]:
         .not_valid_before(begin)
         .not_valid_after(begin + dt.timedelta(seconds=SKEW + LIFETIME))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName(list(map(general, names))), critical=False)
+        .add_extension(x509.SubjectAlternativeName(shown), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
     )

@@ -218,12 +218,12 @@ class Server:
         if page is None:
             return _encoded(404, self._known().encode(), with_body=body)
         asked = Asked(f"/{name}", _authorization(lines), _certificate(writer))
-        refusal = await self._guard.refuse(asked)
-        if refusal is not None:
-            return _encoded(refusal.code, refusal.body(), _JSON, with_body=body)
         try:
+            refusal = await self._guard.refuse(asked)
+            if refusal is not None:
+                return _encoded(refusal.code, refusal.body(), _JSON, with_body=body)
             code, content, text = page()
-        except Exception:  # a page that breaks must not end its connection without a word
+        except Exception:  # what breaks must not end its connection without a word
             logger.exception("Failed to serve %s", path)
             return _encoded(500, b"failed; see the log\n", with_body=body)
         return _encoded(code, text, content, with_body=body)
