@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from enbloc.kube.errors import APIError, Forbidden, Unreachable
-from enbloc.kube.events import PARALLEL, Notice, ObjectReference, Recorder
+from enbloc.kube.events import PARALLEL, QUEUE_LENGTH, Notice, ObjectReference, Recorder
 from enbloc.kube.paths import NODES, PODS, Resource
 from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.telemetry import metrics
@@ -265,6 +265,21 @@ async def test_many_namespaces_that_hang_take_a_bounded_number_of_requests() -> 
         recorder.emit(about(f"n{number}", "p"))
     await asyncio.sleep(1)
     assert len(client.sent) == PARALLEL
+    run.cancel()
+    await asyncio.wait({run})
+
+
+async def test_however_many_namespaces_hang_a_bounded_number_of_events_is_kept() -> None:
+    recorder = Recorder(client := MemoryClient(Store()), "scheduler-0")
+    client.latency = 1e9
+    run, before, tasks = asyncio.create_task(recorder.run()), dropped(), len(asyncio.all_tasks())
+    for number in range(QUEUE_LENGTH + 500):
+        recorder.emit(about(f"n{number}", "p"))
+        if number % 50 == 0:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(1)
+    assert len(asyncio.all_tasks()) - tasks <= QUEUE_LENGTH
+    assert dropped() - before == 500
     run.cancel()
     await asyncio.wait({run})
 

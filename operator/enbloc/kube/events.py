@@ -35,7 +35,7 @@ from enbloc.model.text import printable
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 
-#: The most that wait, in all namespaces.
+#: The most that wait or are being written, in all namespaces.
 QUEUE_LENGTH: Final = 1000
 #: The most requests at once.
 PARALLEL: Final = 8
@@ -187,9 +187,12 @@ class Recorder:
 
     def _put(self, namespace: str, what: "Notice | _Series") -> None:
         if self._waiting >= QUEUE_LENGTH:
+            metrics.EVENTS_DROPPED.inc()
+            if not self._queues:  # all of them are being written, each in a namespace of its own
+                return
             longest = max(self._queues, key=lambda each: len(self._queues[each]))
             self._take(longest)
-            metrics.EVENTS_DROPPED.inc()
+            self._waiting -= 1
         self._queues.setdefault(namespace, deque()).append(what)
         self._waiting += 1
         self._start(namespace)
@@ -197,7 +200,6 @@ class Recorder:
     def _take(self, namespace: str) -> "Notice | _Series":
         queue = self._queues[namespace]
         taken = queue.popleft()
-        self._waiting -= 1
         if not queue:
             del self._queues[namespace]
         return taken
@@ -211,10 +213,13 @@ class Recorder:
         """Write what waits in a namespace, one after another."""
         while namespace in self._queues:
             taken = self._take(namespace)
-            if isinstance(taken, Notice):
-                await self._record(taken)
-            else:
-                await self._update(taken)
+            try:
+                if isinstance(taken, Notice):
+                    await self._record(taken)
+                else:
+                    await self._update(taken)
+            finally:
+                self._waiting -= 1
         self._busy.discard(namespace)
 
     async def _drain(self) -> None:
