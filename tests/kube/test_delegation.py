@@ -214,6 +214,22 @@ async def test_who_cannot_be_decided_about_is_not_let_in_and_it_is_said_once(
         assert await guard.refuse(bearer("good")) is None
 
 
+async def test_each_outage_is_said_once_for_a_path_whichever_is_asked_for_in_turn(
+    cop: Cop, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with guarding(cop) as guard:
+        for outage in (1, 2):
+            cop.broken = lambda: refusal(500, "InternalError")
+            for number in range(6):
+                for path in ("/metrics", "/configz"):
+                    await guard.refuse(bearer(f"bad-{outage}-{number}", path))
+            said = [r for r in caplog.records if "Cannot decide" in r.getMessage()]
+            assert len(said) == 2 * outage
+            cop.broken = None
+            for path in ("/metrics", "/configz"):
+                await guard.refuse(bearer("good", path))
+
+
 async def test_a_server_that_never_answers_costs_a_bounded_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -169,13 +169,15 @@ class Delegation:
                 user = await self._user(asked)
                 if user is None:
                     return Refusal(401, "Unauthorized", "Unauthorized")
-                if await self._may(user, asked.path):
-                    return None
+                allowed = await self._may(user, asked.path)
         except (EnblocError, OSError, TimeoutError) as error:
             why = str(error) or "the API server took too long"
-            self._say("review", f"Cannot decide who may read {asked.path}: {why}")
+            self._say(asked.path, f"Cannot decide who may read {asked.path}: {why}")
             text = "Internal error occurred: cannot review access; see the log"
             return Refusal(500, "InternalError", text)
+        self._said.pop(asked.path, None)
+        if allowed:
+            return None
         text = f'forbidden: User "{user.name}" cannot get path "{asked.path}"'
         return Refusal(403, "Forbidden", text)
 
@@ -271,6 +273,7 @@ class Delegation:
             wait = AUTHORITY_SECONDS
             try:
                 self._certify(await self._authorities())
+                self._said.pop("authorities", None)
             except (EnblocError, OSError, ValueError) as error:
                 refused = isinstance(error, Forbidden | NotFound)
                 wait = REFUSED_SECONDS if refused else AUTHORITY_SECONDS
@@ -287,7 +290,7 @@ class Delegation:
         return (found.data or {}).get(key, "")
 
     def _say(self, about: str, text: str) -> None:
-        """Log what is wrong, once until it changes."""
+        """Log what is wrong, once until it changes or is over."""
         if self._said.get(about) != text:
             self._said[about] = text
             logger.warning("%s", text)
