@@ -331,6 +331,22 @@ def test_a_probe_is_answered_while_slow_handshakes_hang(server: Server, sends: s
         assert files <= 4 * MOST_CONNECTIONS + 100
 
 
+def test_who_opens_most_connections_loses_them_and_not_who_came_first(server: Server) -> None:
+    to, ours = ("127.0.0.1", server.port), untrusting()
+    with ExitStack() as clients:
+        first = clients.enter_context(socket.create_connection(to, timeout=60))
+        many = [
+            clients.enter_context(socket.create_connection(to, source_address=("127.0.0.2", 0)))
+            for _ in range(MOST_CONNECTIONS + 10)
+        ]
+        with suppress(ConnectionError):
+            many[0].settimeout(60)
+            assert many[0].recv(1) == b""
+        with ours.wrap_socket(first, server_hostname="x") as secure:
+            secure.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+            assert secure.recv(4096).startswith(b"HTTP/1.1 200")
+
+
 def test_a_handshake_that_stops_is_ended(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
         client.sendall(hello()[:40])

@@ -13,6 +13,7 @@ import logging
 import socket
 import ssl
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ from enbloc.telemetry.health import Health
 #: A handshake and a request end after this time, and so does an answer, whatever the client sends
 #: or does not read (seconds).
 CLIENT_SECONDS: Final = 5.0
-#: So many connections at once; one more ends the oldest, so a probe is always let in.
+#: So many connections at once; one more ends the oldest of the address that has most of them, so
+#: a probe is let in and answered whatever a single client does.
 MOST_CONNECTIONS: Final = 256
 #: The longest request, headers included (bytes).
 _REQUEST_BYTES: Final = 16384
@@ -138,7 +140,7 @@ class Server:
         self._loop = asyncio.SelectorEventLoop()
         self._loop.set_exception_handler(_quietly)
         self._stop = asyncio.Event()
-        self._clients: dict[asyncio.Task[None], None] = {}
+        self._clients: dict[asyncio.Task[None], str] = {}
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
 
     @property
@@ -179,12 +181,14 @@ class Server:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request on a connection, which then ends."""
         if len(self._clients) >= MOST_CONNECTIONS:
-            oldest = next(iter(self._clients))
+            [(greediest, _)] = Counter(self._clients.values()).most_common(1)
+            oldest = next(each for each, of in self._clients.items() if of == greediest)
             del self._clients[oldest]
             oldest.cancel()
         client = asyncio.current_task()
         assert client is not None
-        self._clients[client] = None
+        peer = writer.get_extra_info("peername")  # None if the client is gone by now
+        self._clients[client] = peer[0] if peer else ""
         try:
             async with asyncio.timeout(CLIENT_SECONDS):
                 if self._tls is not None:  # first of all, so that nothing is read before it
