@@ -27,13 +27,16 @@ class Store:
         self.namespaces = namespaces
         self.version = 0
 
-    def listed(self, resource: Resource, selector: str) -> list[dict[str, Any]]:
-        """All objects of a type, of every namespace, that have this label ("key=value")."""
+    def listed(
+        self, resource: Resource, selector: str, namespace: str | None = None
+    ) -> list[dict[str, Any]]:
+        """All objects of a type that have this label ("key=value"); None = of every namespace."""
         wanted = [tuple(selector.split("="))] if selector else []
         return [
             found
             for (plural, _), found in self.objects.items()
             if plural == resource.plural
+            and namespace in (None, found["metadata"].get("namespace"))
             and all(item in found["metadata"].get("labels", {}).items() for item in wanted)
         ]
 
@@ -107,7 +110,8 @@ class MemoryClient(Client):
         await asyncio.sleep(self.latency)
         self.before(verb)
         if verb == "list":
-            found = self.store.listed(resource, str((query or {}).get("labelSelector", "")))
+            selector = str((query or {}).get("labelSelector", ""))
+            found = self.store.listed(resource, selector, namespace)
             return msgspec.json.encode({"metadata": {}, "items": found})
         body = msgspec.json.decode(msgspec.json.encode(body))
         written = self.store.apply(verb, resource, name, namespace or "", body)

@@ -14,6 +14,7 @@ import pytest
 
 from enbloc.kube.errors import Forbidden, ServerError
 from enbloc.kube.lease import Elector, LeaseTiming
+from enbloc.kube.paths import LEASES, Resource
 from enbloc.kube.rivals import Rivals
 from tests.kube.memory import MemoryClient, Store
 
@@ -31,8 +32,9 @@ class Install:
         *,
         lease: str = "",
         replica: str = "0",
+        client: MemoryClient | None = None,
     ) -> None:
-        self.client = MemoryClient(store)
+        self.client = client or MemoryClient(store)
         self.lease = lease or f"{namespace}-lease"
         self.conflicts: list[str | None] = []
         self.problems: list[str | None] = []
@@ -228,6 +230,30 @@ async def test_a_lease_counts_where_an_install_may_be(
     two = Install(store, "two").start()
     await asyncio.sleep(60)
     assert two.leading is leads
+    await one.stop()
+    await two.stop()
+
+
+class Flooded(MemoryClient):
+    """A server with so many Leases that to list those of all namespaces takes too long."""
+
+    async def request(
+        self, verb: str, resource: Resource, name: str = "", namespace: str | None = None, **of: Any
+    ) -> bytes:
+        if (verb, resource, namespace) == ("list", LEASES, None):
+            await asyncio.sleep(60)
+        return await super().request(verb, resource, name, namespace, **of)
+
+
+async def test_however_many_leases_tenants_write_a_scheduler_leads_and_sees_its_rivals(
+    store: Store,
+) -> None:
+    store.objects["clusterrolebindings", "enbloc"] = binding("one", "two")
+    one = Install(store, "one", client=Flooded(store)).start()
+    await asyncio.sleep(10)
+    two = Install(store, "two", client=Flooded(store)).start()
+    await asyncio.sleep(60)
+    assert leads(one, two) == [True, False]
     await one.stop()
     await two.stop()
 

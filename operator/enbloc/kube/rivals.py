@@ -140,11 +140,16 @@ class Rivals:
         """The Leases of others, by namespace and name, on which a name of ours stands."""
         query = {"labelSelector": f"{COMPONENT_KEY}={_SCHEDULER}"}
         found: dict[tuple[str, str], LeaseObject] = {}
+        # No other namespace is read: a tenant may have written Leases without end.
+        namespaces: list[str | None] = [*sorted(await self._installs())]
         try:
-            async for lease in self._client.list(LEASES, query=query, shape=LeaseObject):
-                key = (lease.metadata.namespace, lease.metadata.name)
-                if key != self._own and self._serves & (_served(lease) or frozenset()):
-                    found[key] = lease
+            for namespace in namespaces or [None]:
+                async for lease in self._client.list(
+                    LEASES, namespace, query=query, shape=LeaseObject
+                ):
+                    key = (lease.metadata.namespace, lease.metadata.name)
+                    if key != self._own and self._serves & (_served(lease) or frozenset()):
+                        found[key] = lease
         except Forbidden as error:
             if not self._warned:
                 self._warned = True
@@ -153,10 +158,7 @@ class Rivals:
                     error.advice,
                 )
             return {}
-        if not found:
-            return {}
-        installs = await self._installs()
-        return {key: lease for key, lease in found.items() if not installs or key[0] in installs}
+        return found
 
     async def _installs(self) -> frozenset[str]:
         """The namespaces that ClusterRoleBindings of enbloc give rights to; empty = not known."""
@@ -166,7 +168,7 @@ class Rivals:
             async for binding in self._client.list(
                 CLUSTER_ROLE_BINDINGS, query=query, shape=RoleBindingObject
             ):
-                found.update(each.namespace or "" for each in binding.subjects or ())
+                found.update(each.namespace for each in binding.subjects or () if each.namespace)
         except (Forbidden, NotFound):
             return frozenset()
         return frozenset(found) if self._own[0] in found else frozenset()
