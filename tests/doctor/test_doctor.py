@@ -159,7 +159,7 @@ MERGED = "a0: &a0 {schedulerName: a}\n" + "\n".join(
         ("kind: KubeSchedulerConfiguration\nprofiles: [", set()),
         ("[" * 50_000 + "KubeSchedulerConfiguration", set()),
         ("kind: KubeSchedulerConfiguration\nschedulerName: [", set()),
-                (f"schedulerName: {'1:' * 30_000}1", set()),
+        (f"schedulerName: {'1:' * 30_000}1", set()),
         (MERGED, set()),
         ("kind: X\n---\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: b}]", {"b"}),
     ],

@@ -100,13 +100,11 @@ class Ledger(RuleBasedStateMachine):
 
     def free(self, resource: str) -> int:
         """What can be reserved: as free_capacity says it, node by node."""
-        total = usable = 0
+        free = 0
         for name, offer in self.offered.items():
             here = sum(amounts(m.ask)[resource] for m in self.sitting() if m.node == name)
-            free = amounts(offer)[resource] - here
-            total += max(free, -amounts(offer)[resource])
-            usable += 0 if name in self.cordoned else max(0, free)
-        return min(total, usable)
+            free += 0 if name in self.cordoned else max(0, amounts(offer)[resource] - here)
+        return free
 
     def held(self, promised: Group) -> Counter[str]:
         total: Counter[str] = Counter()
