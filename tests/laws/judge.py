@@ -251,8 +251,10 @@ class Judge:
             if not any(cost(pod.spec, resource) for pod in planned):
                 continue
             owed = self.debts.owed_before(key, resource, reserved, self.server.now)
-            asked = sum(self._used(node, resource, held) for node in self.view.nodes)
-            room = sum(self.view.room(node, resource) for node in self.view.nodes)
+            rooms = {node: self.view.room(node, resource) for node in self.view.nodes}
+            # What one node lacks is taken off no other node's capacity.
+            asked = sum(min(self._used(node, resource, held), rooms[node]) for node in rooms)
+            room = sum(rooms.values())
             if owed:
                 assert asked + owed <= room, f"{key} took {resource} that was reserved for others"
             own = dict(group.min_resources).get(resource, 0)
