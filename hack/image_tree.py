@@ -6,17 +6,21 @@
 
 It runs in the build stage of the Dockerfile, and in the tests, which need no container engine. It
 installs into a virtual environment and takes away what no server runs: pip, the sandbox, tests,
-stubs, sources of C, and all of the Kubernetes client but what reading a kubeconfig file imports.
+stubs, sources of C, debug information, copies of libraries, and all of the Kubernetes client but
+what reading a kubeconfig file imports.
 The same wheel, lock, path and Python give the same bytes.
 
 Besides Python it needs cyclonedx-py in its own environment.
 """
 
 import argparse
+import base64
 import csv
+import hashlib
 import io
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -39,6 +43,8 @@ TOOLS_METADATA: Final = ("pip-*.dist-info", "setuptools-*.dist-info")
 #: What builds, tests or describes a package, and no interpreter loads.
 SUFFIXES: Final = {".a", ".c", ".cpp", ".h", ".hpp", ".lib", ".pxd", ".pxi", ".pyi", ".pyx"}
 FOLDERS: Final = {"tests", "testsuite"}
+#: So much beside its segments is debug information of a library, bytes.
+DEBUG_BYTES: Final = 1024**2
 #: pip's notes of this install: where the wheel lay, and that it was asked for.
 NOTES: Final = {"direct_url.json", "REQUESTED"}
 #: The servers need neither; `enbloc sandbox` and `enbloc demo` say so here.
@@ -131,6 +137,11 @@ def strip(tree: Tree) -> None:
         unread = path.suffix in SUFFIXES or path.name in NOTES
         if unread or (path.name in FOLDERS and path.is_dir()):
             _remove(path)
+    for path in sorted(packages.rglob("*.so*")):
+        if any(path.name.startswith(f"{each.name}.") for each in path.parent.glob("*.so*")):
+            path.unlink()  # a wheel holds no links: libx.so.1.2 is libx.so.1, which is loaded
+        else:
+            _without_debug_information(path)
     for path in (tree.root / "bin").iterdir():
         if path.name not in PROGRAMS and not path.name.startswith("python3."):
             _remove(path)
@@ -183,13 +194,43 @@ def _keep(folder: Path, wanted: set[Path]) -> None:
             path.unlink()
 
 
+def _without_debug_information(library: Path) -> None:
+    """Cut what follows the segments that are loaded, where that is more than DEBUG_BYTES.
+
+    These are debug information, symbols, and the table of sections, which only linkers and
+    debuggers read. Source: the ELF-64 object file format, file header and program header.
+    """
+    data = library.read_bytes()
+    if not data.startswith(b"\x7fELF\x02\x01"):  # 64 bits, little-endian
+        return
+    (first,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    segments = [struct.unpack_from("<QQQQ", data, first + i * size + 8) for i in range(count)]
+    end = max(offset + length for offset, _, _, length in segments)
+    if len(data) - end <= DEBUG_BYTES:
+        return
+    header = bytearray(data[:64])
+    struct.pack_into("<Q", header, 40, 0)  # where the table of sections is
+    struct.pack_into("<HHH", header, 58, 0, 0, 0)  # and how large
+    library.write_bytes(header + data[64:end])
+
+
 def _correct(record: Path) -> None:
     rows = list(csv.reader(io.StringIO(record.read_text(encoding="utf-8"))))
     here = record.parent.parent
     text = io.StringIO()
-    kept = [row for row in rows if (here / row[0]).exists()]
+    kept = [_measured(here, *row) for row in rows if (here / row[0]).exists()]
     csv.writer(text, lineterminator="\n").writerows(sorted(kept))
     record.write_text(text.getvalue(), encoding="utf-8")
+
+
+def _measured(packages: Path, name: str, digest: str, size: str) -> tuple[str, str, str]:
+    """A row of a RECORD, with the digest and the size that the file has now."""
+    if not digest:
+        return name, digest, size
+    data = (packages / name).read_bytes()
+    now = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return name, f"sha256={now}", str(len(data))
 
 
 def _compile(tree: Tree) -> None:
