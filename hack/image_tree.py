@@ -198,7 +198,7 @@ def _without_debug_information(library: Path) -> None:
     """Cut what follows the segments that are loaded, where that is more than DEBUG_BYTES.
 
     These are debug information, symbols, and the table of sections, which only linkers and
-    debuggers read. Source: the ELF-64 object file format, file header and program header.
+    debuggers read. Offsets are those of the ELF-64 file header and program header.
     """
     data = library.read_bytes()
     if not data.startswith(b"\x7fELF\x02\x01"):  # 64 bits, little-endian
