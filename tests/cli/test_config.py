@@ -1,18 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 import yaml
 
 from enbloc.cli import main
-from enbloc.cli.flags import cluster_flags, config_flag
-from enbloc.cli.server_flags import server_flags
-from enbloc.cli.servers import ServerCommand, serve
 from enbloc.config.defaults import DEFAULTS
-from enbloc.kube.options import Options
+from tests.cli.options import told
 from tests.config.files import DATA, HEAD, sample
 
 
@@ -149,26 +144,6 @@ def test_what_is_not_honoured_is_logged_at_the_start(capsys: pytest.CaptureFixtu
     assert (
         "WARNING Configuration: clientConnection.qps: accepted and not honoured: there is" in said
     )
-
-
-def told(*arguments: str, leader_elect: bool = True) -> Options:
-    """The options that a server gets from these flags."""
-    seen: list[Options] = []
-
-    async def server(options: Options) -> int:
-        seen.append(options)
-        return 0
-
-    @click.command(cls=ServerCommand)
-    @config_flag
-    @cluster_flags
-    @server_flags(leader_elect=leader_elect, secure_port=0)
-    def command(**flags: Any) -> int:
-        return serve(server, "scheduler", **flags)
-
-    command.main(list(arguments), standalone_mode=False)
-    [options] = seen
-    return options
 
 
 ELECTION = "leaderElection: {leaderElect: %s, resourceNamespace: theirs}\n"

@@ -7,43 +7,21 @@ import re
 import ssl
 import subprocess
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
 from enbloc.cli import main
-from enbloc.cli.flags import cluster_flags, config_flag
-from enbloc.cli.server_flags import WITHOUT_EFFECT, server_flags
-from enbloc.cli.servers import ServerCommand, scheduler, serve
+from enbloc.cli.server_flags import WITHOUT_EFFECT
+from enbloc.cli.servers import scheduler
 from enbloc.errors import ConfigError
 from enbloc.kube.lease import LeaseTiming
 from enbloc.kube.options import Options
 from enbloc.run import controller_lease
 from hack.build_controlplane import ensure
+from tests.cli.options import told
 from tests.controlplane import SCHEDULER
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-
-
-def told(*arguments: str) -> Options:
-    """The options that a scheduler gets from these flags."""
-    seen: list[Options] = []
-
-    async def server(options: Options) -> int:
-        seen.append(options)
-        return 0
-
-    @click.command(cls=ServerCommand)
-    @config_flag
-    @cluster_flags
-    @server_flags(leader_elect=True, secure_port=10259)
-    def command(**flags: Any) -> int:
-        return serve(server, "scheduler", **flags)
-
-    command.main(["--log-format=text", *arguments], standalone_mode=False)
-    [options] = seen
-    return options
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import click
 
 from enbloc.cli.entry import OK
 from enbloc.cli.files import sources
-from enbloc.cli.flags import cluster_flags, config_flag
+from enbloc.cli.flags import cluster_flags, config_flag, output_flag
 from enbloc.cli.tables import print_table
 from enbloc.model import names
 
@@ -42,14 +42,7 @@ FAULTY: Final = 3
     is_flag=True,
     help="Check before installing: expect nothing of enbloc, and check your own permissions.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@output_flag
 @config_flag
 @cluster_flags
 def doctor(

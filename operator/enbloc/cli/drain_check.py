@@ -14,7 +14,7 @@ import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.files import sources
-from enbloc.cli.flags import cluster_flags, config_flag
+from enbloc.cli.flags import cluster_flags, config_flag, output_flag
 from enbloc.cli.tables import print_table, say
 from enbloc.errors import EnblocError
 
@@ -32,14 +32,7 @@ _MOST_NODES: Final = 5
 
 @click.command(short_help="Say which groups would stay whole if these nodes were drained.")
 @click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@output_flag
 @config_flag
 @cluster_flags
 def drain_check(

@@ -3,7 +3,7 @@
 """The flags that mean the same in every command."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ def cluster_flags(command: F) -> F:
         ),
         click.option("--context", help="The context to use. Default: the current one."),
     )
-    return _all(flags, command)
+    return all_of(flags, command)
 
 
 def config_flag(command: F) -> F:
@@ -37,7 +37,20 @@ def config_flag(command: F) -> F:
         help="A KubeSchedulerConfiguration, EnblocConfiguration or legacy Policy, YAML or JSON. "
         "May be repeated. Flags win over it.",
     )
-    return _all((flag,), command)
+    return all_of((flag,), command)
+
+
+def output_flag(command: F) -> F:
+    """`--output`, of the commands that print an answer."""
+    flag = click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="Output format.",
+    )
+    return all_of((flag,), command)
 
 
 def dump_flag(command: F) -> F:
@@ -50,7 +63,7 @@ def dump_flag(command: F) -> F:
         show_default="the directory for temporary files",
         help="Directory for dumps, which the scheduler writes on SIGUSR1 or an internal error.",
     )
-    return _all((flag,), command)
+    return all_of((flag,), command)
 
 
 def _temporary() -> Path:
@@ -75,7 +88,8 @@ def _no_dumps(why: str) -> click.BadParameter:
     return click.BadParameter(text, param_hint="--dump-dir")
 
 
-def _all(flags: tuple[Callable[[F], F], ...], command: F) -> F:
+def all_of(flags: Sequence[Callable[[F], F]], command: F) -> F:
+    """The command with these flags, which its help lists in this order."""
     for flag in reversed(flags):
         command = flag(command)
     return command

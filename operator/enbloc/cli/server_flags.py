@@ -13,11 +13,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 import enbloc
+from enbloc.cli.flags import F, all_of
 from enbloc.cli.go_values import DURATION, GO_BOOL, LEVEL, TLS_VERSIONS, ciphers_of
 from enbloc.errors import ConfigError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
@@ -25,7 +26,6 @@ from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
 if TYPE_CHECKING:
     from enbloc.kube.serving import Serving
 
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: Under this key a command's context keeps the flags that were given and have no effect.
 IGNORED_KEY: Final = "enbloc.ignored"
@@ -109,7 +109,7 @@ def server_flags(*, leader_elect: bool, secure_port: int) -> Callable[[F], F]:
         ),
         *(_without_effect(name) for name in WITHOUT_EFFECT),
     )
-    return functools.partial(_all, flags)
+    return functools.partial(all_of, flags)
 
 
 def switch(*names: str, default: bool | None, text: str, **more: Any) -> Callable[[F], F]:
@@ -329,12 +329,6 @@ def _version(context: click.Context, parameter: click.Parameter, value: str | No
     if value is not None and value.lower() != "false":
         click.echo(f"enbloc {enbloc.__version__}")
         context.exit()
-
-
-def _all(flags: tuple[Callable[[F], F], ...], command: F) -> F:
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
 
 
 def warnings(context: click.Context) -> list[str]:
