@@ -3,6 +3,9 @@
 """What every test may count on."""
 
 import asyncio
+from pathlib import Path
+
+import pytest
 
 from tests import effort
 
@@ -11,3 +14,9 @@ from tests import effort
 asyncio.set_event_loop(None)
 
 effort.register()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--requests", type=Path, help="folder for what end-to-end tests ask of real API servers"
+    )

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The world that every end-to-end test gets, once on each target."""
 
+import os
 from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.controlplane import ControlPlane
 from tests.e2e.bare import bare_control_plane
+from tests.e2e.requests import Requests
 from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World, opened
 
@@ -38,9 +40,13 @@ def sandbox_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox
 
 
 @pytest.fixture(scope="session")
-def controlplane_target() -> Iterator[ControlPlaneTarget]:
+def controlplane_target(request: pytest.FixtureRequest) -> Iterator[ControlPlaneTarget]:
     with ControlPlane() as cp:
-        yield ControlPlaneTarget(cp)
+        target = ControlPlaneTarget(cp)
+        yield target
+        folder = request.config.getoption("requests")
+        if folder is not None:
+            Requests.of(target).keep(folder, os.environ.get("PYTEST_XDIST_WORKER", "alone"))
 
 
 @pytest.fixture(scope="session")

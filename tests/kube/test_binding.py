@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube import errors
 from enbloc.kube.binding import Binding, Bound, Refused, Unknown, bind, settle
 from enbloc.kube.errors import Fenced
 from enbloc.model.binding import Cause
@@ -121,7 +120,7 @@ async def test_no_answer_leaves_the_outcome_unknown(failing: Handler) -> None:
 
 async def test_429_and_401_are_no_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Semantics §3.4: again after Retry-After, but soon; the token is read again."""
-    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("enbloc.kube.backoff.LONGEST_WAIT", 0.01)
     unauthorized = refuses(401, "Unauthorized")
     server = Script(
         TOMORROW,

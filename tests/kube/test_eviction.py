@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube import errors
 from enbloc.kube.errors import Fenced
 from enbloc.kube.eviction import PAUSE, Blocked, Evicted, Exempt, Victim, evict
 from tests.kube.fake import (
@@ -246,7 +245,7 @@ async def test_an_unknown_outcome_is_settled_by_a_look(
     outcome: Evicted | Exempt,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(errors, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("enbloc.kube.backoff.LONGEST_WAIT", 0.01)
     server = Script(shows("Running"), shows("Running"), failing, *then)
     async with talking_to(server) as client:
         assert await evict(client, VICTIM, lambda: NOW) == outcome

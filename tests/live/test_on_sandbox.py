@@ -243,9 +243,12 @@ async def test_lone_pods_are_bound_without_what_only_groups_need(
         sandbox.faults.clear()
         await world.gang("g", 4)
         await world.until_bound("g-", 4)
-        report = running.health.report("readyz", "verbose")
-        assert report is not None
-        assert f"[+]{resource}-readable ok" in report[1]
+
+        async def readable() -> bool:
+            report = running.health.report("readyz", "verbose")
+            return report is not None and f"[+]{resource}-readable ok" in report[1]
+
+        await world.until(readable)
 
 
 async def test_a_server_that_does_not_know_the_roles_yet_has_no_group_taken_for_gone(
