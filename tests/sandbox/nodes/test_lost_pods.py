@@ -116,6 +116,21 @@ async def test_a_pod_of_a_silent_node_ends_when_the_node_is_heard_of_again(yard:
     assert "deletionTimestamp" not in kept["metadata"]
 
 
+async def test_a_node_that_is_said_to_be_lost_while_it_beats_says_that_it_is_there(
+    yard: Yard,
+) -> None:
+    await yard.kubelet(NODE, pace=Pace(lease=0.05))
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    await yard.client.patch(
+        NODES,
+        "n1",
+        {"status": {"conditions": [unknown]}},
+        kind=PatchType.STRATEGIC,
+        subresource="status",
+    )
+    await yard.until(NODES, "n1", lambda node: condition(node, "Ready") == "True")
+
+
 async def test_a_node_refuses_every_pod_until_it_is_told_otherwise(yard: Yard) -> None:
     await yard.kubelet(NODE)
     await annotate(yard, REFUSE_KEY, "UnexpectedAdmissionError")

@@ -65,9 +65,15 @@ class _Machine:
     node: Object = field(default_factory=Object)
     used: dict[str, int] = field(default_factory=dict)
     posted: float = float("-inf")
-    renewed: float = float("-inf")
     addresses: int = 0
     reachable: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def unwell(self) -> bool:
+        """The API shows its node as not ready."""
+        conditions = self.node.status.get("conditions") or ()
+        ready = [one.get("status") for one in conditions if one.get("type") == "Ready"]
+        return bool(ready) and ready != ["True"]
 
     def admit(self, pod: Object) -> Refusal | None:
         """Why the node as it is now refuses the pod; None if it takes it."""
@@ -176,9 +182,9 @@ class Kubelet:
         while machine.shape.name in self._machines:
             await machine.reachable.wait()
             try:
-                late = clock() - machine.renewed > 2 * self._pace.lease
                 await self._renew(machine, uid)
-                if late or clock() - machine.posted >= self._pace.status:
+                # Whoever missed it too long has said so of the node, and it is for us to deny it.
+                if machine.unwell or clock() - machine.posted >= self._pace.status:
                     await self._post(machine)
             except APIError as error:
                 log.warning("node %s: missed a heartbeat: %s", machine.shape.name, error)
@@ -199,7 +205,6 @@ class Kubelet:
             await self._client.create(
                 LEASES, reports.lease(name, LEASE_NAMESPACE, uid, spec), LEASE_NAMESPACE
             )
-        machine.renewed = asyncio.get_running_loop().time()
 
     async def _post(self, machine: _Machine) -> None:
         await self._client.patch(
