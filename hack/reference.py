@@ -12,7 +12,7 @@ import yaml
 
 from enbloc.api import words
 from enbloc.cli.entry import COMMANDS, cli
-from enbloc.model.dialects import FOREIGN_KEYS, NATIVE_FIELD
+from enbloc.model.dialects import DIALECTS, NATIVE_FIELD
 
 SERVERS: Final = {"scheduler", "controller", "run"}
 WORDS: Final = "operator/enbloc/api/words.py"
@@ -98,17 +98,21 @@ def keys_page() -> str:
             table("Key | Kind | On | Set by | Meaning", key_rows(words.KEYS)),
             "## Keys of others that enbloc reads\n",
             table("Key | Kind | On | Set by | Meaning", key_rows(words.KEYS_OF_OTHERS)),
-            "## Keys of others that are refused\n",
-            "A pod that names its group by one of these alone is not placed, and says why.\n",
-            table(
-                "Key or field | Of",
-                [
-                    *((f"`{key}`", project) for key, project in FOREIGN_KEYS.items()),
-                    (f"`{NATIVE_FIELD}`", "Kubernetes itself"),
-                ],
-            ),
+            "## How pods of other projects name their group\n",
+            "Each key may be an annotation or a label; see [semantics](semantics.md), 6.5.\n",
+            table("Key or field | Of | Role", dialect_rows()),
         )
     )
+
+
+def dialect_rows() -> Iterator[Sequence[str]]:
+    """One row per key of another project."""
+    yield f"`{NATIVE_FIELD}`", "Kubernetes itself", ""
+    for dialect in DIALECTS[1:]:
+        roles = ", ".join(f"`{role}`" for role in dialect.roles)
+        beside = f", beside `{dialect.only_with}`" if dialect.only_with else ""
+        for key in dialect.groups:
+            yield f"`{key}`{beside}", dialect.project, roles
 
 
 def key_rows(keys: Mapping[str, words.KeyMeaning]) -> Iterator[Sequence[str]]:

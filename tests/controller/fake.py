@@ -56,6 +56,8 @@ class PodGroupServer:
             return await self._watch(request)
         if listing:
             return web.json_response({"metadata": {"resourceVersion": "9"}, "items": self.groups})
+        if path not in KINDS and path not in ("/api", "/apis"):
+            return web.json_response({"kind": "Status", "status": "Failure"}, status=404)
         return web.json_response(_discovery(path))
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:

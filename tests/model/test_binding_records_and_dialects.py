@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
 from enbloc.model.codec import PodObject, pod
-from enbloc.model.dialects import DIALECTS, FOREIGN_KEYS, Dialect, Membership, membership, readable
+from enbloc.model.dialects import DIALECTS, NATIVE_FIELD, Dialect, Membership, membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.names import POD_GROUP_KEY as OURS
 
 THEIRS = "scheduling.x-k8s.io/pod-group"
-BOTH = (*DIALECTS, Dialect("scheduling.x-k8s.io", THEIRS))
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 10**6), st.floats(0, 2e9))
@@ -88,7 +87,7 @@ def test_a_newer_scheduler_may_write_more() -> None:
 @pytest.mark.parametrize(
     ("labels", "annotations", "expected"),
     [
-        pytest.param({THEIRS: "a"}, {}, Membership("a"), id="another project's key"),
+        pytest.param({THEIRS: "a"}, {}, Membership("a", key=THEIRS), id="another project's key"),
         pytest.param({THEIRS: "a"}, {OURS: "a"}, Membership("a"), id="both name the same group"),
         pytest.param(
             {THEIRS: "b"},
@@ -102,25 +101,29 @@ def test_a_newer_scheduler_may_write_more() -> None:
 def test_two_dialects_agree_or_are_told_apart(
     labels: dict[str, str], annotations: dict[str, str], expected: Membership
 ) -> None:
-    assert membership(labels, annotations, BOTH) == expected
+    assert membership(labels, annotations) == expected
 
 
-@pytest.mark.parametrize("key", FOREIGN_KEYS)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.project)
 @pytest.mark.parametrize("kind", ["annotation", "label"])
-def test_a_key_of_a_project_that_is_not_read_is_a_problem_with_the_fix(key: str, kind: str) -> None:
-    pairs = {key: "train"}
-    said = membership(*(({}, pairs) if kind == "annotation" else (pairs, {})))
-    assert said.group == ""
-    assert f'{kind} {key} names group "train" of {FOREIGN_KEYS[key]}' in said.problem
-    assert OURS in said.problem
+def test_every_key_of_every_dialect_names_a_group_and_a_role(kind: str, dialect: Dialect) -> None:
+    for key in dialect.groups:
+        pairs = {key: "train", **dict.fromkeys(dialect.roles, "worker")}
+        said = membership(*(({}, pairs) if kind == "annotation" else (pairs, {})))
+        assert said == Membership("train", "worker" if dialect.roles else "", key=key)
 
 
-def test_beside_our_own_key_those_of_others_say_nothing() -> None:
-    assert membership({}, {OURS: "g", "scheduling.k8s.io/group-name": "g-1"}).problem == ""
+def test_a_label_that_any_project_may_use_names_a_group_only_beside_another_key() -> None:
+    assert membership({"applicationId": "app-1"}, {}) == Membership()
 
 
-def test_kubernetes_own_field_is_a_problem_as_well() -> None:
-    assert "field spec.schedulingGroup" in membership({}, {}, native="g").problem
+def test_kubernetes_own_field_names_a_group() -> None:
+    assert membership({}, {}, native="g") == Membership("g", key=NATIVE_FIELD)
+
+
+def test_the_role_of_our_own_key_counts_beside_any_dialect() -> None:
+    said = membership({"enbloc.dev/role": "worker", OURS: "g"}, {}, native="g")
+    assert said == Membership("g", "worker", key=NATIVE_FIELD)
 
 
 @pytest.mark.parametrize("kind", ["annotation", "label"])

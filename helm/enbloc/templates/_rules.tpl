@@ -105,6 +105,18 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
+# a PodGroup for each one of another project
+- apiGroups: [enbloc.dev]
+  resources: [podgroups]
+  verbs: [create, get, patch, delete]
+# PodGroups of the coscheduling plugin
+- apiGroups: [scheduling.x-k8s.io]
+  resources: [podgroups]
+  verbs: [list, watch]
+# the phase and counters that its clients read
+- apiGroups: [scheduling.x-k8s.io]
+  resources: [podgroups/status]
+  verbs: [patch]
 # events, their series
 - apiGroups: [events.k8s.io]
   resources: [events]

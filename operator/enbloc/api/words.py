@@ -297,6 +297,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "The plan that placed the member, as JSON: id, incarnation, minimum, queue time. A new "
         "leader reads it; `enbloc replay` takes the id.",
     ),
+    names.DERIVED_KEY: KeyMeaning(
+        "label",
+        "PodGroup",
+        "the controller",
+        "The kind that it made this PodGroup for, plural.group; it follows that object, and goes "
+        "with it.",
+    ),
     names.RANK_KEY: KeyMeaning(
         "annotation",
         "pod",

@@ -26,6 +26,7 @@ class Member:
         incarnation: what its controller or its labels say of the life it belongs to; "" = a pod
             without a controller.
         owner: UID of its controller; "" = it has none.
+        scheduler: its schedulerName.
         created: creationTimestamp, seconds of server time since the epoch.
     """
 
@@ -37,6 +38,7 @@ class Member:
     ready: bool = False
     incarnation: str = ""
     owner: str = ""
+    scheduler: str = ""
     created: float = 0.0
 
     @classmethod
@@ -51,6 +53,7 @@ class Member:
             ready=ready and pod.live,
             incarnation=pod.incarnation,
             owner=pod.owner.uid if pod.owner is not None else "",
+            scheduler=pod.scheduler,
             created=pod.created,
         )
 

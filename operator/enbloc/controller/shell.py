@@ -7,9 +7,10 @@
     pods, Jobs, StatefulSets, ReplicaSets ──reflectors──► Members ──┐ which groups changed
                                                                     ▼
     PodGroups ──kopf───────────────────────────────────────► StatusWriter
-                                                                    │
-                                    server-side apply of status ◄───┤
-                                                         events ◄───┘
+        ▲                                                           │
+        │                           server-side apply of status ◄───┤
+        │                                                events ◄───┘
+    Sources ◄──reflectors── other projects' PodGroups, and workloads
 
 A standby follows pods and what creates them; kopf runs, and anything is written, only while the
 Lease is held.
@@ -18,7 +19,7 @@ Lease is held.
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ from enbloc.controller.creator_objects import (
 from enbloc.controller.groups import Groups
 from enbloc.controller.informers import follow_creators, follow_pods
 from enbloc.controller.members import Members
+from enbloc.controller.sources import SOURCES
+from enbloc.controller.sources.follow import Sources
 from enbloc.controller.status_writer import StatusWriter
 from enbloc.errors import ConfigError
 from enbloc.kube import Client, LeaseLost, Reflector, load
@@ -42,6 +45,7 @@ from enbloc.kube.options import Options
 from enbloc.kube.paths import JOBS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.kube.terms import run_terms
 from enbloc.model import names
+from enbloc.model.groups import GroupKey
 from enbloc.model.objects import PodObject
 from enbloc.telemetry import Health, Heartbeat, Problems
 
@@ -80,6 +84,16 @@ class Controller:
         self._statuses = StatusWriter(
             writer, self._members, self._problems, self._recorder, clock.now
         )
+        self._sources = Sources(
+            client,
+            writer,
+            SOURCES,
+            members=self._members,
+            problems=self._problems,
+            recorder=self._recorder,
+            now=clock.now,
+            scheduler_names=_scheduler_names(options),
+        )
         self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
         self._jobs = Reflector(client, JOBS, JobObject, report=self._says(JOBS))
         self._stateful_sets = Reflector(
@@ -112,7 +126,7 @@ class Controller:
             LeaseLost: nothing is written any more; what was sent may still land.
         """
         lead = self._serve() if self._elector is None else self._elector.run(self._serve)
-        members, ask, synced = self._members, self._statuses.reconcile, self._synced
+        members, ask, synced = self._members, self._ask, self._synced
         works = (
             lead,
             follow_pods(self._pods.stream(), members, ask, synced[PODS]),
@@ -151,22 +165,47 @@ class Controller:
         for synced in self._synced.values():
             await synced.wait()  # or groups would seem to have no members
         log.info("Started reconciling PodGroups")
+        groups = Groups(self._client, self._problems, self._clear, self._seen)
         try:
-            await Groups(self._client, self._problems, self._statuses.clear, self._seen).follow()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(groups.follow())
+                tasks.create_task(self._sources.run())
         finally:
-            await self._statuses.writer.finish(STATUS_SECONDS)
+            await asyncio.gather(
+                self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
+            )
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def _ask(self, group: GroupKey) -> None:
+        """Members of a group, or what creates them, changed."""
+        self._statuses.reconcile(group)
+        self._sources.touched(group)
+
+    def _clear(self) -> None:
+        """All PodGroups are about to be listed again."""
+        self._statuses.clear()
+        self._sources.clear()
 
     def _seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
         """A PodGroup was listed, added, changed or deleted."""
         if kind == "DELETED":
             self._statuses.gone(found)
+            self._sources.group_gone(found)
         else:
             self._statuses.seen(found)
+            self._sources.group_seen(found)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._problems.report, f"watching {resource.label()}")
+
+
+def _scheduler_names(options: Options) -> Collection[str]:
+    """For whose pods the controller works."""
+    if options.scheduler_names:
+        return options.scheduler_names
+    profiles = options.configuration.profiles if options.configuration else None
+    return profiles or (names.SCHEDULER_NAME,)
 
 
 async def run_controller(options: Options) -> int:

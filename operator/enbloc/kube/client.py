@@ -22,7 +22,7 @@ import msgspec
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import Fenced, TooManyRequests, Unreachable, readable
+from enbloc.kube.errors import Fenced, NotFound, TooManyRequests, Unreachable, readable
 from enbloc.kube.paths import Resource
 from enbloc.kube.permissions import Rule, allowed
 from enbloc.kube.transport import (
@@ -116,6 +116,16 @@ class Client:
         """What the server says of itself at /version."""
         raw = await self._transport.exchange(Call("get", "/version", "/version"))
         return _read(raw, "get", "/version", dict[str, str])
+
+    async def serves(self, resource: Resource) -> bool:
+        """Whether the server has this resource in this version, as its discovery says."""
+        path = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
+        try:
+            raw = await self._transport.exchange(Call("get", path, path))
+        except NotFound:
+            return False
+        found = _read(raw, "get", path, _Resources)
+        return any(each.name == resource.plural for each in found.resources)
 
     async def get(
         self,
@@ -345,6 +355,16 @@ class _Page(msgspec.Struct):
 
     metadata: _PageMeta
     items: list[msgspec.Raw] | None = None
+
+
+class _ResourceName(msgspec.Struct):
+    name: str = ""
+
+
+class _Resources(msgspec.Struct):
+    """What one version of an API group holds."""
+
+    resources: list[_ResourceName]
 
 
 def _read(raw: bytes | msgspec.Raw, verb: str, resource: str, shape: Any = dict[str, Any]) -> Any:

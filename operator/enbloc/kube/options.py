@@ -31,6 +31,7 @@ class Options:
         identity: who takes the Lease; None = a name made up for the shell.
         lease_timing: None = as the configuration says, or the default.
         serving: where health, metrics and pages are served.
+        scheduler_names: for whose pods the controller works; empty = as the configuration says.
         configuration: what configuration files say about the scheduler; None = the defaults.
         health: where the shell registers its checks, when whoever runs it serves them; None = it
             serves its own (`served_health`).
@@ -49,6 +50,7 @@ class Options:
     identity: str | None = None
     lease_timing: "LeaseTiming | None" = None
     serving: Serving = field(default_factory=Serving)
+    scheduler_names: tuple[str, ...] = ()
     configuration: "Configuration | None" = None
     health: Health | None = None
     dump_dir: Path | None = None

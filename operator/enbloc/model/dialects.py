@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from enbloc.model.names import API_GROUP, MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
+from enbloc.model.names import MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.model.near_misses import near_misses
 
 
@@ -16,33 +16,46 @@ class Dialect:
     """How one project's pods say what they belong to.
 
     Attributes:
-        name: the API group of its PodGroup kind.
-        group: annotation or label key whose value is the group's name.
-        role: the same for the role; "" = the dialect has none.
+        project: its name, for messages.
+        groups: annotation or label keys whose value is the group's name, the preferred one first.
+        roles: the same for the role; empty = the dialect has none.
+        only_with: a pod is a member only if it has this annotation or label too; "" = always.
     """
 
-    name: str
-    group: str
-    role: str = ""
+    project: str
+    groups: tuple[str, ...]
+    roles: tuple[str, ...] = ()
+    only_with: str = ""
 
 
-#: In order of trust: when several name the same group, the first one's role counts.
-DIALECTS: Final = (Dialect(API_GROUP, POD_GROUP_KEY, ROLE_KEY),)
-
-
-#: Annotation and label keys by which pods name a group of another project, which is not read yet.
-#: They are as these projects document them.
-FOREIGN_KEYS: Final[Mapping[str, str]] = {
-    "scheduling.x-k8s.io/pod-group": "the coscheduling plugin",
-    "pod-group.scheduling.sigs.k8s.io": "the coscheduling plugin",
-    "pod-group.scheduling.sigs.k8s.io/name": "the coscheduling plugin",
-    "scheduling.k8s.io/group-name": "Volcano",
-    "scheduling.volcano.sh/group-name": "Volcano",
-    "gang.scheduling.koordinator.sh/name": "Koordinator",
-    "pod-group-name": "KAI",
-    "yunikorn.apache.org/task-group-name": "YuniKorn",
-    "godel.bytedance.com/pod-group-name": "Gödel",
-}
+#: In order of trust: when several name the same group, the first one's role counts. Keys are as
+#: these projects document them.
+DIALECTS: Final = (
+    Dialect("enbloc", (POD_GROUP_KEY,), (ROLE_KEY,)),
+    Dialect(
+        "the coscheduling plugin",
+        (
+            "scheduling.x-k8s.io/pod-group",
+            "pod-group.scheduling.sigs.k8s.io",
+            "pod-group.scheduling.sigs.k8s.io/name",
+        ),
+    ),
+    Dialect(
+        "Volcano",
+        ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
+        ("volcano.sh/task-spec",),
+    ),
+    Dialect("Koordinator", ("gang.scheduling.koordinator.sh/name",)),
+    Dialect("KAI", ("pod-group-name",), ("kai.scheduler/subgroup-name",)),
+    Dialect(
+        "YuniKorn",
+        ("yunikorn.apache.org/app-id", "applicationId"),
+        ("yunikorn.apache.org/task-group-name",),
+        only_with="yunikorn.apache.org/task-group-name",
+    ),
+    Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
+)
+_GROUPS: Final = frozenset(key for dialect in DIALECTS for key in dialect.groups)
 #: The field of Kubernetes' own gang scheduling.
 NATIVE_FIELD: Final = "spec.schedulingGroup"
 
@@ -56,6 +69,7 @@ class Membership(NamedTuple):
         problem: two dialects name different groups, or a group is meant that cannot be told; then
             `group` may be "" and the pod must not be placed on its own. "" = none.
         hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
+        key: by which the pod names its group.
     """
 
     group: str = ""
@@ -63,6 +77,7 @@ class Membership(NamedTuple):
     conflict: str = ""
     problem: str = ""
     hint: str = ""
+    key: str = POD_GROUP_KEY
 
 
 _NOTHING: Final = Membership()
@@ -75,41 +90,24 @@ _QUOTED: Final = 40
 
 
 def membership(
-    labels: Mapping[str, str],
-    annotations: Mapping[str, str],
-    dialects: tuple[Dialect, ...] = DIALECTS,
-    native: str = "",
+    labels: Mapping[str, str], annotations: Mapping[str, str], native: str = ""
 ) -> Membership:
     """The group that a pod names; an annotation wins over the label of the same key.
 
     A kubelet's mirror pod names none: a node may create one in any namespace, and would otherwise
-    be counted in anybody's gang. A pod that names a group only by a key that is not read, of
-    another project or misspelt, must not be placed on its own: half of a gang would start.
+    be counted in anybody's gang. A pod that names a group only by a misspelt key must not be
+    placed on its own: half of a gang would start.
 
     Args:
         labels: of the pod.
         annotations: of the pod.
-        dialects: those that are read.
         native: the group that Kubernetes' own field names; "" = none.
     """
     if MIRROR_POD_KEY in annotations:
         return _NOTHING
-    found: Membership | None = None
-    said_by = ""
-    for dialect in dialects:
-        annotated, labelled = annotations.get(dialect.group, ""), labels.get(dialect.group, "")
-        group = annotated or labelled
-        if not group:
-            continue
-        if found is None:
-            role = annotations.get(dialect.role) or labels.get(dialect.role, "")
-            conflict = labelled if labelled not in ("", group) else ""
-            found, said_by = Membership(group, role, conflict), dialect.group
-        elif found.group != group:
-            return found._replace(
-                problem=f'{said_by} names group "{_quoted(found.group)}" and {dialect.group} '
-                f'names "{_quoted(group)}"; remove one of them'
-            )
+    found = _named(labels, annotations, native)
+    if found is not None and found.problem:
+        return found
     odd, certain = near_misses(labels, annotations)
     if found is not None:
         return found._replace(hint=odd) if odd and certain else found
@@ -117,31 +115,49 @@ def membership(
         if POD_GROUP_KEY in pairs:
             text = f"{kind} {POD_GROUP_KEY} is empty; write the name of a PodGroup, or remove it"
             return Membership(problem=text)
-    foreign = _foreign(labels, annotations, native)
-    if foreign.problem or not odd:
-        return foreign
+    if not odd:
+        return _NOTHING
     return Membership(problem=odd) if certain else Membership(hint=odd)
 
 
-def _foreign(labels: Mapping[str, str], annotations: Mapping[str, str], native: str) -> Membership:
-    """The problem of a pod that names a group by a key that is not read yet."""
-    said = [
-        (f"{kind} {key}", project, pairs[key])
-        for kind, pairs in (("annotation", annotations), ("label", labels))
-        if pairs
-        for key, project in FOREIGN_KEYS.items()
-        if pairs.get(key)
-    ]
-    if native:
-        said.append((f"field {NATIVE_FIELD}", "Kubernetes itself", native))
-    if not said:
-        return _NOTHING
-    where, project, group = said[0]
-    return Membership(
-        problem=f'{where} names group "{_quoted(group)}" of {project}, which enbloc does not '
-        f"support yet: create a PodGroup of {API_GROUP} and name it with annotation "
-        f"{POD_GROUP_KEY}, or remove the {where.partition(' ')[0]}"
-    )
+def _named(
+    labels: Mapping[str, str], annotations: Mapping[str, str], native: str
+) -> Membership | None:
+    """What a pod says in all dialects together; None = nothing."""
+    found = Membership(native, key=NATIVE_FIELD) if native else None
+    if _GROUPS.isdisjoint(annotations) and _GROUPS.isdisjoint(labels):
+        return found
+    for dialect in DIALECTS:
+        said = _said(labels, annotations, dialect)
+        if found is None or said is None:
+            found = found or said
+        elif found.group != said.group:
+            return found._replace(
+                problem=f'{found.key} names group "{_quoted(found.group)}" and {said.key} '
+                f'names "{_quoted(said.group)}"; remove one of them'
+            )
+        elif said.role and not found.role:
+            found = found._replace(role=said.role)
+    return found
+
+
+def _said(
+    labels: Mapping[str, str], annotations: Mapping[str, str], dialect: Dialect
+) -> Membership | None:
+    """What a pod says in one dialect; None = nothing."""
+    for key in dialect.groups:
+        annotated, labelled = annotations.get(key, ""), labels.get(key, "")
+        group = annotated or labelled
+        if not group:
+            continue
+        if dialect.only_with and not (
+            annotations.get(dialect.only_with) or labels.get(dialect.only_with)
+        ):
+            continue
+        roles = (annotations.get(role) or labels.get(role) for role in dialect.roles)
+        conflict = labelled if labelled not in ("", group) else ""
+        return Membership(group, next(filter(None, roles), ""), conflict, key=key)
+    return None
 
 
 def readable(member: Membership) -> Membership:
@@ -152,7 +168,7 @@ def readable(member: Membership) -> Membership:
     if not member.group:
         return member
     if len(member.group) > _LONGEST_GROUP or not _SUBDOMAIN.fullmatch(member.group):
-        return Membership(problem=_unreadable(member.group))
+        return Membership(problem=_unreadable(member.key, member.group))
     if len(member.role) > _LONGEST_ROLE:
         problem = (
             f'{ROLE_KEY} is "{_quoted(member.role)}", which is not a valid role name; use one that '
@@ -162,16 +178,16 @@ def readable(member: Membership) -> Membership:
     return member
 
 
-def _unreadable(group: str) -> str:
+def _unreadable(key: str, group: str) -> str:
     """What is wrong with the name of a group that none can have."""
     namespace, slash, name = group.rpartition("/")
     if slash and name and _SUBDOMAIN.fullmatch(name) and "/" not in namespace:
         return (
-            f'{POD_GROUP_KEY} is "{_quoted(group)}"; write "{_quoted(name)}" alone: a pod joins a '
+            f'{key} is "{_quoted(group)}"; write "{_quoted(name)}" alone: a pod joins a '
             "PodGroup of its own namespace"
         )
     return (
-        f'{POD_GROUP_KEY} is "{_quoted(group)}", which is not a valid PodGroup name; write the '
+        f'{key} is "{_quoted(group)}", which is not a valid PodGroup name; write the '
         "name of one that exists"
     )
 

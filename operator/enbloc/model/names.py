@@ -24,6 +24,8 @@ KUBE_SYSTEM: Final = "kube-system"
 POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
 ROLE_KEY: Final = "enbloc.dev/role"
 PLAN_KEY: Final = "enbloc.dev/plan"
+#: On a PodGroup that enbloc made: the kind that it was made for, `plural.group`.
+DERIVED_KEY: Final = "enbloc.dev/derived-from"
 RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
 COMPONENT_KEY: Final = "enbloc.dev/component"

@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroups of ours that are made for other objects: as their sources call for, and no others.
+
+A PodGroup that somebody else made is left as it is, and counts for the pods that name it.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.coalescing_writer import CoalescingWriter
+from enbloc.kube.errors import AlreadyExists, NotFound
+from enbloc.kube.paths import POD_GROUPS
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import DERIVED_KEY
+from enbloc.telemetry import Problems
+
+#: The least time between two writes of one PodGroup (seconds); the first is at once.
+INTERVAL: Final = 1.0
+#: What the API server fills in.
+_DEFAULTS: Final[Mapping[str, object]] = {"minMember": 1, "onIncomplete": "Repair"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A PodGroup as it should be.
+
+    Attributes:
+        source: label value: the kind that it is made for, `plural.group`.
+        spec: its spec, as JSON.
+        owners: its ownerReferences, as JSON.
+    """
+
+    source: str
+    spec: Mapping[str, Any]
+    owners: tuple[Mapping[str, Any], ...]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What its metadata should hold beside name and namespace."""
+        return {"labels": {DERIVED_KEY: self.source}, "ownerReferences": list(self.owners)}
+
+
+class DerivedGroups:
+    """Keeps PodGroups as they should be.
+
+    Args:
+        client: may write only while this process is the leader.
+        problems: told what keeps them from being written.
+        wanted: the PodGroup that should be there by this name; None = none.
+        outdated: whether a PodGroup that was made for this source has lost what it was made for.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        problems: Problems,
+        wanted: Callable[[GroupKey], Wanted | None],
+        outdated: Callable[[str], bool],
+    ) -> None:
+        self._client = client
+        self._wanted = wanted
+        self._outdated = outdated
+        self._found: dict[GroupKey, Mapping[str, Any]] = {}
+        self.writer: Final = CoalescingWriter[GroupKey, None](
+            "derived PodGroup",
+            self._write,
+            problems,
+            queue="derived_podgroup",
+            parallel=16,
+            interval=INTERVAL,
+        )
+
+    def found(self, key: GroupKey) -> Mapping[str, Any] | None:
+        """The PodGroup of this name as it was seen last, whoever made it."""
+        return self._found.get(key)
+
+    def clear(self) -> None:
+        """All PodGroups are about to be shown again."""
+        self._found.clear()
+
+    def seen(self, key: GroupKey, found: Mapping[str, Any]) -> None:
+        """A PodGroup as the watch or a reply shows it."""
+        self._found[key] = found
+        if source_of(found):
+            self.review(key)
+
+    def gone(self, key: GroupKey, uid: str) -> None:
+        """A PodGroup was deleted; it is made again if it should be there."""
+        known = self._found.get(key)
+        if known is not None and known["metadata"].get("uid") == uid:
+            del self._found[key]
+            self.review(key)
+
+    def review(self, key: GroupKey) -> None:
+        """Look whether this PodGroup is as it should be, and write what is not."""
+        found, wanted = self._found.get(key), self._wanted(key)
+        if wanted is None and (found is None or not source_of(found)):
+            return
+        if wanted is not None and found is not None and _same(found, wanted):
+            return
+        self.writer.put(key, None)
+
+    def review_source(self, source: str) -> None:
+        """The same for every PodGroup that was made for this source."""
+        for key, found in list(self._found.items()):
+            if source_of(found) == source:
+                self.review(key)
+
+    async def _write(self, key: GroupKey, value: None) -> None:
+        del value
+        found, wanted = self._found.get(key), self._wanted(key)
+        if wanted is None:
+            if found is not None and source_of(found) and self._outdated(source_of(found)):
+                await self._delete(key, found)
+        elif found is None:
+            await self._create(key, wanted)
+        elif source_of(found) == wanted.source and not _same(found, wanted):
+            await self._change(key, found, wanted)
+
+    async def _create(self, key: GroupKey, wanted: Wanted) -> None:
+        body = {
+            "apiVersion": POD_GROUPS.api_version,
+            "kind": POD_GROUPS.kind,
+            "metadata": {"name": key.name, "namespace": key.namespace, **wanted.metadata},
+            "spec": wanted.spec,
+        }
+        try:
+            made = await self._client.create(POD_GROUPS, body, key.namespace)
+        except AlreadyExists:
+            made = await self._client.get(POD_GROUPS, key.name, key.namespace)
+            self.seen(key, made)
+        else:
+            self._found[key] = made
+
+    async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: Wanted) -> None:
+        metadata = found["metadata"]
+        state = {name: metadata[name] for name in ("uid", "resourceVersion")}
+        body = {
+            "metadata": {**state, **wanted.metadata},
+            "spec": {**dict.fromkeys(found.get("spec") or ()), **wanted.spec},
+        }
+        self._found[key] = await self._client.patch(
+            POD_GROUPS, key.name, body, key.namespace, kind=PatchType.MERGE
+        )
+
+    async def _delete(self, key: GroupKey, found: Mapping[str, Any]) -> None:
+        uid = found["metadata"]["uid"]
+        with suppress(NotFound):
+            await self._client.delete(POD_GROUPS, key.name, key.namespace, uid=uid)
+        self._found.pop(key, None)
+
+
+def source_of(found: Mapping[str, Any]) -> str:
+    """The source that a PodGroup was made for; "" = none, a user made it."""
+    labels = found["metadata"].get("labels")
+    value = labels.get(DERIVED_KEY) if isinstance(labels, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
+    """Whether a PodGroup is as it should be; also if it is another's, which is left alone."""
+    if source_of(found) != wanted.source:
+        return True
+    spec, owners = found.get("spec") or {}, found["metadata"].get("ownerReferences") or []
+    return {**_DEFAULTS, **spec} == {**_DEFAULTS, **wanted.spec} and owners == list(wanted.owners)

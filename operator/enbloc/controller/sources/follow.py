@@ -1,0 +1,376 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sources, followed: objects in, PodGroups and the objects' own status out.
+
+::
+
+    objects of a source ──reflector──► derive() ──► DerivedGroups ──► PodGroups of ours
+            ▲                                                             │ kopf
+            └──────── status ◄──── report() ◄── members, status ◄─────────┘
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from cachetools import LRUCache
+
+from enbloc.controller.members import Members
+from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted
+from enbloc.controller.sources.served import Discovery
+from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.coalescing_writer import CoalescingWriter
+from enbloc.kube.errors import APIError
+from enbloc.kube.events import Notice, ObjectReference, Recorder
+from enbloc.kube.items import Added, Deleted, Malformed, Modified, Synced
+from enbloc.kube.paths import Resource
+from enbloc.kube.reflector import Reflector
+from enbloc.model import codec, names
+from enbloc.model.groups import GroupKey
+from enbloc.model.objects import OwnerReference, PodGroupObject
+from enbloc.telemetry import Problems
+
+log = logging.getLogger(__name__)
+
+#: The least time between two reports to one object (seconds).
+INTERVAL: Final = 1.0
+#: What is not served for so long is not there, and what was made for it goes (seconds).
+ABSENT_SECONDS: Final = 60.0
+#: Of how many objects it is kept that they were told of a problem.
+TOLD: Final = 4096
+
+
+class ObjectKey(NamedTuple):
+    """An object of a source; `str` names it."""
+
+    source: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """An object, and what it calls for."""
+
+    source: Source[Any]
+    resource: Resource
+    object: SourceObject
+    found: Derived | Refused | None
+
+    @property
+    def group(self) -> GroupKey:
+        metadata = self.object.metadata
+        name = self.found.name if isinstance(self.found, Derived) else ""
+        return GroupKey(metadata.namespace or "", name or metadata.name)
+
+
+class Sources:
+    """Makes PodGroups for the objects of these sources, and tells them how they fare.
+
+    Args:
+        client: the API.
+        writer: the same, which may write only while this process is the leader.
+        sources: in order of precedence, where several call for a PodGroup of one name.
+        members: the pods, by group.
+        problems: told what keeps something from being written.
+        recorder: told of objects that cannot be followed.
+        now: server time, seconds since the epoch.
+        scheduler_names: which schedulers are ours.
+        discovery: None = asks every half minute.
+    """
+
+    def __init__(  # noqa: PLR0913  # what it reads, and what it writes by
+        self,
+        client: Client,
+        writer: Client,
+        sources: Sequence[Source[Any]],
+        *,
+        members: Members,
+        problems: Problems,
+        recorder: Recorder,
+        now: Callable[[], float],
+        scheduler_names: Collection[str],
+        discovery: Discovery | None = None,
+    ) -> None:
+        self._client = client
+        self._writer = writer
+        self._sources = sources
+        self._members = members
+        self._recorder = recorder
+        self._now = now
+        self._ours = frozenset(scheduler_names)
+        self._discovery = discovery or Discovery(client)
+        self._origins: dict[ObjectKey, _Origin] = {}
+        self._called: dict[GroupKey, dict[ObjectKey, None]] = {}
+        self._listed: set[str] = set()
+        self._told: LRUCache[str, str] = LRUCache(TOLD)
+        self._refused: set[str] = set()
+        self.derived: Final = DerivedGroups(writer, problems, self._wanted, self._outdated)
+        self.reports: Final = CoalescingWriter[ObjectKey, None](
+            "source status",
+            self._report,
+            problems,
+            queue="source_status",
+            parallel=16,
+            interval=INTERVAL,
+        )
+
+    async def run(self) -> None:
+        """Follow all sources until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for source in self._sources:
+                tasks.create_task(self._follow(source), name=f"follow {source.name}")
+
+    async def finish(self, seconds: float) -> None:
+        """Write what waits in so many seconds, and give up the rest."""
+        await asyncio.gather(self.derived.writer.finish(seconds), self.reports.finish(seconds))
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def clear(self) -> None:
+        """All PodGroups are about to be shown again."""
+        self.derived.clear()
+
+    def group_seen(self, found: Mapping[str, Any]) -> None:
+        """A PodGroup as the watch shows it."""
+        key = _key(found)
+        self.derived.seen(key, found)
+        self._ask(key)
+
+    def group_gone(self, found: Mapping[str, Any]) -> None:
+        """A PodGroup was deleted."""
+        key = _key(found)
+        self.derived.gone(key, str(found["metadata"].get("uid")))
+        self._ask(key)
+
+    def touched(self, key: GroupKey) -> None:
+        """Members of a group came, changed or went."""
+        if key in self._called:
+            self.derived.review(key)
+            self._ask(key)
+
+    def _ask(self, key: GroupKey) -> None:
+        for each in self._called.get(key, ()):
+            self.reports.put(each, None)
+
+    # ── one source ───────────────────────────────────────────────────────────────────────────
+
+    async def _follow(self, source: Source[Any]) -> None:
+        while True:
+            try:
+                resource = await self._discovery.first(source.resources)
+            except APIError as error:
+                log.debug("Asking again what is served of %s: %s", source.name, error)
+                await asyncio.sleep(1.0)
+                continue
+            changed = asyncio.ensure_future(
+                self._discovery.until_changed(source.resources, resource)
+            )
+            reading = asyncio.ensure_future(self._read(source, resource))
+            try:
+                done, _ = await asyncio.wait(
+                    {changed, reading}, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    task.result()
+            finally:
+                for task in (changed, reading):
+                    task.cancel()
+                await asyncio.gather(changed, reading, return_exceptions=True)
+            label = source.resources[0].label()
+            log.info("API server serves other versions of %s now", label)
+            self._listed.discard(label)
+            for key in [key for key, each in self._origins.items() if each.source is source]:
+                self._forget(key)
+
+    async def _read(self, source: Source[Any], resource: Resource | None) -> None:
+        if resource is None:
+            await asyncio.sleep(ABSENT_SECONDS)  # a server that has just started may not know it
+            self._has_listed(source.resources[0])
+            await asyncio.get_running_loop().create_future()
+            return
+        reflector = Reflector(self._client, resource, source.shape, report=self._says(resource))
+        async for item in reflector.stream():
+            match item:
+                case Added(object=found) | Modified(object=found):
+                    self._take(source, resource, found)
+                case Deleted(meta=meta):
+                    self._forget(ObjectKey(source.name, meta.namespace, meta.name))
+                case Malformed(meta=meta, problem=problem):
+                    self._forget(ObjectKey(source.name, meta.namespace, meta.name))
+                    self._tell(resource, meta.namespace, meta.name, meta.uid, problem)
+                case Synced():
+                    self._has_listed(resource)
+
+    def _says(self, resource: Resource) -> Callable[[str | None], None]:
+        """Say once what keeps a source from being read; enbloc is as ready without it."""
+
+        def say(problem: str | None) -> None:
+            if problem is not None and resource.label() not in self._refused:
+                self._refused.add(resource.label())
+                log.warning("Cannot follow %s: %s", resource.label(), problem)
+            elif problem is None:
+                self._refused.discard(resource.label())
+
+        return say
+
+    def _has_listed(self, resource: Resource) -> None:
+        self._listed.add(resource.label())
+        self.derived.review_source(resource.label())
+
+    def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
+        metadata = found.metadata
+        key = ObjectKey(source.name, metadata.namespace or "", metadata.name)
+        origin = _Origin(source, resource, found, source.derive(found))
+        before = self._origins.get(key)
+        if before is not None and before.group != origin.group:
+            self._forget(key)
+        self._origins[key] = origin
+        self._called.setdefault(origin.group, {})[key] = None
+        if isinstance(origin.found, Refused):
+            problem = origin.found.problem
+            self._tell(resource, key.namespace, key.name, metadata.uid, problem)
+        self.derived.review(origin.group)
+        self.reports.put(key, None)
+
+    def _forget(self, key: ObjectKey) -> None:
+        origin = self._origins.pop(key, None)
+        if origin is None:
+            return
+        called = self._called[origin.group]
+        del called[key]
+        if not called:
+            del self._called[origin.group]
+        self.derived.review(origin.group)
+
+    def _tell(self, resource: Resource, namespace: str, name: str, uid: str, note: str) -> None:
+        if self._told.get(uid) == note:
+            return
+        self._told[uid] = note
+        self._recorder.emit(
+            Notice(
+                type="Warning",
+                reason=names.EventReason.INVALID_SPEC,
+                action="Reconciling",
+                note=note,
+                reporter=names.CONTROLLER_REPORTER,
+                regarding=ObjectReference(resource, namespace, name, uid),
+            )
+        )
+
+    # ── what follows ─────────────────────────────────────────────────────────────────────────
+
+    def _wanted(self, key: GroupKey) -> Wanted | None:
+        """The PodGroup that should be there by this name, by the first source that says so."""
+        origins = [self._origins[each] for each in self._called.get(key, ())]
+        for source in self._sources:
+            for origin in origins:
+                if origin.source is source and isinstance(origin.found, Derived):
+                    if not self._is_ours(origin, key):
+                        continue
+                    label = origin.resource.label()
+                    return Wanted(label, origin.found.spec, tuple(_owners(origin)))
+        return None
+
+    def _is_ours(self, origin: _Origin, key: GroupKey) -> bool:
+        """Whether a group is ours to schedule, or was before."""
+        return (
+            (isinstance(origin.found, Derived) and origin.found.always)
+            or not self._ours.isdisjoint(origin.source.scheduler_names)
+            or self.derived.found(key) is not None
+            or any(member.scheduler in self._ours for member in self._members.of(key))
+        )
+
+    def _outdated(self, label: str) -> bool:
+        """Whether what calls for PodGroups of this source has been read in full."""
+        known = {resource.label() for source in self._sources for resource in source.resources}
+        return label in self._listed or label not in known
+
+    async def _report(self, key: ObjectKey, value: None) -> None:
+        del value
+        origin = self._origins.get(key)
+        if origin is None or origin.source.report is None:
+            return
+        group = origin.group
+        if not self._is_ours(origin, group):
+            return
+        wanted = origin.source.report(origin.object, self._view(group))
+        if wanted is None or _holds(origin.object.status or {}, wanted):
+            return
+        written = await self._writer.patch(
+            origin.resource,
+            key.name,
+            {"metadata": {"uid": origin.object.metadata.uid}, "status": wanted},
+            key.namespace,
+            kind=PatchType.MERGE,
+            subresource=origin.source.subresource,
+            shape=origin.source.shape,
+        )
+        current = self._origins.get(key)
+        if current is origin and written.metadata.uid == origin.object.metadata.uid:
+            self._origins[key] = _Origin(origin.source, origin.resource, written, origin.found)
+
+    def _view(self, key: GroupKey) -> View:
+        found = self.derived.found(key)
+        group = None
+        with suppress(msgspec.ValidationError):
+            group = codec.group(msgspec.convert(found, PodGroupObject)) if found else None
+        status = (found or {}).get("status")
+        return View(
+            group,
+            status if isinstance(status, dict) else {},
+            self._members.of(key),
+            self._now(),
+        )
+
+
+def _key(found: Mapping[str, Any]) -> GroupKey:
+    metadata = found["metadata"]
+    return GroupKey(str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+
+
+def _owners(origin: _Origin) -> Iterator[Mapping[str, Any]]:
+    """The object itself, so that the PodGroup goes with it, and whoever controls the object.
+
+    A single owner that is not said to be the controller is taken for it: clients that make
+    PodGroups often leave that out. It tells one life of a group from the next (semantics §2.4).
+    """
+    metadata = origin.object.metadata
+    mine = OwnerReference(
+        origin.resource.api_version, origin.resource.kind, metadata.name, metadata.uid
+    )
+    yield _reference(mine, controller=False)
+    owners = metadata.owner_references or ()
+    above = next((each for each in owners if each.controller), None)
+    if above is None and len(owners) == 1:
+        [above] = owners
+    if above is not None and above.uid:
+        yield _reference(above, controller=True)
+
+
+def _reference(owner: OwnerReference, *, controller: bool) -> Mapping[str, Any]:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        **({"controller": True} if controller else {}),
+    }
+
+
+def _holds(standing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a merge patch would change nothing."""
+    return all(
+        _holds(standing[name], value)
+        if isinstance(value, Mapping) and isinstance(standing.get(name), Mapping)
+        else (name not in standing if value is None else standing.get(name) == value)
+        for name, value in wanted.items()
+    )

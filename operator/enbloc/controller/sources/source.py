@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A source: a kind of object for which a PodGroup of ours is made, and what it is told in return.
+
+Other projects' PodGroups are sources, and so are workloads whose pods are to be a gang. A source is
+three pure functions; who watches and writes is `follow.py`.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from enbloc.controller.members import Member
+from enbloc.kube.paths import Resource
+from enbloc.model.groups import Group
+from enbloc.model.names import Condition
+from enbloc.model.objects import Metadata
+
+
+class SourceObject(msgspec.Struct, gc=False, rename="camel"):
+    """The base of what sources read: metadata, and the status as it stands, unread."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    status: dict[str, Any] | None = None
+
+
+T = TypeVar("T", bound=SourceObject)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """The PodGroup that an object calls for.
+
+    Attributes:
+        spec: of our kind, as JSON.
+        name: of the PodGroup; "" = the object's own.
+        always: it is made even while none of its pods names a scheduler of ours.
+    """
+
+    spec: Mapping[str, Any]
+    name: str = ""
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why no PodGroup can be made for an object: the field and the fix, for an event on it."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is known of a PodGroup, for the report to its source.
+
+    Attributes:
+        group: None = it does not exist yet.
+        status: its status as it stands, both writers' parts.
+        members: the pods that name it, live or not.
+        now: server time, seconds since the epoch.
+    """
+
+    group: Group | None = None
+    status: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    members: Collection[Member] = ()
+    now: float = 0.0
+
+    def condition(self, kind: Condition) -> Mapping[str, Any]:
+        """One of its conditions; empty = it does not have it."""
+        for condition in self.status.get("conditions") or ():
+            if condition.get("type") == kind:
+                return condition
+        return {}
+
+    @property
+    def scheduled(self) -> bool:
+        """Its minimum is bound."""
+        return self.condition(Condition.SCHEDULED).get("status") == "True"
+
+    @property
+    def reason(self) -> str:
+        """Its state in one word, the reason of condition Ready; "" = nobody has said it."""
+        return str(self.condition(Condition.READY).get("reason", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """A kind of object for which PodGroups are made.
+
+    Attributes:
+        name: of the project, for messages.
+        resources: its versions, the preferred one first; the first that is served is read.
+        shape: the type to read an object as.
+        derive: the PodGroup that an object calls for; None = none.
+        report: what its `status` should hold, as a JSON merge patch of the status; None = nothing
+            is written.
+        subresource: where the status is written; "" = the kind has no such subresource.
+        scheduler_names: whoever serves one of these takes that project's scheduler's place, and so
+            answers its objects even before a pod names a scheduler of ours.
+    """
+
+    name: str
+    resources: tuple[Resource, ...]
+    shape: type[T]
+    derive: Callable[[T], Derived | Refused | None]
+    report: Callable[[T, View], Mapping[str, Any] | None] | None = None
+    subresource: str = "status"
+    scheduler_names: frozenset[str] = frozenset()
