@@ -85,7 +85,7 @@ async def test_both_register_their_checks_on_one_health_server() -> None:
         await registered.acquire()  # the server answers from a thread of its own, at any time
     url = f"http://127.0.0.1:{serving.health_port}/readyz?verbose"
     with pytest.raises(urllib.error.HTTPError) as refused:
-        await asyncio.to_thread(urllib.request.urlopen, url)
+        await asyncio.to_thread(urllib.request.urlopen, url, timeout=30)
     with refused.value as answer:
         shown = answer.read().decode()
     assert "[+]one ok" in shown
