@@ -107,6 +107,19 @@ async def test_a_leader_renews_and_a_standby_waits() -> None:
     await two.stop()
 
 
+async def test_less_time_than_a_clock_tells_apart_is_not_waited_for_to_renew_in_it() -> None:
+    one = Candidate(Store(), "one").start()
+    await one.leading.wait()
+
+    def fail(_: str) -> None:
+        one.elector.valid_until = ends
+        raise reset()
+
+    ends = now() + 5.0 + 1e-12
+    one.client.before = fail
+    assert isinstance(await one.end(), LeaseLost)
+
+
 async def test_a_released_lease_is_taken_at_the_next_try() -> None:
     store = Store()
     one, two = Candidate(store, "one"), Candidate(store, "two")

@@ -50,7 +50,8 @@ from enbloc.telemetry import metrics
 
 #: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
 SLACK: Final = 20.0
-#: A Lease of another is looked at so long after its end (seconds).
+#: A Lease of another is looked at so long after its end, and ours not renewed so shortly before
+#: (seconds).
 MOMENT: Final = 0.05
 #: How often the Lease is given back, when renewals that were under way get in between.
 RELEASE_TRIES: Final = 3
@@ -199,8 +200,12 @@ class Elector:
         await asyncio.sleep(min(self._timing.retry * jitter, at_most))
 
     async def _renew(self) -> None:
-        """Renew until that fails for too long, or another holds the Lease."""
-        while (left := self.valid_until - self._clock()) > 0 and self.holder == self._identity:
+        """Renew until that fails for too long, or another holds the Lease.
+
+        What is left of it in the end is no time to renew it: less than what a clock tells apart
+        would be waited for again and again.
+        """
+        while (left := self.valid_until - self._clock()) > MOMENT and self.holder == self._identity:
             await self._pause(left)
             left = self.valid_until - self._clock()
             with suppress(TimeoutError):
