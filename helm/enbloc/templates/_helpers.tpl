@@ -178,3 +178,15 @@ labels:
 ---
 {{ toYaml .Values.config }}
 {{- end }}
+
+{{/* "true" where the pods of a process serve admission webhooks. Takes (dict "root" $ "process" …). */}}
+{{- define "enbloc.servesWebhooks" -}}
+{{- $admission := .root.Values.admission }}
+{{- $asked := and $admission.enabled (eq $admission.mode "webhook") }}
+{{- $runs := eq .process (include "enbloc.runner" (dict "root" .root "process" "controller")) }}
+{{- and $asked $runs }}
+{{- end }}
+
+{{- define "enbloc.webhookSecret" -}}
+{{- default (printf "%s-webhook" (include "enbloc.fullname" .)) .Values.admission.webhook.secretName }}
+{{- end }}

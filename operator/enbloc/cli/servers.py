@@ -24,6 +24,7 @@ from enbloc.cli.server_flags import (
     take_serving,
     warnings,
 )
+from enbloc.cli.webhook_flags import take_webhooks, webhook_flags
 from enbloc.errors import EnblocError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
 
@@ -133,6 +134,7 @@ def scheduler(**flags: Any) -> int:
 
 @click.command(cls=ServerCommand, short_help="Run the controller.")
 @cluster_flags
+@webhook_flags
 @server_flags(leader_elect=True, secure_port=CONTROLLER_PORT)
 def controller(**flags: Any) -> int:
     """Run the controller: keeps the status of PodGroups."""
@@ -146,6 +148,7 @@ def controller(**flags: Any) -> int:
 @cluster_flags
 @dump_flag
 @_scheduler_flags
+@webhook_flags
 @server_flags(leader_elect=False, secure_port=SCHEDULER_PORT)
 def run(**flags: Any) -> int:
     """Run both in one process, for development and small clusters.
@@ -219,7 +222,8 @@ def _options(component: str, flags: dict[str, Any]) -> "Options":
         flags["leader_elect"] = False
     elects = _is_given("leader_elect") or _is_given("no_leader_elect")
     timing = [flags.pop(f"leader_elect_{part}") for part in _TIMING]
-    options = Options(serving=replace(serving, component=component), **flags)
+    webhooks = take_webhooks(flags, serving.bind_address)
+    options = Options(serving=replace(serving, component=component), webhooks=webhooks, **flags)
     if configs or longest is not None:
         options = _configured(options, configs, longest, elects=elects)
     if any(part is not None for part in timing):

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
+from enbloc.controller.admission import serve_webhooks
 from enbloc.controller.creator_objects import (
     JobObject,
     SetObject,
@@ -139,6 +140,7 @@ class Controller:
             ),
             self._recorder.run(),
             self._heartbeat.run(),
+            self._admit(),
             self._stop.wait(),
         )
         tasks = [asyncio.ensure_future(work) for work in works]
@@ -159,6 +161,15 @@ class Controller:
             await asyncio.gather(*tasks, return_exceptions=True)
         await self._recorder.flush(FLUSH_SECONDS)
         return 0
+
+    async def _admit(self) -> None:
+        """Serve admission webhooks, on a standby too, where that is asked for."""
+        webhooks = self._options.webhooks
+        if webhooks is None:
+            await self._stop.wait()
+            return
+        async with serve_webhooks(webhooks, _scheduler_names(self._options)):
+            await self._stop.wait()
 
     async def _serve(self) -> None:
         """What only the holder of the Lease does."""

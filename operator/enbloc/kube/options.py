@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from enbloc.kube.serving import Access, Serving, served
+from enbloc.kube.serving import Access, Serving, Webhooks, served
 from enbloc.telemetry import Health
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Options:
         identity: who takes the Lease; None = a name made up for the shell.
         lease_timing: None = as the configuration says, or the default.
         serving: where health, metrics and pages are served.
+        webhooks: where the controller serves admission webhooks; None = it serves none.
         scheduler_names: for whose pods the controller works; empty = as the configuration says.
         configuration: what configuration files say about the scheduler; None = the defaults.
         health: where the shell registers its checks, when whoever runs it serves them; None = it
@@ -50,6 +51,7 @@ class Options:
     identity: str | None = None
     lease_timing: "LeaseTiming | None" = None
     serving: Serving = field(default_factory=Serving)
+    webhooks: Webhooks | None = None
     scheduler_names: tuple[str, ...] = ()
     configuration: "Configuration | None" = None
     health: Health | None = None

@@ -58,6 +58,21 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
+class Webhooks:
+    """Where admission webhooks are served.
+
+    Attributes:
+        port: of HTTPS.
+        bind_address: which address it listens on.
+        certificate: files of the certificate and of its key.
+    """
+
+    port: int
+    bind_address: str
+    certificate: tuple[Path, Path]
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """Which API server, as flags name it; see `cluster_access.load`."""
 

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The flags of admission webhooks."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from enbloc.cli.flags import F, all_of
+from enbloc.errors import ConfigError
+
+if TYPE_CHECKING:
+    from enbloc.kube.serving import Webhooks
+
+_FILE = click.Path(path_type=Path)
+_FLAGS = (
+    click.option(
+        "--webhook-port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default=True,
+        help="Where admission webhooks are served by HTTPS, on --bind-address; 0 = nowhere.",
+    ),
+    click.option(
+        "--webhook-cert-file",
+        metavar="FILE",
+        type=_FILE,
+        help="Their certificate, with those of its issuers after it; read again when it changes.",
+    ),
+    click.option("--webhook-key-file", metavar="FILE", type=_FILE, help="The key of that."),
+)
+
+webhook_flags: Callable[[F], F] = functools.partial(all_of, _FLAGS)
+
+
+def take_webhooks(flags: dict[str, Any], bind_address: str) -> "Webhooks | None":
+    """Take these flags out of those of a command; None = no webhooks.
+
+    Raises:
+        ConfigError: there is no certificate for them.
+    """
+    from enbloc.kube.serving import Webhooks  # noqa: PLC0415  # `--help` needs none of it
+
+    port = flags.pop("webhook_port", 0)
+    certificate, key = flags.pop("webhook_cert_file", None), flags.pop("webhook_key_file", None)
+    if not port:
+        return None
+    if certificate is None or key is None:
+        raise ConfigError(
+            "--webhook-port: give --webhook-cert-file and --webhook-key-file as well: the API "
+            "server calls webhooks by HTTPS, and must know who signed the certificate"
+        )
+    return Webhooks(port, bind_address, (certificate, key))
