@@ -47,65 +47,93 @@ def _lease(name: str) -> tuple[Rule, ...]:
     group = "coordination.k8s.io"
     return (
         # RBAC cannot limit create by name: the name is in the body.
-        Rule(group, ["leases"], ["create"], scope="namespace", why="the first leader election"),
         Rule(
-            group, ["leases"], ["get", "update"], names=[name], scope="namespace", why="leadership"
+            group,
+            ["leases"],
+            ["create"],
+            scope="namespace",
+            why="creating its Lease for leader election",
+        ),
+        Rule(
+            group,
+            ["leases"],
+            ["get", "update"],
+            names=[name],
+            scope="namespace",
+            why="acquiring and renewing its Lease",
         ),
     )
 
 
-_EVENTS: Final = Rule("events.k8s.io", ["events"], ["create", "patch"], why="events, their series")
+_EVENTS: Final = Rule("events.k8s.io", ["events"], ["create", "patch"], why="recording events")
 
 #: For the secure port: who asks, and whether they may read metrics.
 _DELEGATION: Final = (
-    Rule("authentication.k8s.io", ["tokenreviews"], ["create"], why="who asks for /metrics"),
+    Rule(
+        "authentication.k8s.io",
+        ["tokenreviews"],
+        ["create"],
+        why="authenticating requests to the secure port",
+    ),
     Rule(
         "authorization.k8s.io",
         ["subjectaccessreviews"],
         ["create"],
-        why="whether they may read /metrics",
+        why="authorizing requests to the secure port",
     ),
 )
 
 ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "scheduler": (
-        Rule("", ["pods"], ["list", "watch"], why="what is to be placed, and what is"),
-        Rule("", ["pods"], ["get"], why="settling a Binding or an eviction"),
-        Rule("", ["pods/binding"], ["create"], why="binding"),
+        Rule(
+            "",
+            ["pods"],
+            ["list", "watch"],
+            why="pending pods to schedule, and bound pods that use capacity",
+        ),
+        Rule("", ["pods"], ["get"], why="checking the outcome of a Binding or an eviction"),
+        Rule("", ["pods/binding"], ["create"], why="binding pods to nodes"),
         Rule(
             "",
             ["pods"],
             ["delete"],
-            why="evicting members that have not started, to release capacity",
+            why="deleting members that have not started, to release capacity",
         ),
         Rule(
-            "", ["pods/eviction"], ["create"], why="evicting members that run, to release capacity"
+            "", ["pods/eviction"], ["create"], why="evicting running members, to release capacity"
         ),
         Rule(
             "",
             ["pods/status"],
             ["patch"],
-            why="the conditions PodScheduled, DisruptionTarget and GangRunning",
+            why="setting the conditions PodScheduled, DisruptionTarget and GangRunning",
         ),
-        Rule("", ["nodes"], ["list", "watch"], why="free capacity"),
-        Rule("", ["namespaces"], ["list", "watch"], why="affinity to pods of other namespaces"),
+        Rule(
+            "", ["nodes"], ["list", "watch"], why="capacity, labels, taints and readiness of nodes"
+        ),
+        Rule("", ["namespaces"], ["list", "watch"], why="namespace selectors of pod affinity"),
         Rule(
             "",
             ["services", "replicationcontrollers"],
             ["list", "watch"],
-            why="which pods to spread",
+            why="default topology spread constraints",
         ),
         Rule(
-            "apps", ["replicasets", "statefulsets"], ["list", "watch"], why="which pods to spread"
+            "apps",
+            ["replicasets", "statefulsets"],
+            ["list", "watch"],
+            why="default topology spread constraints",
         ),
         Rule(
             "scheduling.k8s.io",
             ["priorityclasses"],
             ["list", "watch"],
-            why="the priority that a group asks for",
+            why="resolving spec.priorityClassName of PodGroups",
         ),
-        Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
-        Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="what was decided"),
+        Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="reading PodGroups"),
+        Rule(
+            names.API_GROUP, ["podgroups/status"], ["patch"], why="writing decisions to the status"
+        ),
         _EVENTS,
         *_DELEGATION,
         *_lease(names.SCHEDULER_LEASE),
@@ -113,48 +141,53 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "coordination.k8s.io",
             ["leases"],
             ["list"],
-            why="whether another scheduler serves the same schedulerName",
+            why="detecting other schedulers of the same schedulerName",
         ),
         Rule(
             "rbac.authorization.k8s.io",
             ["clusterrolebindings"],
             ["list"],
-            why="in which namespaces a Lease can be a scheduler's",
+            why="finding the namespaces in which a scheduler can hold a Lease",
         ),
     ),
     "controller": (
-        Rule("", ["pods"], ["list", "watch"], why="the members of each group"),
+        Rule("", ["pods"], ["list", "watch"], why="counting the members of each group"),
         Rule(
             "batch",
             ["jobs"],
             ["list", "watch"],
-            why="how the owner of a group ended, and which members it can create",
+            why="whether the owner of a group has finished, and which members it can still create",
         ),
         Rule(
             "apps",
             ["replicasets", "statefulsets"],
             ["list", "watch"],
-            why="which members the owner of a group can create",
+            why="which members the owner of a group can still create",
         ),
-        Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="the gangs"),
-        Rule(names.API_GROUP, ["podgroups/status"], ["patch"], why="counters and summary"),
+        Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="reading PodGroups"),
+        Rule(
+            names.API_GROUP,
+            ["podgroups/status"],
+            ["patch"],
+            why="writing counters and the summary to the status",
+        ),
         Rule(
             names.API_GROUP,
             ["podgroups"],
             ["create", "get", "patch", "delete"],
-            why="a PodGroup for each one of another project",
+            why="making a PodGroup for each one of another project",
         ),
         Rule(
             "scheduling.x-k8s.io",
             ["podgroups"],
             ["list", "watch"],
-            why="PodGroups of the coscheduling plugin",
+            why="reading PodGroups of the coscheduling plugin",
         ),
         Rule(
             "scheduling.x-k8s.io",
             ["podgroups/status"],
             ["patch"],
-            why="the phase and counters that its clients read",
+            why="writing the phase and the counters that its clients read",
         ),
         _EVENTS,
         *_DELEGATION,
