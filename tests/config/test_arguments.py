@@ -388,10 +388,10 @@ def test_keys_are_camel_case_and_values_become_what_the_fields_are() -> None:
     ("name", "given", "said"),
     [
         ("Maintenance", {"nodeLable": 1}, 'nodeLable: Unknown argument "nodeLable" (did you mean'),
-        ("Maintenance", {"hours": [1, "x"]}, "hours[1]: must be a valid integer, unable to parse"),
-        ("Maintenance", {"limits": {"aB": "x"}}, "limits.aB: must be a valid number"),
+        ("Maintenance", {"hours": [1, "x"]}, "hours[1]: must be an integer, unable to parse"),
+        ("Maintenance", {"limits": {"aB": "x"}}, "limits.aB: must be a number"),
         ("Maintenance", {"nodeLabel": ""}, "a label is needed"),
-        ("Model", {"maxAge": "old"}, "maxAge: must be a valid integer"),
+        ("Model", {"maxAge": "old"}, "maxAge: must be an integer"),
         ("Model", {"age": 1}, 'age: Unknown argument "age" (did you mean "maxAge"? known: maxAge)'),
         ("Made", {"value": -1}, '"Made" refuses its arguments: below zero'),
         ("Made", {"weight": 1}, 'weight: Unknown argument "weight" (known: value)'),

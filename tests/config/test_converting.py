@@ -182,7 +182,7 @@ def test_what_has_no_successor_is_a_problem_where_it_runs_and_none_where_it_is_o
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("profiles: 5", "profiles: must be a valid list, is 5"),
+        ("profiles: 5", "profiles: must be a list, is 5"),
         ("profiles: [5]", "profiles[0]: must be a mapping"),
         ("profiles: [{plugins: 5}]", "profiles[0].plugins: must be a mapping"),
         ("profiles: [{plugins: {filter: 5}}]", "profiles[0].plugins.filter: must be a mapping"),

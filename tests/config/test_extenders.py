@@ -129,4 +129,4 @@ def test_wrong_arguments_stay_wrong_beside_an_extender() -> None:
         """
     )
     [said] = problems(text)
-    assert said == ("profiles[0].pluginConfig[0].args.ignoredResources: must be a valid list, is 5")
+    assert said == ("profiles[0].pluginConfig[0].args.ignoredResources: must be a list, is 5")

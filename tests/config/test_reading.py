@@ -14,6 +14,7 @@ from enbloc.engine.settings import Settings
 from tests.config.files import HEAD, configured, one, problems, sample, v1
 
 OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
+KINDS = "KubeSchedulerConfiguration, EnblocConfiguration or Policy"
 
 
 @pytest.mark.parametrize(
@@ -24,10 +25,8 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
         ),
         pytest.param(one("plugins: {filters: {}}"), "profiles[0].plugins.filters: Unk", id="point"),
         pytest.param(one("plugins: {filter: {on: []}}"), "profiles[0].plugins.filter.", id="set"),
-        pytest.param(
-            v1("parallelism: '2'"), 'parallelism: must be a valid integer, is "2"', id="t"
-        ),
-        pytest.param(v1("parallelism: true"), "parallelism: must be a valid integer", id="bool"),
+        pytest.param(v1("parallelism: '2'"), 'parallelism: must be an integer, is "2"', id="t"),
+        pytest.param(v1("parallelism: true"), "parallelism: must be an integer", id="bool"),
         pytest.param(v1("parallelism: 0"), "parallelism: must be greater than 0, is 0", id="range"),
         pytest.param(v1("percentageOfNodesToScore: 101"), "percentageOfNodesToScore: must", id="%"),
         pytest.param(v1("podInitialBackoffSeconds: 0"), "podInitialBackoffSeconds: must", id="0 s"),
@@ -36,7 +35,7 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
             "podMaxBackoffSeconds: must be at least podInitialBackoffSeconds, which is 9; is 8",
             id="the longest pause is below the first",
         ),
-        pytest.param(v1("profiles: {a: b}"), "profiles: must be a valid list", id="no list"),
+        pytest.param(v1("profiles: {a: b}"), "profiles: must be a list", id="no list"),
         pytest.param(v1("profiles: [5]"), "profiles[0]: must be a mapping", id="no mapping"),
         pytest.param(
             v1("clientConnection: {burst: -1}"),
@@ -95,14 +94,19 @@ OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
             id="fewer steps than none",
         ),
         pytest.param(
-            OURS + "searchSteps: 1.5\n", "searchSteps: must be a valid integer, is 1.5", id="half"
+            OURS + "searchSteps: 1.5\n", "searchSteps: must be an integer, is 1.5", id="half"
         ),
         pytest.param(
             OURS + "priorityClassRaises: sometimes\n",
-            'priorityClassRaises: must be a valid boolean, is "sometimes"',
+            'priorityClassRaises: must be true or false, is "sometimes"',
             id="neither true nor false",
         ),
+        pytest.param(OURS + "reservationLimits: 3", "reservationLimits: must be a mapping", id="3"),
         pytest.param("- a\n", "document 1 must be a mapping, is a list", id="a list"),
+        pytest.param("hello\n", "document 1 must be a mapping, is a single value", id="a value"),
+        pytest.param(
+            "scheduler: {}", f"kind: Required: {KINDS}; in values of the chart", id="values"
+        ),
         pytest.param("a: [", "neither YAML nor JSON: ", id="no YAML"),
         pytest.param('{"a": ', "neither YAML nor JSON: ", id="no JSON"),
         pytest.param("a: &a [*a]\n", "neither YAML nor JSON: Circular", id="one that holds itself"),
@@ -167,7 +171,7 @@ def test_problems_of_several_files_are_told_by_file() -> None:
 
 def test_a_long_value_is_quoted_in_part() -> None:
     (told,) = problems(v1(f"parallelism: {'x' * 100_000}"))
-    assert "parallelism: must be a valid integer" in told
+    assert "parallelism: must be an integer" in told
     assert len(told) < 300
     (told,) = problems(v1(f"parallelism: {'-' + '9' * 1_000}"))
     assert len(told) < 300
@@ -295,3 +299,9 @@ def test_keys_that_are_no_text_are_unknown_fields() -> None:
 def test_durations_are_read_as_go_writes_them(text: str, value: float) -> None:
     assert seconds(text) == value
     assert seconds(duration(value)) == value
+
+
+def test_a_duration_that_cannot_be_read_is_not_compared_with_the_others() -> None:
+    times = "leaseDuration: 10, renewDeadline: 15s, retryPeriod: 1 s"
+    told = [line.partition(":")[0] for line in problems(v1(f"leaderElection: {{{times}}}"))]
+    assert told == ["leaderElection.leaseDuration", "leaderElection.retryPeriod"]

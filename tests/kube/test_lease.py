@@ -467,7 +467,7 @@ async def test_a_missing_permission_is_told_once_and_tried_again() -> None:
 
 @pytest.mark.parametrize("seconds", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_times_that_cannot_be_safe_are_refused(seconds: tuple[float, float, float]) -> None:
-    with pytest.raises(ConfigError, match="leaseDuration must be above renewDeadline"):
+    with pytest.raises(ConfigError, match="lease duration .* must be above the renew deadline"):
         LeaseTiming(*seconds)
 
 

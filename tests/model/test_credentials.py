@@ -66,3 +66,13 @@ def test_a_text_that_is_no_yaml_is_told_by_line_and_not_quoted(text: str) -> Non
     told = yaml_problem(failed.value)
     assert told.startswith("line ")
     assert "s3cret" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("a:\n\t- b", r"'\t'"), ("a:\n  b: 1\n c: 2", "<block mapping start>")],
+)
+def test_a_tab_and_what_yaml_calls_its_parts_are_named(text: str, named: str) -> None:
+    with pytest.raises(yaml.YAMLError) as failed:
+        yaml.safe_load(text)
+    assert named in yaml_problem(failed.value)

@@ -53,7 +53,7 @@ def parse(source: Source, findings: Findings) -> Iterator[dict[str, Any]]:
         if isinstance(document, dict):
             yield document
         elif document is not None:
-            kind = type(document).__name__
+            kind = "list" if isinstance(document, list) else "single value"
             findings.problem("", f"document {index + 1} must be a mapping, is a {kind}")
 
 

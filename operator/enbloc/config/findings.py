@@ -3,10 +3,20 @@
 """Findings: everything that is wrong with a configuration, collected and told at once."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from enbloc.errors import ConfigError
+
+#: What pydantic says of a value of the wrong type → what we say.
+_TYPES: Final = {
+    "a valid integer": "an integer",
+    "a valid dictionary": "a mapping",
+    "a valid boolean": "true or false",
+}
+_TYPE: Final = re.compile("|".join(_TYPES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,12 @@ def meant(name: str, known: Iterable[str]) -> str:
     folded = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1)
     return f'did you mean "{folded[close[0]]}"?' if close else ""
+
+
+def plainly(message: str) -> str:
+    """What pydantic says of a value, in the words of all other findings."""
+    text = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    return _TYPE.sub(lambda found: _TYPES[found[0]], text).replace("a valid ", "a ")
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
-from enbloc.config.findings import Findings, unknown
+from enbloc.config.findings import Findings, plainly, unknown
 from enbloc.config.wanted import Arguments
 from enbloc.framework.registry import Factory
 
@@ -88,7 +88,7 @@ def _note(
         for part in each["loc"]:
             name = keys.get(str(part), to_camel(str(part)))
             path += f"[{part}]" if isinstance(part, int) else f".{name}"
-        text = each["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        text = plainly(each["msg"])
         if isinstance(each["input"], bool | int | float | str):
             text += f", is {each['input']!r}"
         findings.problem(path, "Required" if each["type"] == "missing" else text)

@@ -66,7 +66,7 @@ def configure(
             kind = document.get("kind")
             role = OUR_KIND if kind == OUR_KIND else KIND
             if kind not in (OUR_KIND, KIND, POLICY_KIND):
-                findings.problem("kind", _no_kind(kind))
+                findings.problem("kind", _no_kind(document))
             elif role in source_of:
                 text = f"a second {kind}; the first one is in {source_of[role]}"
                 findings.problem("kind", text)
@@ -81,9 +81,12 @@ def configure(
     return build(wanted, registry or Registry(IN_TREE), findings)
 
 
-def _no_kind(kind: Any) -> str:
+def _no_kind(document: dict[str, Any]) -> str:
+    kind = document.get("kind")
     if kind is None:
-        return f"Required: {KIND}, {OUR_KIND} or {POLICY_KIND}"
+        values = isinstance(document.get("scheduler"), dict) and "apiVersion" not in document
+        hint = "; in values of the chart it stands under scheduler.config" if values else ""
+        return f"Required: {KIND}, {OUR_KIND} or {POLICY_KIND}{hint}"
     return unknown("", str(kind), (KIND, OUR_KIND, POLICY_KIND))
 
 
@@ -187,6 +190,8 @@ def _election(config: LeaderElectionConfiguration | None, findings: Findings) ->
     if config.resource_lock not in (None, "", "leases"):
         text = f'must be "leases", is "{config.resource_lock}"'
         findings.problem(config.at("resourceLock"), text)
+    # A duration that was refused is its default here, which must not be judged.
+    refused = {each.path for each in findings.problems if each.source == findings.source}
     for field, value in (
         ("leaseDuration", made.lease_duration),
         ("renewDeadline", made.renew_deadline),
@@ -194,12 +199,19 @@ def _election(config: LeaderElectionConfiguration | None, findings: Findings) ->
     ):
         if value <= 0:
             findings.problem(config.at(field), f"must be above 0, is {value:g} s")
-    if made.lease_duration <= made.renew_deadline:
+    known = refused.isdisjoint
+    if (
+        known({config.at("leaseDuration"), config.at("renewDeadline")})
+        and made.lease_duration <= made.renew_deadline
+    ):
         text = (
             f"must be above renewDeadline ({made.renew_deadline:g} s), is {made.lease_duration:g} s"
         )
         findings.problem(config.at("leaseDuration"), text)
-    if made.renew_deadline <= 1.2 * made.retry_period:
+    if (
+        known({config.at("renewDeadline"), config.at("retryPeriod")})
+        and made.renew_deadline <= 1.2 * made.retry_period
+    ):
         text = f"must be above 1.2 × retryPeriod ({made.retry_period:g} s), is "
         findings.problem(config.at("renewDeadline"), f"{text}{made.renew_deadline:g} s")
     return made

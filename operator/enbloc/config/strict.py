@@ -25,7 +25,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from enbloc.config.documents import WHERE
-from enbloc.config.findings import Findings, unknown
+from enbloc.config.findings import Findings, plainly, unknown
 from enbloc.model.text import QUOTE_LIMIT, clipped, quoted
 
 M = TypeVar("M", bound="Strict")
@@ -157,8 +157,7 @@ def _said(model: type[BaseModel], error: ErrorDetails) -> str:
         return "Required"
     if kind in ("model_type", "model_attributes_type"):
         return "must be a mapping"
-    text = error["msg"].removeprefix("Value error, ")
-    text = text.replace("Input should be", "must be")
+    text = plainly(error["msg"])
     if not isinstance(value, bool | int | float | str) or name in _CREDENTIALS:
         return text
     is_ = quoted(value) if isinstance(value, str) else clipped(json.dumps(value), QUOTE_LIMIT)

@@ -89,8 +89,11 @@ class LeaseTiming:
     def __post_init__(self) -> None:
         if not self.duration > self.renew_deadline > 1.2 * self.retry > 0:
             raise ConfigError(
-                "leaderElection: leaseDuration must be above renewDeadline, and that above "
-                f"1.2 × retryPeriod; are {self.duration}, {self.renew_deadline}, {self.retry} s"
+                f"leader election: the lease duration ({self.duration:g} s) must be above the "
+                f"renew deadline ({self.renew_deadline:g} s), and that above 1.2 × the retry "
+                f"period ({self.retry:g} s); set them in the configuration (leaderElection) or "
+                "with --leader-elect-lease-duration, --leader-elect-renew-deadline and "
+                "--leader-elect-retry-period"
             )
 
 

@@ -12,7 +12,8 @@ HIDDEN: Final = "***"
 
 _USER_OF_URL: Final = re.compile(r"""(?<=://)[^/\s"'<>]+(?=@)""")
 _TOKEN: Final = re.compile(r"(?<=\bBearer )[\w.~+/=-]{8,}|(?<=\bBasic )[\w+/=-]{16,}")
-_QUOTED: Final = re.compile(r"'[^']{2,}'")
+#: What PyYAML quotes, unless it names a token of YAML's or a tab: `'<block mapping start>'`.
+_QUOTED: Final = re.compile(r"'(?!<[a-z ]+>'|\\t')[^']{2,}'")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
