@@ -3,7 +3,8 @@
 """What the doctor makes of what it reads; tests/e2e has it on a real API server."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import yaml
 from aiohttp import web
 
 from enbloc.doctor import Finding, Installation, Verdict, examine
+from enbloc.doctor.finding import Process
+from enbloc.doctor.installed import installed
 from enbloc.doctor.kinds import lacking
 from enbloc.doctor.permissions import listed, wanted
 from enbloc.doctor.schedulers import configured
 from enbloc.doctor.shapes import CRD
+from enbloc.kube.client import Client
 from enbloc.kube.permissions import ROLES
 from enbloc.kube.server_version import NEWEST, minor
+from enbloc.model.names import PART_OF_KEY
 from hack.build_controlplane import module_version
 from tests.kube.fake import answer, refusal, talking_to
 
@@ -32,7 +37,8 @@ async def found(
     *,
     forbid: str = "",
     allowed: bool = True,
-) -> list[Finding]:
+    ask: Callable[[Client, Installation], Awaitable[Any]] = examine,
+) -> Any:
     """All findings on a server with these items by plural, whose reviews all have one answer."""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -54,7 +60,7 @@ async def found(
         return answer({"metadata": {}, "items": []})
 
     async with talking_to(handler) as client:
-        return await examine(client, ours)
+        return await ask(client, ours)
 
 
 PLANNED = Installation(planned=True)
@@ -119,10 +125,17 @@ async def test_a_lease_counts_as_a_rival_s_by_what_stands_on_it() -> None:
     ]
 
 
-async def test_who_serves_the_default_scheduler_clashes_with_kube_scheduler() -> None:
+async def test_who_serves_the_default_scheduler_waits_for_kube_scheduler_or_clashes_with_it() -> (
+    None
+):
     leases = [lease("kube-system", "kube-scheduler", "control-plane_1")]
     serving = Installation(serves=frozenset({"default-scheduler"}), planned=True)
     assert of(await found({"leases": leases}, serving), "schedulers") == [
+        (Verdict.WARNING, "lease kube-system/kube-scheduler")
+    ]
+    elsewhere = (Process("scheduler", "gangs", "team", "gangs"),)
+    both = replace(serving, processes=elsewhere)
+    assert of(await found({"leases": leases}, both), "schedulers") == [
         (Verdict.FAULT, "lease kube-system/kube-scheduler")
     ]
     assert of(await found({"leases": leases}, PLANNED), "schedulers") == [(Verdict.OK, "")]
@@ -227,3 +240,74 @@ def test_missing_permissions_are_listed_with_the_verbs_of_a_resource_together() 
     assert listed(asked) == (
         "list, watch pods; patch podgroups.enbloc.dev/status; get leases n in team"
     )
+
+
+def deployment(name: str, *args: str, account: str = "") -> dict[str, Any]:
+    """One of enbloc in namespace team, whose configuration is in ConfigMap `config`."""
+    metadata = {"namespace": "team", "name": name, "labels": {PART_OF_KEY: "enbloc"}}
+    pod = {
+        "serviceAccountName": account or name,
+        "containers": [{"image": "enbloc:1", "args": list(args)}],
+        "volumes": [{"configMap": {"name": "config"}}],
+    }
+    return {"metadata": metadata, "spec": {"template": {"spec": pod}}}
+
+
+@pytest.mark.parametrize(
+    ("deployments", "configuration", "serves", "processes"),
+    [
+        pytest.param(
+            [deployment("gangs-scheduler", "scheduler")],
+            "profiles: [{schedulerName: batch}]\nleaderElection: {resourceName: gangs-scheduler}",
+            {"batch"},
+            (Process("scheduler", "gangs-scheduler", "team", "gangs-scheduler"),),
+            id="no controller",
+        ),
+        pytest.param(
+            [deployment("gangs-scheduler", "run", account="mine")],
+            "leaderElection: {resourceName: gangs-scheduler}",
+            {"enbloc"},
+            (
+                Process("scheduler", "mine", "team", "gangs-scheduler"),
+                Process("controller", "mine", "team", "gangs-controller"),
+            ),
+            id="both in one process",
+        ),
+        pytest.param(
+            [
+                deployment("gangs-scheduler", "scheduler"),
+                deployment("gangs-controller", "--leader-elect-resource-name=gangs-controller"),
+            ],
+            "profiles: [{schedulerName: default-scheduler}]",
+            {"default-scheduler"},
+            (
+                Process("scheduler", "gangs-scheduler", "kube-system", "kube-scheduler"),
+                Process("controller", "gangs-controller", "team", "gangs-controller"),
+            ),
+            id="in place of kube-scheduler",
+        ),
+        pytest.param(
+            [],
+            "",
+            {"enbloc"},
+            (
+                Process("scheduler", "gangs-scheduler", "team", "gangs-scheduler"),
+                Process("controller", "gangs-controller", "team", "gangs-controller"),
+            ),
+            id="nothing",
+        ),
+    ],
+)
+async def test_an_installation_is_examined_as_its_deployments_say(
+    deployments: list[Any], configuration: str, serves: set[str], processes: tuple[Process, ...]
+) -> None:
+    text = f"kind: KubeSchedulerConfiguration\n{configuration}"
+    config = {"metadata": {"name": "config"}, "data": {"config.yaml": text}}
+    lists = {"deployments": deployments, "configmaps": [config]}
+    ours = Installation("team", "gangs")
+    seen: Installation = await found(lists, ours, ask=installed)
+    assert (set(seen.serves), seen.processes) == (serves, processes)
+    asked: Installation = await found(
+        lists, replace(ours, serves=frozenset({"other"})), ask=installed
+    )
+    assert asked.serves == {"other"}

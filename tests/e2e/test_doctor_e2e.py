@@ -162,3 +162,31 @@ def test_it_finds_what_would_clash_and_what_is_missing(cp: ControlPlane) -> None
     head, *rows = done.stdout.splitlines()
     assert head.split() == ["CHECK", "RESULT", "OBJECT", "MESSAGE"]
     assert rows[0].split()[:2] == ["version", "ok"]
+
+
+@pytest.mark.parametrize("shape", ["combined", "replace-default", "second-scheduler"])
+def test_each_shape_of_the_manifests_has_what_it_needs(shape: str) -> None:
+    with ControlPlane(controller_manager=False) as cluster:
+        cluster.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
+        cluster.established("podgroups.enbloc.dev")
+        if shape == "second-scheduler":
+            cluster.kubectl("apply", "--server-side", "-f", str(ROOT / "manifests/install.yaml"))
+        cluster.kubectl("apply", "--server-side", "-k", str(ROOT / "manifests/overlays" / shape))
+        which = ("-n", "batch-system", "--release", "batch-enbloc")
+        code, answer = doctor(cluster, *(which if shape == "second-scheduler" else ()))
+        assert (code, faults(answer)) == (0, {})
+        leases = {each for each in faults(answer, "warning") if each.startswith("lease ")}
+        assert (
+            leases
+            == {
+                "combined": {
+                    f"lease {NAMESPACE}/enbloc-scheduler",
+                    f"lease {NAMESPACE}/enbloc-controller",
+                },
+                "replace-default": {
+                    "lease kube-system/kube-scheduler",
+                    f"lease {NAMESPACE}/enbloc-controller",
+                },
+                "second-scheduler": {"lease batch-system/batch-enbloc-scheduler"},
+            }[shape]
+        )

@@ -59,13 +59,14 @@ def doctor(
 
     Other schedulers of the same schedulerName, CRDs, permissions, the version of the API server,
     Jobs whose backoffLimit a gang exceeds. It changes nothing, and no process of enbloc needs to
-    run. What it may not read is "unknown", and no fault.
+    run. What is installed it knows from the Deployments. What it may not read is "unknown", and
+    no fault.
 
     Exit code: 0 no fault was found, 3 at least one was.
     """
     from enbloc.doctor import Installation, Verdict  # noqa: PLC0415  # not for `--help`
 
-    serves = frozenset({names.SCHEDULER_NAME})
+    serves: frozenset[str] = frozenset()
     if configs:
         from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
 

@@ -9,6 +9,7 @@ from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
 from enbloc.doctor import kinds, permissions, schedulers
 from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.installed import installed
 from enbloc.doctor.shapes import QUOTAS, Quota
 from enbloc.kube.client import Client
 from enbloc.kube.errors import APIError, NotFound
@@ -31,6 +32,7 @@ async def examine(client: Client, ours: Installation) -> list[Finding]:
         APIError: the API server cannot be reached, or does not know the user.
     """
     info = await client.version()
+    ours = await installed(client, ours)
     found: list[Finding] = list(_version(info))
     for name, (checks, fine) in CHECKS.items():
         before = len(found)
@@ -66,12 +68,13 @@ async def _leaders(client: Client, ours: Installation) -> AsyncIterator[Finding]
     """Whether the processes of an installation lead."""
     if ours.planned:
         return
-    for name in (ours.scheduler, ours.controller):
-        where = f"lease {ours.namespace}/{name}"
+    for process in ours.processes:
+        namespace, name = process.lease_namespace, process.lease
+        where = f"lease {namespace}/{name}"
         try:
-            lease = await client.get(LEASES, name, ours.namespace, shape=LeaseObject)
+            lease = await client.get(LEASES, name, namespace, shape=LeaseObject)
         except NotFound:
-            message = "is not there: nothing of that name has run here, or it takes no Lease"
+            message = "does not exist: no replica has run yet, or leader election is off"
             yield Finding("leaders", Verdict.WARNING, where, message)
             continue
         if not (lease.spec and lease.spec.holder_identity):
@@ -125,20 +128,20 @@ async def _quota(client: Client, ours: Installation) -> AsyncIterator[Finding]:
 CHECKS: Final[Mapping[str, tuple[tuple[Check, ...], str]]] = {
     "schedulers": (
         (schedulers.leases, schedulers.deployments),
-        "no other scheduler is seen that serves a schedulerName of enbloc",
+        "no other scheduler was found that serves the same schedulerName",
     ),
-    "crds": ((kinds.definitions,), "no kind is missing or has the names of ours"),
+    "crds": ((kinds.definitions,), "no CRD is missing, and no other one has the same names"),
     "permissions": (
         (permissions.missing,),
-        "all that scheduler and controller do is allowed",
+        "no permission is missing",
     ),
     "leaders": ((_leaders,), "scheduler and controller lead, or are still to be installed"),
-    "jobs": ((_jobs,), "no Job would fail by a repair of its gang"),
+    "jobs": ((_jobs,), "no Job would fail because members of its gang are evicted"),
 }
 
 
 def _unknown(check: str, error: APIError) -> Finding:
-    return Finding(check, Verdict.UNKNOWN, error.resource, f"could not look: {error.advice}")
+    return Finding(check, Verdict.UNKNOWN, error.resource, f"could not be checked: {error.advice}")
 
 
 def _leaves(group: BaseExceptionGroup[APIError]) -> Iterator[APIError]:

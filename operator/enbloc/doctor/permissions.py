@@ -26,10 +26,10 @@ Attributes = Mapping[str, str]
 
 async def missing(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     """What is not allowed, a finding for each process."""
-    accounts = {"scheduler": ours.scheduler, "controller": ours.controller}
-    leases = {names.SCHEDULER_LEASE: ours.scheduler, names.CONTROLLER_LEASE: ours.controller}
-    for role, account in accounts.items():
-        asked = list(wanted(ROLES[role], ours.namespace, leases))
+    for process in ours.processes:
+        role, account = process.role, process.account
+        leases = dict.fromkeys((names.SCHEDULER_LEASE, names.CONTROLLER_LEASE), process.lease)
+        asked = list(wanted(ROLES[role], process.lease_namespace, leases))
         user = None if ours.planned else f"system:serviceaccount:{ours.namespace}:{account}"
         answers = await _reviewed(client, asked, user)
         lacking = [each for each, allowed in zip(asked, answers, strict=True) if not allowed]

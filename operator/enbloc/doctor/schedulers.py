@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether another scheduler serves a schedulerName of ours: two would bind the same pods."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import yaml
@@ -16,6 +16,7 @@ from enbloc.kube.paths import LEASES
 from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 
 CHECK: Final = "schedulers"
+_KIND: Final = "KubeSchedulerConfiguration"
 #: What kube-scheduler serves, and the Lease by which it does.
 DEFAULT: Final = "default-scheduler"
 DEFAULT_LEASE: Final = ("kube-system", "kube-scheduler")
@@ -28,12 +29,13 @@ _LONGEST: Final = 1 << 16
 async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     """Leases of other schedulers on which a name of ours stands."""
     query = {"labelSelector": f"{COMPONENT_KEY}=scheduler"}
+    own = {(each.lease_namespace, each.lease) for each in ours.processes}
     async for lease in client.list(LEASES, query=query, shape=LeaseObject):
         key = (lease.metadata.namespace, lease.metadata.name)
         stated = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")
         shared = sorted(set(stated.split(",")) & set(ours.serves))
         holder = (lease.spec and lease.spec.holder_identity) or ""
-        if key != (ours.namespace, ours.scheduler) and shared and holder:
+        if key not in own and shared and holder:
             yield _clash(f"lease {'/'.join(key)}", f"is held by {holder}, which serves", shared)
     if DEFAULT in ours.serves:
         namespace, name = DEFAULT_LEASE
@@ -42,10 +44,14 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
         except NotFound:
             return
         holder = (found.spec and found.spec.holder_identity) or ""
-        if holder and not holder.startswith(ours.scheduler):
-            yield _clash(
-                f"lease {namespace}/{name}", f"is held by {holder}, which serves", [DEFAULT]
-            )
+        if not holder or holder.startswith(ours.scheduler):
+            return
+        where = f"lease {namespace}/{name}"
+        if DEFAULT_LEASE in own:
+            message = f"is held by {holder}: enbloc stands by until that has ended"
+            yield Finding(CHECK, Verdict.WARNING, where, message)
+        else:
+            yield _clash(where, f"is held by {holder}, which serves", [DEFAULT])
 
 
 async def deployments(client: Client, ours: Installation) -> AsyncIterator[Finding]:
@@ -54,7 +60,7 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
         where = f"{each.metadata.namespace}/{each.metadata.name}"
         if where in {f"{ours.namespace}/{ours.scheduler}", f"{ours.namespace}/{ours.release}"}:
             continue
-        words = [word for container in each.pod.containers or () for word in container.words]
+        words = each.words
         enbloc = each.metadata.part_of == SCHEDULER_NAME
         if not enbloc and not any("scheduler" in word for word in words):
             continue
@@ -79,9 +85,13 @@ def configured(texts: Iterable[str], unnamed: str = DEFAULT) -> set[str]:
         texts: YAML, or anything else.
         unnamed: what is served where there are no profiles, or one has no schedulerName.
     """
-    found: set[str] = set()
+    return {name for document in configurations(texts) for name in _named(document, unnamed)}
+
+
+def configurations(texts: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    """Every KubeSchedulerConfiguration among these texts, with all its scalars as text."""
     for text in texts:
-        if "KubeSchedulerConfiguration" not in text or len(text) > _LONGEST:
+        if _KIND not in text or len(text) > _LONGEST:
             continue
         try:
             # All scalars as text, and no merging: either may take very long to be worked out.
@@ -89,13 +99,11 @@ def configured(texts: Iterable[str], unnamed: str = DEFAULT) -> set[str]:
         except (yaml.YAMLError, ValueError, TypeError, RecursionError):
             continue
         for document in documents:
-            found.update(_named(document, unnamed))
-    return found
+            if isinstance(document, Mapping) and document.get("kind") == _KIND:
+                yield document
 
 
-def _named(document: Any, unnamed: str) -> Iterable[str]:
-    if not isinstance(document, Mapping) or document.get("kind") != "KubeSchedulerConfiguration":
-        return
+def _named(document: Mapping[str, Any], unnamed: str) -> Iterable[str]:
     profiles = document.get("profiles") or [{}]
     for profile in profiles if isinstance(profiles, list) else ():
         name = profile.get("schedulerName") or unnamed if isinstance(profile, Mapping) else None

@@ -65,6 +65,12 @@ class _Volume(_Struct):
 class _PodSpec(_Struct):
     containers: list[Container] | None = None
     volumes: list[_Volume] | None = None
+    service_account_name: str | None = None
+
+    @property
+    def account(self) -> str:
+        """The service account of its pods."""
+        return self.service_account_name or "default"
 
 
 class _Template(_Struct):
@@ -86,6 +92,11 @@ class Deployment(_Struct):
         """The spec of its pods."""
         template = self.spec and self.spec.template
         return (template and template.spec) or _PodSpec()
+
+    @property
+    def words(self) -> list[str]:
+        """Images, commands and arguments of its containers."""
+        return [word for each in self.pod.containers or () for word in each.words]
 
     @property
     def config_maps(self) -> list[str]:
