@@ -3,6 +3,7 @@
 """A leader stops before another may lead, whatever happens to its API calls (virtual time)."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -118,6 +119,17 @@ async def test_less_time_than_a_clock_tells_apart_is_not_waited_for_to_renew_in_
     ends = now() + 5.0 + 1e-12
     one.client.before = fail
     assert isinstance(await one.end(), LeaseLost)
+async def test_a_standby_logs_once_who_holds_the_lease(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    with caplog.at_level(logging.INFO):
+        two.start()
+        await asyncio.sleep(60)
+    told = [(each.getMessage(), vars(each)["holder"]) for each in caplog.records]
+    assert told == [("Another holds the Lease", "one")]
+    await one.stop()
+    await two.stop()
 
 
 async def test_a_released_lease_is_taken_at_the_next_try() -> None:
@@ -467,7 +479,7 @@ async def test_a_missing_permission_is_told_once_and_tried_again() -> None:
 
 @pytest.mark.parametrize("seconds", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_times_that_cannot_be_safe_are_refused(seconds: tuple[float, float, float]) -> None:
-    with pytest.raises(ConfigError, match="lease duration .* must be above the renew deadline"):
+    with pytest.raises(ConfigError, match=r"lease duration .* must be above the renew deadline"):
         LeaseTiming(*seconds)
 
 

@@ -16,6 +16,7 @@ is checked against it, and a write takes at most duration − renew_deadline.
 """
 
 import asyncio
+import logging
 import math
 import random
 import time
@@ -47,6 +48,8 @@ from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.model.text import clipped, printable
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
+
+logger = logging.getLogger(__name__)
 
 #: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
 SLACK: Final = 20.0
@@ -323,6 +326,10 @@ class Elector:
             return True
         state, now = (self.holder, spec.get("renewTime")), self._clock()
         if state != self._seen[0]:
+            if self._seen[0] is None or self._seen[0][0] != self.holder:
+                holder = clipped(printable(self.holder), SHOWN)
+                lease = f"{self._namespace}/{self._name}"
+                logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
             self._seen = (state, now)
         left = self._seen[1] + self._lasts(spec) - now
         self._left = left if left > 0 else math.inf

@@ -60,6 +60,7 @@ KEYS: Final = {
     "server": "the URL of the API server, without credentials",
     "by": "where that comes from: a kubeconfig, the pod's service account",
     "lease": "the Lease that was waited for, as `namespace/name`",
+    "holder": "who holds that Lease: the name of its pod or machine, and a suffix",
     "leaderEpoch": "how often the Lease has changed hands",
     "method": "of a request, as HTTP has it",
     "path": "of a request, with its query",
