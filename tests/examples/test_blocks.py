@@ -53,7 +53,7 @@ NOT_RUN: Final = {
     ("docs/how-to/install.md", "helm upgrade enbloc"): "tests/charts has a CRD of another release",
     ("docs/how-to/install.md", "enbloc config check"): "the file is the reader's",
     ("docs/how-to/install-with-manifests.md", "kubectl rollout"): _KUBELET,
-    ("docs/how-to/upgrade.md", "enbloc config check"): "the file is the reader's",
+    ("docs/how-to/monitor.md", "kubectl port-forward"): _KUBELET,
     ("docs/how-to/upgrade.md", "kubectl rollout"): _KUBELET,
     ("docs/how-to/high-availability.md", "kubectl get lease"): _KUBELET,
     ("docs/how-to/replace-the-default-scheduler.md", "sudo mv"): "acts on a node of a cluster",

@@ -32,6 +32,9 @@ ON_A_CLUSTER: Final = {
     "docs/how-to/high-availability.md": (),
     "docs/how-to/run-a-second-scheduler.md": (_INSTALL,),
     "docs/how-to/upgrade.md": (_INSTALL,),
+    "docs/how-to/replace-the-default-scheduler.md": (),
+    "docs/how-to/tune.md": (_INSTALL,),
+    "docs/how-to/monitor.md": (_INSTALL,),
     "docs/how-to/uninstall.md": (_INSTALL,),
 }
 
