@@ -107,7 +107,7 @@ async def test_the_kind_that_is_there_already_is_left_alone_and_can_be_taken_ove
     again = await release.helm("upgrade")
 
     for said in (notes, again):
-        assert "was left as it is" in said
+        assert "belongs to no release: it was left as it is" in said
     assert await cluster.kubectl("get", "crd", CRD, "-o", OWNER) == ""
     await release.helm("upgrade", "--take-ownership", "--set", "crds.existing=adopt")
     assert await cluster.kubectl("get", "crd", CRD, "-o", OWNER) == "gangs"
@@ -117,7 +117,7 @@ async def test_the_kind_that_is_there_already_is_left_alone_and_can_be_taken_ove
 
     await release.helm("uninstall")
     other = cluster.release("other", "others")
-    assert "was left as it is" in await other.helm("install")
+    assert "belongs to release gangs in namespace gangs" in await other.helm("install")
     await other.start("scheduler")
     await cluster.gang("after")
     await cluster.bound("after")

@@ -231,6 +231,11 @@ def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> No
             id="two schedulers without election",
         ),
         pytest.param(
+            "scheduler.config.leaderElection.leaderElect=false",
+            "scheduler.leaderElection.enabled is true; set the latter alone",
+            id="a configuration without election",
+        ),
+        pytest.param(
             "controller.serviceAccount.create=false",
             "controller.serviceAccount.name: name the account to use",
             id="no account at all",

@@ -157,6 +157,11 @@ labels:
 {{- define "enbloc.configuration" -}}
 {{- $values := .Values.scheduler }}
 {{- $config := deepCopy $values.config }}
+{{- $elect := $values.leaderElection.enabled }}
+{{- $given := default dict $config.leaderElection }}
+{{- if and (kindIs "bool" $given.leaderElect) (ne $elect $given.leaderElect) }}
+{{- fail (printf "scheduler.config.leaderElection.leaderElect: is %t, and scheduler.leaderElection.enabled is %t; set the latter alone" (not $elect) $elect) }}
+{{- end }}
 {{- $lease := include "enbloc.schedulerLease" . | fromJson }}
 {{- $election := dict "leaderElect" $values.leaderElection.enabled "resourceName" $lease.name }}
 {{- $_ := set $election "leaseDuration" $values.leaderElection.leaseDuration }}
