@@ -32,6 +32,10 @@ def test_every_command_of_the_table_exists_and_explains_itself(
     ("arguments", "message"),
     [
         pytest.param(["nonsense"], "No such command 'nonsense'", id="unknown command"),
+        pytest.param(["schedular"], "Did you mean 'scheduler'?", id="misspelt command"),
+        pytest.param(
+            ["sandbox", "--nodes=few"], "'few' is not a valid integer", id="no number of nodes"
+        ),
         pytest.param(["scheduler", "--bogus"], "No such option '--bogus'", id="unknown flag"),
         pytest.param(["run", "--health-port", "70000"], "not in the range", id="bad port"),
         pytest.param(

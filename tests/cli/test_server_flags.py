@@ -76,6 +76,14 @@ def test_in_a_pod_every_address_is_listened_on(monkeypatch: pytest.MonkeyPatch) 
     assert told("--bind-address=::").serving.bind_address == "::"
 
 
+def test_a_certificate_that_was_asked_for_must_be_usable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    serving = told("--tls-cert-file=/a", "--tls-private-key-file=/b").serving
+    assert serving.strict_port
+
+
 def test_tls_is_as_the_flags_say() -> None:
     serving = told(
         "--secure-port=10260",

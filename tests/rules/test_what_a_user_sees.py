@@ -202,6 +202,17 @@ def test_a_podgroup_that_is_deleted_while_members_run_is_told_of() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("minimum", "note"),
+    [(1, "The 1 required member is scheduled"), (2, "All 2 required members are scheduled")],
+)
+def test_a_gang_that_is_scheduled_says_of_how_many(minimum: int, note: str) -> None:
+    """Semantics §7.4."""
+    world = two_nodes()
+    world.running_job("g", minimum)
+    assert [each.note for each in world.events("GangScheduled")] == [note]
+
+
 def test_a_podgroup_without_members_is_deleted_in_silence() -> None:
     """Semantics §3.5."""
     world = two_nodes()

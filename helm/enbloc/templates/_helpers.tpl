@@ -163,14 +163,14 @@ labels:
 {{- fail (printf "scheduler.config.leaderElection.leaderElect: is %t, and scheduler.leaderElection.enabled is %t; set the latter alone" (not $elect) $elect) }}
 {{- end }}
 {{- $lease := include "enbloc.schedulerLease" . | fromJson }}
-{{- $election := dict "leaderElect" $values.leaderElection.enabled "resourceName" $lease.name }}
+{{- $election := dict "leaderElect" $elect "resourceName" $lease.name }}
 {{- $_ := set $election "leaseDuration" $values.leaderElection.leaseDuration }}
 {{- $_ := set $election "renewDeadline" $values.leaderElection.renewDeadline }}
 {{- $_ := set $election "retryPeriod" $values.leaderElection.retryPeriod }}
 {{- if ne $lease.namespace (include "enbloc.namespace" .) }}
 {{- $_ := set $election "resourceNamespace" $lease.namespace }}
 {{- end }}
-{{- $_ := set $config "leaderElection" (merge (omit (default dict $config.leaderElection) "leaderElect") $election) }}
+{{- $_ := set $config "leaderElection" (merge (omit $given "leaderElect") $election) }}
 {{- with $values.extraSchedulerNames }}
 {{- $profiles := default (list (dict "schedulerName" "enbloc")) $config.profiles }}
 {{- $first := first $profiles }}

@@ -12,6 +12,12 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Number(click.IntRange):
+    """An integer within bounds."""
+
+    name = "integer"
+
+
 def cluster_flags(command: F) -> F:
     """`--kubeconfig` and `--context`."""
     flags = (

@@ -16,6 +16,7 @@ import click
 
 from enbloc.cli.entry import INTERRUPTED
 from enbloc.cli.extras import sandbox_extra
+from enbloc.cli.flags import Number
 
 
 def _flag(text: str) -> bool:
@@ -86,7 +87,7 @@ def _no_fault(why: str) -> click.BadParameter:
 @click.command(short_help="Run a local API server with fake nodes.")
 @click.option(
     "--nodes",
-    type=click.IntRange(0, 10_000),
+    type=Number(0, 10_000),
     default=4,
     show_default=True,
     help="Number of nodes, each with 8 GPUs, 96 CPUs and 768 GiB.",
@@ -98,7 +99,7 @@ def _no_fault(why: str) -> click.BadParameter:
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Number(0, 65535),
     default=0,
     show_default="any free one",
     help="The port on 127.0.0.1.",

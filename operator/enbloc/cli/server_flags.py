@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import enbloc
-from enbloc.cli.flags import F, all_of
+from enbloc.cli.flags import F, Number, all_of
 from enbloc.cli.go_values import DURATION, GO_BOOL, LEVEL, TLS_VERSIONS, ciphers_of
 from enbloc.errors import ConfigError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
@@ -170,7 +170,7 @@ def _election_flags(*, leader_elect: bool) -> Sequence[Callable[[F], F]]:
 
 
 def _serving_flags(secure_port: int) -> Sequence[Callable[[F], F]]:
-    port, file = click.IntRange(0, 65535), click.Path(path_type=Path)
+    port, file = Number(0, 65535), click.Path(path_type=Path)
     return (
         click.option(
             "--secure-port",

@@ -216,7 +216,8 @@ def _options(component: str, flags: dict[str, Any]) -> "Options":
     from enbloc.kube.options import Options  # noqa: PLC0415  # `--help` needs none of it
 
     # In a pod probes ask for it; on a developer's machine another server may have it.
-    serving = take_serving(flags, strict_port=_is_given("secure_port") or in_pod())
+    asked = _is_given("secure_port") or _is_given("tls_cert_file")
+    serving = take_serving(flags, strict_port=asked or in_pod())
     configs, longest = flags.pop("configs", ()), flags.pop("longest_wait", None)
     if flags.pop("no_leader_elect"):
         flags["leader_elect"] = False

@@ -399,6 +399,8 @@ class Admission:
         if needed and not facts.deficit and facts.group is not None:
             self._why[members.key] = PENDING
             note = f"All {facts.total.minimum} required members are scheduled"
+            if facts.total.minimum == 1:
+                note = "The 1 required member is scheduled"
             kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
             self._reporter.transition(turn, facts, Explanation(Reason.SCHEDULED, note))
             self._reporter.group_event(turn, facts, kind, scheduled, note)

@@ -200,7 +200,7 @@ class Repair(Policy):
         if not facts.held_in_part or facts.superseded:
             self._close(turn, key)
             if before is not None and held and not facts.deficit:
-                note = f"all {minimum} required members are placed again"
+                note = f"All {minimum} required members are scheduled again"
                 kind, reason = EventType.NORMAL, EventReason.GANG_REPAIRED
                 self._reporter.group_event(turn, facts, kind, reason, note)
             return
