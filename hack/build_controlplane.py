@@ -66,6 +66,7 @@ TOOLS: Mapping[str, Tool] = {
 CHECK_TOOLS: Mapping[str, Tool] = {
     "helm3": Tool("helm3", "helm.sh/helm/v3/cmd/helm"),
     "kubeconform": Tool("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform"),
+    "actionlint": Tool("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
 }
 #: Which minor of Kubernetes to build instead of the newest.
 MINOR = "ENBLOC_KUBERNETES"

@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-import yaml
-
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
 
 from hack import citations as cited  # noqa: E402  # as above
 from hack import conform, licences, sync  # noqa: E402  # as above
-from hack.build_controlplane import BuildError  # noqa: E402  # as above
+from hack.build_controlplane import CHECK_TOOLS, BuildError, ensure  # noqa: E402  # as above
 
 BIN: Final = Path(sys.executable).parent
 CODE: Final = ("operator", "tests", "benchmarks", "hack")
@@ -66,7 +64,7 @@ def tool(name: str, *arguments: str) -> Callable[[], Result]:
     return lambda: command(str(BIN / name), *arguments)
 
 
-def command(*arguments: str, stdin: str = "") -> Result:
+def command(*arguments: str) -> Result:
     """Run a command at the root; its output counts only when it fails."""
     # Modules lie in operator/ and at the root, as for pytest.
     path = f"{ROOT / 'operator'}{os.pathsep}{ROOT}"
@@ -76,7 +74,7 @@ def command(*arguments: str, stdin: str = "") -> Result:
             arguments,
             cwd=ROOT,
             env=env,
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -161,6 +159,16 @@ def scripts() -> Result:
     return command(str(BIN / "shellcheck"), *shell)
 
 
+def linted(paths: Iterable[Path]) -> Result:
+    """Expressions and scripts of workflows are right, as actionlint and shellcheck see it."""
+    try:
+        actionlint = ensure(["actionlint"], tools=CHECK_TOOLS) / "actionlint"
+    except BuildError as error:
+        return Result("FAILED", str(error))
+    shellcheck = f"-shellcheck={BIN / 'shellcheck'}"
+    return command(str(actionlint), "-oneline", shellcheck, "-pyflakes=", *map(str, paths))
+
+
 def workflows() -> Result:
     """Workflows and forms are valid, ask for no right too many, and their scripts have no trap."""
     schemas = {
@@ -175,13 +183,7 @@ def workflows() -> Result:
         found = [str(path) for path in sorted(ROOT.glob(pattern))]
         tool = str(BIN / "check-jsonschema")
         results.append(command(tool, f"--builtin-schema=vendor.{schema}", *found))
-    for path in sorted(ROOT.glob(schemas["github-workflows"])):
-        results += [
-            command(str(BIN / "shellcheck"), "--shell=bash", "-", stdin=f"set -e\n{script}")
-            for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
-            for step in job["steps"]
-            if (script := step.get("run"))
-        ]
+    results.append(linted(sorted(ROOT.glob(schemas["github-workflows"]))))
     return findings(result.text for result in results if result.state == "FAILED")
 
 

@@ -52,3 +52,23 @@ def test_one_line_per_check_and_a_summary(capsys: pytest.CaptureFixture[str]) ->
     first, last = capsys.readouterr().out.splitlines()
     assert first.split()[:2] == ["ok", "source-root"]
     assert last == "all passed"
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize(
+    ("step", "wrong"),
+    [
+        pytest.param("echo ${{ matrix.python }}", 'property "python" is not defined', id="context"),
+        pytest.param("rm -r $BUILD", "SC2086", id="script"),
+    ],
+)
+def test_a_mistake_in_a_workflow_is_named(step: str, wrong: str, tmp_path: Path) -> None:
+    jobs = {"check": {"runs-on": "ubuntu-24.04", "steps": [{"run": step}]}}
+    workflow = tmp_path / "ci.yml"
+    workflow.write_text(yaml.safe_dump({"on": "push", "jobs": jobs}), encoding="utf-8")
+
+    said = check.linted([workflow])
+
+    assert said.state == "FAILED"
+    assert "ci.yml:" in said.text
+    assert wrong in said.text
