@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The chart grants each process what the table of permissions holds, and no more.
+
+The end-to-end suite judges that table by the audit log of the API server: nothing is refused, and
+nothing unused (tests/e2e/test_permissions_e2e.py). What holds of the table holds of each release.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from enbloc.kube.permissions import BEYOND_KUBE_SCHEDULER, ROLES, Rule
+from enbloc.model import names
+from tests.charts.test_rendered import CI, hooked, render
+
+pytestmark = pytest.mark.controlplane
+RELEASE, NAMESPACE = "gangs", "batch-system"
+BUILTIN = {"system:kube-scheduler", "system:volume-scheduler"}
+READER = "kube-system/extension-apiserver-authentication-reader"
+#: Where a rule holds ("" = everywhere), its API group, resource, verb, and name ("" = any).
+Grant = tuple[str, str, str, str, str]
+
+
+def bound(
+    documents: Sequence[dict[str, Any]], account: str
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Where each role bound to an account holds, the role ({}: not of the chart), and its name."""
+    roles = {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each
+        for each in documents
+        if each["kind"] in ("ClusterRole", "Role")
+    }
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
+    for binding in documents:
+        if binding["kind"].endswith("RoleBinding") and subject in binding["subjects"]:
+            where, ref = binding["metadata"].get("namespace", ""), binding["roleRef"]
+            key = (ref["kind"], where if ref["kind"] == "Role" else "", ref["name"])
+            yield where, roles.get(key, {}), "/".join(filter(None, (where, ref["name"])))
+
+
+def granted(documents: Sequence[dict[str, Any]], account: str) -> set[Grant]:
+    """What the chart's own roles grant an account."""
+    return {
+        (where, group, resource, verb, name)
+        for where, role, _ in bound(documents, account)
+        for rule in role.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def foreign(documents: Sequence[dict[str, Any]], account: str) -> set[str]:
+    """The cluster's own roles that are bound to an account, with their namespace."""
+    return {name for _, role, name in bound(documents, account) if not role}
+
+
+def needed(rules: Sequence[Rule], leases: dict[str, tuple[str, str]]) -> set[Grant]:
+    """What a table holds, for Leases of these names in these namespaces."""
+    [(where, _)] = {leases[name] for rule in rules for name in rule.names} or {("", "")}
+    return {
+        (
+            where if rule.scope == "namespace" else "",
+            rule.group,
+            resource,
+            verb,
+            leases[name][1] if name else "",
+        )
+        for rule in rules
+        for resource in rule.resources
+        for verb in rule.verbs
+        for name in rule.names or [""]
+    }
+
+
+@pytest.mark.parametrize("builtin", [False, True], ids=["own roles", "the cluster's roles"])
+@pytest.mark.parametrize("values", sorted(path.name for path in CI.iterdir()))
+def test_a_release_grants_its_processes_what_the_table_holds(values: str, builtin: bool) -> None:
+    builtin_roles = f"rbac.useBuiltinSchedulerRoles={str(builtin).lower()}"
+    settings = ("-f", str(CI / values), "--set", builtin_roles)
+    documents = [
+        each for each in render(*settings, release=RELEASE, namespace=NAMESPACE) if not hooked(each)
+    ]
+    accounts = {
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"]["template"]["spec"][
+            "serviceAccountName"
+        ]
+        for each in documents
+        if each["kind"] == "Deployment"
+    }
+    fullname = accounts["scheduler"].removesuffix("-scheduler")
+    leases = {
+        names.SCHEDULER_LEASE: (NAMESPACE, f"{fullname}-scheduler"),
+        names.CONTROLLER_LEASE: (NAMESPACE, f"{fullname}-controller"),
+    }
+    if values.startswith("replace-default"):
+        leases[names.SCHEDULER_LEASE] = ("kube-system", "kube-scheduler")
+    tables = dict(ROLES)
+    if builtin:
+        here = [rule for rule in ROLES["scheduler"] if rule.scope == "namespace"]
+        tables["scheduler"] = [*BEYOND_KUBE_SCHEDULER, *here]
+    grants = {process: needed(rules, leases) for process, rules in tables.items()}
+    if values.startswith("combined"):
+        grants = {"scheduler": grants["scheduler"] | grants["controller"]}
+    if values.startswith("second-scheduler"):
+        del grants["controller"]
+
+    assert {process: granted(documents, name) for process, name in accounts.items()} == grants
+    for process, name in accounts.items():
+        wanted = BUILTIN if builtin and process == "scheduler" else set()
+        assert foreign(documents, name) == wanted
+
+
+def test_client_certificates_need_one_role_of_the_cluster_and_no_more() -> None:
+    without = render(release=RELEASE, namespace=NAMESPACE)
+    settings = ("--set", "metrics.clientCertificates=true")
+    documents = render(*settings, release=RELEASE, namespace=NAMESPACE)
+
+    for process in ROLES:
+        account = f"{RELEASE}-enbloc-{process}"
+        assert granted(documents, account) == granted(without, account)
+        assert foreign(documents, account) == {READER}
+
+
+def test_nobody_is_bound_to_a_role_but_the_processes() -> None:
+    documents = [*filter(lambda each: not hooked(each), render())]
+
+    bindings = [each for each in documents if each["kind"].endswith("RoleBinding")]
+
+    subjects = {(each["kind"], each["name"]) for one in bindings for each in one["subjects"]}
+    assert subjects == {("ServiceAccount", f"enbloc-{process}") for process in ROLES}
