@@ -3,9 +3,9 @@
 """Who may read metrics: what the API server is asked, how often, and what its answers mean."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -155,11 +155,32 @@ async def test_a_client_certificate_names_user_and_groups(cop: Cop) -> None:
 async def test_a_client_certificate_that_has_ended_since_its_session_began_is_401(
     cop: Cop,
 ) -> None:
-    ended = {**CERTIFICATE, "notAfter": "Jan  1 00:00:00 2020 GMT"}
     async with guarding(cop) as guard:
-        refused = await guard.refuse(Asked("/metrics", certificate=ended))
+        refused = await guard.refuse(Asked("/metrics", certificate=ENDED))
     assert refused == Refusal(401, "Unauthorized", "Unauthorized")
     assert cop.paths == []
+
+
+NOBODY_S: Mapping[str, Any] = {**CERTIFICATE, "subject": ((("organizationName", "ops"),),)}
+ENDED = {**CERTIFICATE, "notAfter": "Jan  1 00:00:00 2020 GMT"}
+
+
+@pytest.mark.parametrize("certificate", [NOBODY_S, ENDED], ids=["of nobody", "ended"])
+async def test_beside_a_client_certificate_that_names_no_user_the_token_counts(
+    cop: Cop, certificate: Mapping[str, Any]
+) -> None:
+    async with guarding(cop) as guard:
+        for token, code in (("good", None), ("bad", 401)):
+            asked = replace(bearer(token), certificate=certificate)
+            refused = await guard.refuse(asked)
+            assert (refused and refused.code) == code
+
+
+async def test_a_client_certificate_without_a_common_name_alone_is_anonymous(cop: Cop) -> None:
+    async with guarding(cop) as guard:
+        refused = await guard.refuse(Asked("/metrics", certificate=NOBODY_S))
+    assert refused is not None
+    assert '"system:anonymous"' in refused.message
 
 
 async def test_of_several_common_names_the_last_is_the_user_s(cop: Cop) -> None:

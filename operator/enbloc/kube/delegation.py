@@ -193,12 +193,13 @@ class Delegation:
     # ── who ──────────────────────────────────────────────────────────────────────────────────
     async def _user(self, asked: Asked) -> User | None:
         """Who asks; None if they say so in a way that is not valid."""
-        if asked.certificate:
-            return _certified(asked.certificate)
+        user, ended = _certified(asked.certificate)
+        if user is not None:
+            return user
         scheme, token = asked.authorization[: len(_BEARER)], asked.authorization[len(_BEARER) :]
         token = token.strip()
         if scheme.lower() != _BEARER or not token:
-            return _ANONYMOUS
+            return None if ended else _ANONYMOUS
         if len(token) > MOST_TOKEN or not token.isascii() or not token.isprintable():
             return None
         key = hashlib.sha256(token.encode()).digest()
@@ -300,20 +301,27 @@ def _why(error: Exception) -> str:
     return error.advice if isinstance(error, APIError) else str(error)
 
 
-def _certified(certificate: Mapping[str, Any]) -> User | None:
+def _certified(certificate: Mapping[str, Any]) -> tuple[User | None, bool]:
     """Who a client certificate is of: its common name, in the groups of its organisations.
 
-    TLS checked it when its session began, which may be taken up again for hours.
+    One that is nobody's leaves it to the token, as does none.
+    Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
+    CommonNameUserConversion; staging/src/k8s.io/apiserver/pkg/authentication/request/union/union.go
+    AuthenticateRequest.
+
+    Returns:
+        The user; and whether the certificate has ended: TLS checked it when its session began,
+        which may be taken up again for hours.
     """
     parts: dict[str, list[str]] = {}
     with suppress(KeyError, TypeError, ValueError):
         if ssl.cert_time_to_seconds(certificate["notAfter"]) < time.time():
-            return None
+            return None, True
         for names in certificate.get("subject", ()):
             for kind, value in names:
                 parts.setdefault(kind, []).append(value)
     name = parts.get("commonName", [""])[-1]  # of several, as Go's crypto/x509
     if not name:
-        return None
+        return None, False
     groups = (*parts.get("organizationName", ()), "system:authenticated")
-    return User(name, groups=tuple(groups))
+    return User(name, groups=tuple(groups)), False
