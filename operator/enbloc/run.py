@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from enbloc.controller import run_controller
+from enbloc.kube import cluster_access
 from enbloc.kube.options import Options, served_health
 from enbloc.live import run_scheduler
 from enbloc.model.names import KUBE_SCHEDULER_LEASE
@@ -26,6 +27,9 @@ async def run_both(options: Options) -> int:
     Raises:
         ConfigError: as the two do.
     """
+    # Before anything is served: what is served looks for the same API server, and would say first
+    # what that means to it.
+    await cluster_access.load(options.kubeconfig, options.context, master=options.master)
     theirs = replace(options, lease_name=controller_lease(options))
 
     async def controller(shared: Options) -> int:

@@ -10,6 +10,7 @@ import enbloc
 from enbloc.cli import main
 from enbloc.cli.entry import COMMANDS
 from tests.cli.processes import python, started, unreachable
+from tests.hack.processes import free_port
 from tests.kube.fake import serving
 
 
@@ -32,10 +33,12 @@ def test_every_command_of_the_table_exists_and_explains_itself(
     ("arguments", "message"),
     [
         pytest.param(["nonsense"], "No such command 'nonsense'", id="unknown command"),
-        pytest.param(["schedular"], "Did you mean 'scheduler'?", id="misspelt command"),
         pytest.param(
             ["sandbox", "--nodes=few"], "'few' is not a valid integer", id="no number of nodes"
         ),
+        pytest.param(["drain-chek"], "Did you mean 'drain-check'?", id="nearly a command"),
+        pytest.param(["config", "chek"], "Did you mean 'check'?", id="nearly a subcommand"),
+        pytest.param(["doctor", "--releas=a"], "Did you mean '--release'?", id="nearly a flag"),
         pytest.param(["scheduler", "--bogus"], "No such option '--bogus'", id="unknown flag"),
         pytest.param(["run", "--health-port", "70000"], "not in the range", id="bad port"),
         pytest.param(
@@ -64,6 +67,19 @@ def test_bad_usage_says_what_is_wrong_and_exits_with_2(
 ) -> None:
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controller", "run"])
+async def test_a_server_without_any_kubeconfig_says_that_and_nothing_else(
+    tmp_path: Path, command: str
+) -> None:
+    home = str(tmp_path)
+    flags = (command, "--log-format=text", f"--secure-port={free_port()}")
+    async with started(*flags, KUBECONFIG="", KUBERNETES_SERVICE_HOST="", HOME=home) as process:
+        _, errors = await asyncio.wait_for(process.communicate(), 60)
+    [line] = errors.decode().splitlines()
+    assert line.startswith(f"error: {home}/.kube/config: no such file; pass --kubeconfig FILE")
+    assert process.returncode == 2
 
 
 def test_without_a_command_the_help_is_shown_and_the_code_is_2(

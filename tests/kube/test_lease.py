@@ -119,6 +119,8 @@ async def test_less_time_than_a_clock_tells_apart_is_not_waited_for_to_renew_in_
     ends = now() + 5.0 + 1e-12
     one.client.before = fail
     assert isinstance(await one.end(), LeaseLost)
+
+
 async def test_a_standby_logs_once_who_holds_the_lease(caplog: pytest.LogCaptureFixture) -> None:
     store = Store()
     one, two = Candidate(store, "one").start(), Candidate(store, "two")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `enbloc`: finds a command's module, and turns what it raises into an exit code."""
 
-import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -91,17 +90,16 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant.
+        """Find the command that is called.
 
         Raises:
-            UsageError: there is none of that name, with the one that is nearest.
+            NoSuchCommand: naming those that it is near to.
         """
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"{error.message}{hint}", ctx) from error
+        except click.exceptions.NoSuchCommand as error:  # knows of imported commands only
+            name = error.command_name
+            raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any."""
