@@ -67,10 +67,13 @@ e2e: $(DEV)  ## the end-to-end suite on a real kube-apiserver
 # and which permissions are never used only the whole suite can tell.
 OLDER := tests/crds tests/manifests/test_applied.py tests/e2e/test_gangs_e2e.py \
   tests/e2e/test_permissions_e2e.py tests/e2e/test_recipes_e2e.py tests/e2e/test_doctor_e2e.py
-e2e-older: $(DEV)  ## a part of the end-to-end suite on an older minor of Kubernetes
-	$(BIN)/python hack/build_controlplane.py --kubernetes=1.35
-	ENBLOC_KUBERNETES=1.35 $(BIN)/python -m pytest -n 0 -m controlplane $(OLDER) \
-	  -k "not granted_was_used" $(ARGS)
+MINORS ?= 1.35 1.34
+e2e-older: $(DEV)  ## a part of the end-to-end suite on older minors of Kubernetes
+	set -e; for minor in $(MINORS); do \
+	  $(BIN)/python hack/build_controlplane.py --kubernetes=$$minor; \
+	  ENBLOC_KUBERNETES=$$minor $(BIN)/python -m pytest -n 0 -m controlplane $(OLDER) \
+	    -k "not granted_was_used" $(ARGS); \
+	done
 
 soak: $(DEV)  ## half an hour of faults, kills and lost nodes at random, on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py

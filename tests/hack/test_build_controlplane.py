@@ -153,18 +153,19 @@ def test_what_is_asked_for_is_built_once(environ: dict[str, str]) -> None:
     assert builds(environ) == [builder.TOOLS["kubectl"].package, builder.TOOLS["etcd"].package]
 
 
+@pytest.mark.parametrize("minor", ["1.34", "1.35"])
 def test_an_older_minor_is_built_in_its_own_module_and_kept_apart(
-    environ: dict[str, str], capsys: pytest.CaptureFixture[str]
+    minor: str, environ: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     newest = builder.ensure(["kubectl"], environ)
-    assert builder.main(["--only=kubectl", "--kubernetes=1.35"], environ) == 0
+    assert builder.main(["--only=kubectl", f"--kubernetes={minor}"], environ) == 0
     older = Path(capsys.readouterr().out.strip())
-    assert older.name.startswith("v1.35.")
+    assert older.name.startswith(f"v{minor}.")
     assert older != newest
     call = Path(environ["GO_CALLS"]).read_text().splitlines()[-1]
-    assert call.split()[0].endswith("/hack/controlplane-1.35")
-    assert "gitVersion=v1.35." in call
-    assert older == builder.ensure(["kubectl"], {**environ, "ENBLOC_KUBERNETES": "1.35"})
+    assert call.split()[0].endswith(f"/hack/controlplane-{minor}")
+    assert f"gitVersion=v{minor}." in call
+    assert older == builder.ensure(["kubectl"], {**environ, "ENBLOC_KUBERNETES": minor})
 
 
 def test_a_minor_that_is_not_there_is_refused_with_the_known_ones(
