@@ -109,6 +109,7 @@ def test_a_terminating_pod_and_a_gated_pod() -> None:
         pytest.param({"status": "True", "lastTransitionTime": None}, None, False, id="no time"),
         pytest.param({"status": "True", "lastTransitionTime": "soon"}, None, False, id="bad time"),
         pytest.param({"status": "False", "reason": "Unschedulable"}, None, True, id="refused"),
+        pytest.param({"status": "False", "reason": "InvalidSpec"}, None, True, id="invalid"),
         pytest.param({"status": "False", "reason": "SchedulerError"}, None, False, id="an error"),
     ],
 )

@@ -158,6 +158,24 @@ def test_a_member_whose_spec_is_invalid_is_named_on_its_siblings_too() -> None:
     assert notes(world, "g-0") == notes(world, "g-1") == [("InvalidSpec", note)]
 
 
+def test_pending_members_of_a_group_that_is_invalid_have_a_condition_that_names_the_field() -> None:
+    """Semantics §6.2."""
+    world = two_nodes()
+    world.group("g", 2, problem="spec.minResources.cpu: no quantity")
+    world.member("g-0", "g")
+    world.settle()
+    [said] = world.pod_conditions("g-0")
+    assert said == ("InvalidSpec", "spec.minResources.cpu: no quantity")
+    assert said == world.condition("g")[1:]
+
+    world.alter("g", problem="")
+    world.settle(seconds=100)
+    assert [reason for reason, _ in world.pod_conditions("g-0")][1:] == ["WaitingForMembers"]
+    world.member("g-1", "g")
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
 # ── PodGroups that do not exist (semantics §6.2, §6.5) ───────────────────────────────────────────
 
 

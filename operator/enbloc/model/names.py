@@ -104,7 +104,9 @@ class Reason(StrEnum):
 
 
 #: With these PodScheduled=False is replaced once the pod waits for anything else.
-OUTDATED_REASONS: Final = frozenset({Reason.UNSCHEDULABLE, Reason.POD_GROUP_NOT_FOUND})
+OUTDATED_REASONS: Final = frozenset(
+    {Reason.UNSCHEDULABLE, Reason.POD_GROUP_NOT_FOUND, Reason.INVALID_SPEC}
+)
 
 
 class EventReason(StrEnum):

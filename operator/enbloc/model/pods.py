@@ -187,8 +187,8 @@ class Pod:
         scheduled_at: transition time of condition PodScheduled=True, same unit; None = no such.
         running: phase is Running (kept apart from phase for reading ease).
         binding record: annotation `enbloc.dev/plan` as found; "" = none.
-        unschedulable: PodScheduled=False with reason Unschedulable or PodGroupNotFound stands on
-            the pod: outdated once it waits for anything else.
+        unschedulable: PodScheduled=False with one of OUTDATED_REASONS stands on the pod: outdated
+            once it waits for anything else.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
         restart: JobSet's uid and restart attempt, when the pod carries them.
         group_conflict: the group that its label names while its annotation names another, which

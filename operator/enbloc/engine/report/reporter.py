@@ -259,10 +259,14 @@ class Reporter:
         self.transition(turn, facts, why)
 
     def gated(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
-        """A group may not be tried: only an outdated condition of its members is overwritten."""
+        """A group may not be tried: an outdated condition of its members is overwritten.
+
+        What is wrong with a spec is always written: it does not pass by itself.
+        """
+        always = why.reason is Reason.INVALID_SPEC
         for pod in facts.pending:
             stands = self._pods.get(pod.uid, (None,))[0]
-            if pod.unschedulable or stands in OUTDATED_REASONS:
+            if always or pod.unschedulable or stands in OUTDATED_REASONS:
                 self._pod_condition(turn, pod, why.reason, why.message)
         self.transition(turn, facts, why)
 
