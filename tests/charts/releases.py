@@ -42,6 +42,8 @@ class Release:
         self.name = name
         self.namespace = namespace
         self.servers: list[Server] = []
+        #: What its image holds beside enbloc: folders in which plugins are installed.
+        self.plugins: list[Path] = []
 
     async def helm(self, command: str, *arguments: str, chart: str = CHART) -> str:
         """`helm COMMAND NAME CHART …`; what it printed."""
@@ -80,7 +82,7 @@ class Release:
         document["contexts"][0]["context"]["namespace"] = self.namespace
         kubeconfig.write_text(json.dumps(document))
         flags += [f"--kubeconfig={kubeconfig}", "--log-format=text", *NO_PORTS, *more]
-        server = Server(command, flags, path.with_suffix(".log"))
+        server = Server(command, flags, path.with_suffix(".log"), self.plugins)
         server.start()
         self.servers.append(server)
         return server

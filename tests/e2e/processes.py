@@ -27,10 +27,14 @@ def environment() -> dict[str, str]:
 
 
 class Server(Process):
-    """`enbloc scheduler`, `controller`, `run` or `sandbox`."""
+    """`enbloc scheduler`, `controller`, `run` or `sandbox`; with what is installed in folders."""
 
-    def __init__(self, command: str, arguments: Sequence[str], log: Path) -> None:
-        super().__init__(command, [*COMMAND, command, *arguments], log, environment())
+    def __init__(
+        self, command: str, arguments: Sequence[str], log: Path, folders: Sequence[Path] = ()
+    ) -> None:
+        env = environment()
+        env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], *map(str, folders)])
+        super().__init__(command, [*COMMAND, command, *arguments], log, env)
 
     def text(self) -> str:
         """All that it has logged so far."""

@@ -4,6 +4,8 @@
 
 import asyncio
 import json
+import shutil
+import sys
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,13 @@ import yaml
 from enbloc.model.names import NAMESPACE
 from tests.charts.releases import Cluster, Release, opened
 from tests.controlplane import ControlPlane
+from tests.e2e.processes import environment, finished
 from tests.manifests import operators
 
 pytestmark = pytest.mark.controlplane
 EXAMPLES = Path("manifests/examples")
 INTEGRATIONS = EXAMPLES / "integrations"
+PLUGINS = EXAMPLES / "plugins"
 KINDS = (
     ("jobset.x-k8s.io", "v1alpha2", "JobSet"),
     ("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime"),
@@ -157,8 +161,66 @@ async def test_the_gangs_of_two_schedulers_run(cluster: Cluster) -> None:
     await asyncio.gather(second.stop())
 
 
+async def with_plugin(cluster: Cluster, name: str) -> Path:
+    """Have the release run a plugin of the examples, as an image that holds it; the package."""
+    package, installed = PLUGINS / name, cluster.path / "plugins"
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation")
+    copy = shutil.copytree(package, cluster.path / name)  # a build leaves files beside the source
+    done = await finished([*pip, "--target", str(installed), str(copy)], environment())
+    assert done.returncode == 0, done.stderr
+    [release] = cluster.releases
+    await release.stop()
+    config = yaml.safe_load((package / "scheduler.yaml").read_text(encoding="utf-8"))
+    values = cluster.path / "values.yaml"
+    values.write_text(
+        yaml.safe_dump({"scheduler": {"config": {"profiles": config["profiles"]}}}),
+        encoding="utf-8",
+    )
+    await release.helm("upgrade", "-f", str(values))
+    release.plugins = [installed]
+    for process in ("scheduler", "controller"):
+        await release.start(process)
+    return package
+
+
+async def test_a_plugin_keeps_a_pod_off_its_node_until_the_label_is_gone(cluster: Cluster) -> None:
+    await cluster.kubectl("label", "node", "node-0", "example.com/maintenance=true")
+    package = await with_plugin(cluster, "maintenance")
+
+    await applied(cluster, package / "pods.yaml")
+
+    message = "jsonpath={.status.conditions[?(@.type=='PodScheduled')].message}"
+    said = "0/1 nodes are available: 1 node(s) were under maintenance."
+    await cluster.reads(said, "get", "pod", "careful", "-o", message)
+    await cluster.kubectl("label", "node", "node-0", "example.com/maintenance-")
+    await runs(cluster, 1)
+
+
+async def test_a_plugin_scores_the_nodes_of_a_pod_that_runs(cluster: Cluster) -> None:
+    await cluster.kubectl("annotate", "node", "node-0", "example.com/price=100")
+    package = await with_plugin(cluster, "cheapest")
+
+    await applied(cluster, package / "pods.yaml")
+
+    await runs(cluster, 1)
+
+
+async def test_a_plugin_lets_a_gang_run_once_its_podgroup_is_annotated(cluster: Cluster) -> None:
+    package = await with_plugin(cluster, "approval")
+    await applied(cluster, package / "pods.yaml")
+    group = ("podgroups.enbloc.dev", "train")
+    reason = "jsonpath={.status.conditions[?(@.type=='Ready')].reason}"
+    await cluster.reads("WaitingOnPermit", "get", *group, "-o", reason)
+
+    await cluster.kubectl("annotate", *group, "example.com/approved=true")
+
+    await runs(cluster, 2, "train")
+
+
 def test_every_example_is_run_by_a_test() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
 
-    for path in [*EXAMPLES.glob("*.yaml"), *INTEGRATIONS.glob("*.yaml")]:
+    files = [*EXAMPLES.glob("*.yaml"), *INTEGRATIONS.glob("*.yaml")]
+    packages = [path.parent for path in PLUGINS.glob("*/pyproject.toml")]
+    for path in [*files, *packages]:
         assert f'"{path.stem}"' in text or f'"{path.name}"' in text, path
