@@ -305,3 +305,10 @@ def test_a_duration_that_cannot_be_read_is_not_compared_with_the_others() -> Non
     times = "leaseDuration: 10, renewDeadline: 15s, retryPeriod: 1 s"
     told = [line.partition(":")[0] for line in problems(v1(f"leaderElection: {{{times}}}"))]
     assert told == ["leaderElection.leaseDuration", "leaderElection.retryPeriod"]
+
+
+@pytest.mark.parametrize("levels", [101, 500, 900])
+def test_a_file_that_nests_too_deep_is_a_problem(levels: int) -> None:
+    """It once ended with a traceback."""
+    text = '{"kind": "KubeSchedulerConfiguration", "profiles": ' + "[" * levels + "]" * levels + "}"
+    assert problems(text) == ["document 1 nests deeper than 100 levels"]

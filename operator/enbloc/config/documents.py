@@ -18,6 +18,8 @@ WHERE: Final = "\0where"
 _ARGUMENTS: Final = "args"
 
 
+#: No configuration nests deeper; steps that follow a nesting by recursion rely on it.
+_DEEPEST: Final = 100
 #: A text in quotes, or a comment as Policy files in circulation have them, though JSON has none.
 _COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|(?://|#)[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
@@ -50,7 +52,9 @@ class _Loader(yaml.SafeLoader):
 def parse(source: Source, findings: Findings) -> Iterator[dict[str, Any]]:
     """Every document of a file that is a mapping; what is none is a problem."""
     for index, document in enumerate(_loaded(source, findings)):
-        if isinstance(document, dict):
+        if _too_deep(document):
+            findings.problem("", f"document {index + 1} nests deeper than {_DEEPEST} levels")
+        elif isinstance(document, dict):
             yield document
         elif document is not None:
             kind = "list" if isinstance(document, list) else "single value"
@@ -82,6 +86,18 @@ def _loaded(source: Source, findings: Findings) -> list[Any]:
         return []
     _note(loader.twice, findings)
     return documents
+
+
+def _too_deep(document: Any) -> bool:
+    level = [document]
+    for _ in range(_DEEPEST):
+        inner = (
+            each.values() if isinstance(each, dict) else each
+            for each in level
+            if isinstance(each, dict | list)
+        )
+        level = list({id(part): part for each in inner for part in each}.values())
+    return bool(level)
 
 
 def _without_comment(found: re.Match[str]) -> str:
