@@ -134,7 +134,7 @@ def cli_page() -> str:
                 ("0", "done"),
                 ("1", "an error, or the answer is no"),
                 ("2", "wrong usage or invalid input; of `drain-check`, no answer is known"),
-                ("3", "`enbloc doctor` found a fault"),
+                ("3", "`doctor` found a fault; `config convert` lost a setting"),
                 ("130", "interrupted"),
             ],
         ),

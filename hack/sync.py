@@ -38,6 +38,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
     sys.path.insert(0, str(ROOT))
 
 from hack import reference  # noqa: E402  # as above
+from hack.conversion_page import conversion_page  # noqa: E402  # as above
 from hack.logs_page import logs_page  # noqa: E402  # as above
 from hack.metrics_page import metrics_page  # noqa: E402  # as above
 from hack.reference import table  # noqa: E402  # as above
@@ -437,6 +438,7 @@ def rendered() -> dict[Path, str]:
     files[Path("docs/reference/api.md")] = api_page(crds)
     files[Path("docs/reference/permissions.md")] = permissions_page()
     files[Path("docs/reference/plugins.md")] = plugins_page()
+    files[Path("docs/reference/conversion.md")] = conversion_page()
     files[Path("docs/reference/flags.md")] = flags_page()
     files[Path("docs/reference/metrics.md")] = metrics_page()
     files[Path("docs/reference/logs.md")] = logs_page()

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+import json
 from pathlib import Path
 
 import pytest
@@ -80,14 +81,84 @@ def test_files_are_shown_together(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert shown[1]["scheduleTimeoutSeconds"] == 120
 
 
-def test_a_policy_is_converted_and_what_is_lost_is_warned_of(
+def test_a_policy_is_converted_and_a_table_says_what_became_of_each_setting(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["config", "convert", str(DATA / "policy.json")]) == 0
     captured = capsys.readouterr()
     document = yaml.safe_load(captured.out)
     assert document["apiVersion"] == "kubescheduler.config.k8s.io/v1"
-    assert "warning: priorities[3]: " in captured.err
+    head, *rows, last = captured.err.splitlines()
+    assert head.split() == ["SETTING", "VALUE", "OUTCOME", "BECAME"]
+    assert [row.split()[0] for row in rows[:2]] == ["predicates[0]", "predicates[1]"]
+    [equal] = [row for row in rows if row.startswith("priorities[3]")]
+    assert "not-needed" in equal
+    assert last == f"lost: 0 of {len(rows)} settings"
+
+
+COSCHEDULING = DATA / "coscheduling.yaml"
+
+
+def test_a_conversion_that_loses_a_setting_ends_with_3_and_is_a_valid_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "convert", str(COSCHEDULING)]) == 3
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[-1] == "lost: 2 of 11 settings"
+    made = tmp_path / "enbloc.yaml"
+    made.write_text(captured.out)
+    assert main(["config", "check", str(made)]) == 0
+
+
+def test_a_conversion_for_programs_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "convert", "--output=json", str(COSCHEDULING)]) == 3
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found = json.loads(captured.out)
+    assert (found["apiVersion"], found["kind"]) == ("cli.enbloc.dev/v1alpha1", "Conversion")
+    assert found["lost"] == 2
+    assert [each["kind"] for each in found["documents"]] == [
+        "KubeSchedulerConfiguration",
+        "EnblocConfiguration",
+    ]
+    assert found["settings"][-1] == {
+        "file": str(COSCHEDULING),
+        "path": "profiles[0].pluginConfig[0].args.podGroupRejectPercentage",
+        "value": "10",
+        "outcome": "not-needed",
+        "became": "no member waits with capacity for others, so there are none to reject",
+    }
+
+
+def test_settings_of_several_files_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(COSCHEDULING), str(DATA / "volcano-scheduler.conf")]
+    assert main(["config", "convert", *files]) == 3
+    head, *rows, _ = capsys.readouterr().err.splitlines()
+    assert head.split()[0] == "FILE"
+    assert {row.split()[0] for row in rows} == set(files)
+
+
+def test_a_plugin_that_cannot_run_is_refused_with_the_command_that_converts_the_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["config", "check", str(COSCHEDULING)]) == 2
+    said = capsys.readouterr().err
+    assert f"Run `enbloc config convert {COSCHEDULING}`, and use what it prints" in said
+
+
+def test_a_profile_with_the_name_of_another_scheduler_says_what_of_it_is_not_served(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + "profiles: [{schedulerName: volcano}, {schedulerName: enbloc}]\n")
+    assert main(["config", "check", str(file)]) == 0
+    [said] = capsys.readouterr().err.splitlines()
+    text = '"volcano" is Volcano\'s name; not served are: queues and fair share (Queue,'
+    assert said.startswith(f"warning: {file}: profiles[0].schedulerName: {text}")
+    command = ["scheduler", "--config", str(file), "--kubeconfig", "/does/not/exist"]
+    assert main([*command, "--log-format", "text"]) == 2
+    logged = capsys.readouterr().err.splitlines()
+    assert sum('profiles[0].schedulerName: "volcano" is Volcano\'s' in line for line in logged) == 1
 
 
 @pytest.mark.parametrize("command", ["check", "show", "convert"])
@@ -209,7 +280,7 @@ def test_credentials_are_printed_only_where_that_is_asked(
     [extender] = next(yaml.safe_load_all(captured.out))["extenders"]
     assert extender["urlPrefix"] == "https://user:s3cret@example.com/x"
     assert extender["tlsConfig"]["keyData"] == "czNjcmV0"
-    assert captured.err == ""
+    assert "s3cret" not in captured.err
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from enbloc.config import Findings, Source, convert, default_configuration, effective
+from enbloc.config.findings import Outcome
 from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
 from tests.config.files import configured, problems, sample
@@ -17,10 +18,11 @@ OUR_OWN = ("NodeQuarantine", "NodeReliability")
 
 
 def converted(text: str) -> tuple[dict[str, Any], list[str]]:
-    """A file in today's form, and what was said about it."""
-    findings = Findings()
-    [document] = convert([Source("f", text)], findings)
-    return document, [str(warning) for warning in findings.warnings]
+    """A file in today's form, and what is said of settings that it does not simply keep."""
+    found = convert([Source("f", text)], Findings())
+    [document] = found.documents
+    said = [each for each in found.settings if each.outcome is not Outcome.KEPT]
+    return document, [f"{each.path}: {each.text}" for each in said]
 
 
 def policy(**fields: Any) -> str:
@@ -59,9 +61,9 @@ def test_v1beta3_is_v1_but_for_plugins_that_others_took_in() -> None:
         "filter": {"enabled": [{"name": "NodeVolumeLimits"}]},
     }
     assert [line.split(": ")[0] for line in said] == [
-        "profiles[0].plugins.multiPoint.enabled[0].name",
-        "profiles[0].plugins.filter.enabled[0].name",
-        "profiles[0].plugins.filter.enabled[1].name",
+        "profiles[0].plugins.multiPoint.enabled[0]",
+        "profiles[0].plugins.filter.enabled[0]",
+        "profiles[0].plugins.filter.enabled[1]",
     ]
     assert said[0].endswith('"SelectorSpread" was removed: PodTopologySpread does what it did')
 
@@ -422,21 +424,21 @@ def test_what_cannot_be_converted_is_a_problem_with_its_path(text: str, said: st
     ],
 )
 def test_a_score_that_is_lost_is_told(listed: dict[str, Any], said: str) -> None:
-    _, [warning] = converted(policy(priorities=[listed]))
+    _, [warning, *_] = converted(policy(priorities=[listed]))
     assert warning.startswith(f"priorities[0]: {said}")
 
 
 def test_our_own_documents_and_v1_are_converted_to_themselves() -> None:
     text = sample("v1.yaml")
-    findings = Findings()
-    documents = convert([Source("f", text)], findings)
-    assert documents == list(yaml.safe_load_all(text))
-    assert findings.warnings == []
+    found = convert([Source("f", text)], Findings())
+    assert found.documents == list(yaml.safe_load_all(text))
+    assert {each.outcome for each in found.settings} == {Outcome.KEPT, Outcome.NOT_NEEDED}
+    assert found.lost == 0
 
 
 def test_what_is_no_configuration_cannot_be_converted() -> None:
-    with pytest.raises(ConfigError, match='kind: Unknown "ConfigMap"'):
-        convert([Source("f", "kind: ConfigMap\n")], Findings())
+    with pytest.raises(ConfigError, match='kind: Unknown "Secret"'):
+        convert([Source("f", "kind: Secret\n")], Findings())
 
 
 # ── showing ──────────────────────────────────────────────────────────────────────────────────

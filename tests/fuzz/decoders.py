@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from multidict import CIMultiDict
 
-from enbloc.config import Source, configure
+from enbloc.config import Findings, Source, configure, convert
 from enbloc.controller.answers import readable_line, readable_list, readable_refusal
 from enbloc.controller.creator_objects import JobObject, SetObject, job, replica_set, stateful_set
 from enbloc.controller.reconcile import reconcile
@@ -377,6 +377,14 @@ def _configuration(raw: bytes) -> str:
     return ""
 
 
+def _conversion(raw: bytes) -> str:
+    try:
+        convert([Source("file", _text(raw))], Findings())
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
 def _kubeconfig(raw: bytes) -> str:
     with tempfile.NamedTemporaryFile() as file:
         file.write(raw)
@@ -391,6 +399,7 @@ def _kubeconfig(raw: bytes) -> str:
 def _files() -> list[Decoder]:
     return [
         Decoder("configuration", _configuration, configurations(), share=1),
+        Decoder("conversion", _conversion, configurations(), share=1),
         Decoder("kubeconfig", _kubeconfig, [sample("kubeconfig.yaml")], share=4),
     ]
 

@@ -22,7 +22,7 @@ FULL = 27_000
 CHUNKS = 2
 #: Characters of a message; files of ours are the administrator's own, and quoted as they are.
 LONGEST = 10_000
-FILES = ("configuration", "kubeconfig")
+FILES = ("configuration", "conversion", "kubeconfig")
 
 
 @pytest.fixture(autouse=True)

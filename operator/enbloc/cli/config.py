@@ -1,15 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc config`: check configuration files, show what they amount to, bring them up to date."""
+"""`enbloc config`: check configuration files, show what they amount to, convert others."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.files import sources
+from enbloc.cli.flags import output_flag
+from enbloc.cli.tables import print_table, say
+from enbloc.model.names import CLI_API_VERSION
+
+if TYPE_CHECKING:
+    from enbloc.config import Conversion
+
+#: A file was converted, and at least one of its settings has no effect any more.
+LOSSY: Final = 3
 
 _FILE = click.Path(path_type=Path)
 
@@ -63,19 +73,63 @@ def show(*, files: tuple[Path, ...], raw: bool) -> None:
 
 @config.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_FILE)
+@output_flag
 @_raw
-def convert(*, files: tuple[Path, ...], raw: bool) -> None:
-    """Print files of older versions, and Policy files, as KubeSchedulerConfiguration v1.
+def convert(*, files: tuple[Path, ...], output: str, raw: bool) -> int:
+    """Print what other files amount to as configuration of enbloc, and what each setting became.
 
+    They may be of an older version of kube-scheduler (v1beta1 to v1beta3, Policy), of a
+    kube-scheduler with the plugins of scheduler-plugins or Koordinator, or Volcano's
+    (volcano-scheduler.conf); or a ConfigMap that holds such a file. The configuration goes to
+    stdout, the table of settings to stderr; with --output=json both are one object on stdout.
     Credentials are printed as *** (see --raw).
+
+    Exit code: 0 nothing was lost, 3 at least one setting has no effect any more, 2 a file cannot
+    be read, or holds what must not be left out.
     """
     from enbloc.config import Findings  # noqa: PLC0415  # `--help` needs none of it
     from enbloc.config import convert as converted  # noqa: PLC0415  # as above
 
-    findings = Findings()
-    documents = converted(sources(files), findings)
-    _warn(map(str, findings.warnings))
-    _print(documents, raw=raw)
+    found = converted(sources(files), Findings())
+    if output == "json":
+        documents = _shown(found.documents, raw=raw)
+        click.echo(json.dumps(_conversion(found, documents), indent=2, default=str))
+    else:
+        _print(found.documents, raw=raw)
+        _print_settings(found)
+    return LOSSY if found.lost else OK
+
+
+def _print_settings(found: "Conversion") -> None:
+    """The table of settings, with the file where there are several."""
+    several = len({each.source for each in found.settings}) > 1
+    rows = [
+        (*([each.source] if several else []), each.path, each.value, each.outcome, each.text)
+        for each in found.settings
+    ]
+    titles = ("SETTING", "VALUE", "OUTCOME", "BECAME")
+    print_table(("FILE", *titles) if several else titles, rows, err=True)
+    say(f"lost: {found.lost} of {len(rows)} settings", err=True)
+
+
+def _conversion(found: "Conversion", documents: Sequence[Any]) -> Any:
+    """The answer, for programs."""
+    return {
+        "apiVersion": CLI_API_VERSION,
+        "kind": "Conversion",
+        "lost": found.lost,
+        "settings": [
+            {
+                "file": each.source,
+                "path": each.path,
+                "value": each.value,
+                "outcome": str(each.outcome),
+                "became": each.text,
+            }
+            for each in found.settings
+        ],
+        "documents": documents,
+    }
 
 
 def _warn(warnings: Iterable[str]) -> None:
@@ -86,9 +140,15 @@ def _warn(warnings: Iterable[str]) -> None:
 def _print(documents: Sequence[Any], *, raw: bool) -> None:
     import yaml  # noqa: PLC0415  # only what prints documents needs it
 
+    shown = _shown(documents, raw=raw)
+    click.echo(yaml.safe_dump_all(shown, sort_keys=False, width=100), nl=False)
+
+
+def _shown(documents: Sequence[Any], *, raw: bool) -> Sequence[Any]:
+    """The documents as they may be printed."""
     from enbloc.config import hidden  # noqa: PLC0415  # `--help` needs none of it
 
-    whole, documents = documents, documents if raw else [hidden(each) for each in documents]
-    if documents != whole:
+    shown = documents if raw else [hidden(each) for each in documents]
+    if shown != documents:
         _warn(["credentials are shown as ***: what is printed is incomplete; see --raw"])
-    click.echo(yaml.safe_dump_all(documents, sort_keys=False, width=100), nl=False)
+    return shown

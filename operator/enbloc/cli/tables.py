@@ -9,13 +9,15 @@ import click
 from enbloc.model.text import printable
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns on stdout as kubectl does: as wide as they need to be, three spaces apart."""
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False
+) -> None:
+    """Print columns as kubectl does, on stdout or stderr: three spaces apart, as wide as needed."""
     rows = [headers, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("   ".join(cells).rstrip())
+        click.echo("   ".join(cells).rstrip(), err=err)
 
 
 def say(line: str = "", *, err: bool = False) -> None:

@@ -20,13 +20,14 @@ from enbloc.config.findings import Findings
 from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
-    from enbloc.config.conversion import convert
+    from enbloc.config.conversion import Conversion, convert
     from enbloc.config.hiding import hidden
     from enbloc.config.read import configure
     from enbloc.config.show import effective
 
 __all__ = [
     "Configuration",
+    "Conversion",
     "Findings",
     "LeaderElection",
     "Source",
@@ -42,7 +43,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "read": ["configure"],
-        "conversion": ["convert"],
+        "conversion": ["Conversion", "convert"],
         "show": ["effective"],
         "hiding": ["hidden"],
     },

@@ -14,7 +14,8 @@ from enbloc.config.defaults import (
     removed,
     upstream_points,
 )
-from enbloc.config.findings import Findings
+from enbloc.config.findings import Findings, Outcome
+from enbloc.config.foreign import refused
 from enbloc.config.merge import expanded, merged
 from enbloc.config.wanted import (
     EVERY,
@@ -34,6 +35,7 @@ from enbloc.framework.points import Point, memory_points, points_of, unmet
 from enbloc.framework.profile import Profile
 from enbloc.framework.registry import Registry
 from enbloc.model.names import SCHEDULER_NAME
+from enbloc.model.peers import not_served
 from enbloc.plugins.in_tree import IN_TREE
 
 GANGS: Final = "GangScheduling"
@@ -147,7 +149,7 @@ class _Build:
         try:
             factory = self._registry.factory(entry.name)
         except ConfigError as error:
-            text = removed(entry.name) or str(error)
+            text = removed(entry.name) or refused(entry.name, self._findings.source) or str(error)
             self._findings.problem(f"{entry.where}.name", text)
             return None
         try:
@@ -177,11 +179,11 @@ class _Build:
                 self._check_point(entry, plugin, name)
             if entry.weight is not None and name not in (MULTI_POINT, Point.SCORE):
                 text = f"has no effect at {name}: only scores are weighed"
-                self._findings.warning(f"{entry.where}.weight", text)
+                self._findings.warning(f"{entry.where}.weight", text, Outcome.NOT_NEEDED)
         for entry in custom.disabled:
             if entry.name != EVERY and entry.name not in self._known():
                 text = f'"{entry.name}" is no plugin here, so there is nothing to disable'
-                self._findings.warning(f"{entry.where}.name", text)
+                self._findings.warning(f"{entry.where}.name", text, Outcome.NOT_NEEDED)
 
     def _known(self) -> frozenset[str]:
         return frozenset({*self._registry.names, *DEFAULTS})
@@ -232,7 +234,7 @@ class _Build:
                 f'"{GANGS}" is off at {Point.PRE_ENQUEUE}: groups are still placed whole or not '
                 "at all, but do not report what they wait for"
             )
-            self._findings.warning(where, text)
+            self._findings.warning(where, text, Outcome.KEPT)
 
     def _check_prepared(
         self, before: Point, point: Point, points: Mapping[Point, Sequence[Entry]]
@@ -266,6 +268,9 @@ def _check_names(profiles: Sequence[WantedProfile], findings: Findings) -> None:
                 where, f'Duplicate "{profile.name}": it is already at {seen[profile.name]}'
             )
         seen.setdefault(profile.name, where)
+        lacking = not_served(profile.name)
+        if lacking:
+            findings.warning(where, lacking, Outcome.CHANGED)
 
 
 def _check_queue_sort(sorts: Sequence[tuple[WantedProfile, Plugin]], findings: Findings) -> None:

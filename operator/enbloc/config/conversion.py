@@ -1,56 +1,133 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion: whatever version or kind a file has, as KubeSchedulerConfiguration v1."""
+"""Conversion: whatever version, kind or project a file is of, as configuration of enbloc."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
+from enbloc.config.current import current
+from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN
 from enbloc.config.documents import Source, parse, plain, stamped
-from enbloc.config.findings import Findings, unknown
-from enbloc.config.models import KIND, OUR_KIND, VERSION
-from enbloc.config.older import OLDER, from_older
-from enbloc.config.policy import POLICY_KIND, POLICY_VERSION, from_policy
+from enbloc.config.findings import Findings, Outcome
+from enbloc.config.itemize import Setting, itemized
+from enbloc.config.models import KIND, OUR_KIND, OUR_VERSION
+from enbloc.config.policy import POLICY_KIND
+from enbloc.config.read import check, no_kind
+from enbloc.config.stripping import without_foreign
+from enbloc.config.volcano import from_volcano, is_volcano, spelled_out
+from enbloc.framework.registry import Registry
+from enbloc.plugins.in_tree import IN_TREE
+
+_CONFIG_MAP: Final = "ConfigMap"
+_PLUGINS: Final = ".plugins."
+_TIMEOUT: Final = "scheduleTimeoutSeconds"
 
 
-def convert(sources: Iterable[Source], findings: Findings) -> list[dict[str, Any]]:
-    """Every document, in today's form.
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What files became.
+
+    Attributes:
+        documents: configurations that enbloc reads.
+        settings: every setting of the files, with what became of it.
+    """
+
+    documents: Sequence[dict[str, Any]]
+    settings: Sequence[Setting]
+
+    @property
+    def lost(self) -> int:
+        """How many settings have no effect any more."""
+        return sum(each.outcome is Outcome.LOST for each in self.settings)
+
+
+def convert(
+    sources: Iterable[Source], findings: Findings, registry: Registry | None = None
+) -> Conversion:
+    """Every document, in today's form, which `configure` reads.
 
     Args:
-        sources: the files.
-        findings: collects what is said on the way.
+        sources: the files. A ConfigMap is as good as the files that it holds.
+        findings: collects what is wrong.
+        registry: where plugins come from; None = the in-tree ones and the installed ones.
 
     Raises:
-        ConfigError: something has no equivalent, or cannot be read.
+        ConfigError: something must not be left out, or cannot be read.
     """
+    registry = registry or Registry(IN_TREE)
     made: list[dict[str, Any]] = []
+    settings: list[Setting] = []
+    timeouts: list[int] = []
+    for source, document in _documents(sources, findings):
+        findings.source = source
+        about = Findings(source)
+        new, found = _converted(document, registry, about)
+        timeouts += found
+        if new is not None and not about.problems:
+            check(new, registry, about)
+            made.append(plain(new))
+        if document.get("kind") == POLICY_KIND:
+            # Its plugins are ours: nobody wrote what would be said of them.
+            about.warnings = [each for each in about.warnings if _PLUGINS not in each.path]
+        findings.problems += about.problems
+        findings.warnings += about.warnings
+        written = spelled_out(document) if is_volcano(document) else document
+        settings += itemized(source, written, [*about.notes, *about.warnings])
+    findings.refuse()
+    if timeouts:
+        _set_timeout(made, max(timeouts))
+    return Conversion(made, settings)
+
+
+def _documents(
+    sources: Iterable[Source], findings: Findings
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each document with what messages call its file; those of ConfigMaps one by one."""
     for source in sources:
         findings.source = source.name
         for document in parse(source, findings):
-            kind = document.get("kind")
-            if kind == OUR_KIND:
-                made.append(document)
-            elif kind in (KIND, POLICY_KIND):
-                made.append(plain(current(stamped(document), findings)))
-            else:
-                findings.problem("kind", unknown("", str(kind), (KIND, OUR_KIND, POLICY_KIND)))
-    findings.refuse()
-    return made
+            if document.get("kind") != _CONFIG_MAP:
+                yield source.name, document
+                continue
+            inner = list(_held(source.name, document))
+            if not inner:
+                text = "this ConfigMap holds no configuration of a scheduler that enbloc knows"
+                findings.problem("data", text)
+            yield from inner
 
 
-def current(document: dict[str, Any], findings: Findings) -> dict[str, Any]:
-    """A stamped document of kind KubeSchedulerConfiguration or Policy as v1 of the former."""
-    version = document.get("apiVersion")
-    if document.get("kind") == POLICY_KIND:
-        _check(version, (POLICY_VERSION,), findings)
-        return from_policy(document, findings)
-    if version in OLDER:
-        return from_older(document, findings)
-    _check(version, (VERSION, *OLDER), findings)
-    return document
+def _held(name: str, config_map: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    data = config_map.get("data")
+    for key, text in data.items() if isinstance(data, dict) else ():
+        # Whatever else it holds is no configuration, and may be no YAML either.
+        found = Source(f"{name}, {key}", str(text))
+        for document in parse(found, Findings()):
+            if document.get("kind") in (KIND, OUR_KIND, POLICY_KIND) or is_volcano(document):
+                yield found.name, document
 
 
-def _check(version: Any, known: Sequence[str], findings: Findings) -> None:
-    if version is None:
-        findings.problem("apiVersion", f"Required: {' or '.join(known)}")
-    elif version not in known:
-        findings.problem("apiVersion", unknown("", str(version), known))
+def _converted(
+    document: dict[str, Any], registry: Registry, findings: Findings
+) -> tuple[dict[str, Any] | None, list[int]]:
+    """The document as it is today, and the timeouts of Coscheduling in it, in seconds."""
+    kind = document.get("kind")
+    if is_volcano(document):
+        return stamped(from_volcano(document, findings)), []
+    if kind == OUR_KIND:
+        return document, []
+    if kind not in (KIND, POLICY_KIND):
+        findings.problem("kind", no_kind(document))
+        return None, []
+    known = {*registry.names, *DEFAULTS, *GONE, *TAKEN_IN}
+    new, timeouts = without_foreign(current(stamped(document), findings), known, findings)
+    return new, timeouts
+
+
+def _set_timeout(documents: list[dict[str, Any]], timeout: int) -> None:
+    """Say it in our configuration, unless that says one itself."""
+    for document in documents:
+        if document.get("kind") == OUR_KIND:
+            document.setdefault(_TIMEOUT, timeout)
+            return
+    documents.append({"apiVersion": OUR_VERSION, "kind": OUR_KIND, _TIMEOUT: timeout})

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from enbloc.errors import ConfigError
@@ -19,6 +20,16 @@ _TYPES: Final = {
 _TYPE: Final = re.compile("|".join(_TYPES))
 
 
+class Outcome(StrEnum):
+    """What becomes of one setting."""
+
+    KEPT = "kept"
+    CHANGED = "changed"
+    BUILT_IN = "built-in"
+    NOT_NEEDED = "not-needed"
+    LOST = "lost"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to tell about a configuration.
@@ -27,11 +38,13 @@ class Finding:
         source: the file it is about; "" = what no file says.
         path: the field, as `profiles[0].plugins.filter.enabled[2].name`; "" = the whole.
         text: what is wrong, and what to do about it.
+        outcome: what becomes of the field; of a problem it has no meaning.
     """
 
     source: str
     path: str
     text: str
+    outcome: Outcome = Outcome.LOST
 
     def __str__(self) -> str:
         return f"{self.path}: {self.text}" if self.path else self.text
@@ -43,19 +56,25 @@ class Findings:
 
     Attributes:
         source: the file that is being read.
+        notes: what became of a setting, for who converts a file; nobody else is told.
     """
 
     source: str = ""
     problems: list[Finding] = field(default_factory=list[Finding])
     warnings: list[Finding] = field(default_factory=list[Finding])
+    notes: list[Finding] = field(default_factory=list[Finding])
 
     def problem(self, path: str, text: str) -> None:
         """Note what makes the configuration unusable."""
         self.problems.append(Finding(self.source, path, text))
 
-    def warning(self, path: str, text: str) -> None:
+    def warning(self, path: str, text: str, outcome: Outcome = Outcome.LOST) -> None:
         """Note what is accepted, and does not do what its writer may expect."""
-        self.warnings.append(Finding(self.source, path, text))
+        self.warnings.append(Finding(self.source, path, text, outcome))
+
+    def note(self, path: str, outcome: Outcome, text: str) -> None:
+        """Note what became of a setting."""
+        self.notes.append(Finding(self.source, path, text, outcome))
 
     def refuse(self) -> None:
         """Give up if there is any problem.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from enbloc.config.documents import stamped
-from enbloc.config.findings import Findings, unknown
+from enbloc.config.findings import Findings, Outcome, unknown
 from enbloc.config.models import KIND, VERSION
 from enbloc.config.policy_models import (
     LegacyExtender,
@@ -151,7 +151,7 @@ class _Conversion:
                 "accepted and not honoured: a node gets the reason of the first filter that "
                 "rejects it"
             )
-            self._findings.warning("alwaysCheckAllPredicates", text)
+            self._findings.warning("alwaysCheckAllPredicates", text, Outcome.NOT_NEEDED)
         return made
 
     # ── predicates ───────────────────────────────────────────────────────────────────────────
@@ -189,6 +189,8 @@ class _Conversion:
         if name not in PREDICATES:
             self._findings.problem(predicate.at("name"), unknown("predicate ", name, PREDICATES))
             return ""
+        text = f"{' and '.join(PREDICATES[name])} at filter"
+        self._findings.note(predicate.where, Outcome.KEPT, text)
         return name
 
     # ── priorities ───────────────────────────────────────────────────────────────────────────
@@ -211,6 +213,8 @@ class _Conversion:
                 self._findings.problem(each.at("name"), f"{text}scoringStrategy; keep one of them")
             else:
                 scores[name] = each.weight
+                text = f"{PRIORITIES[name]} at score, weight {each.weight}"
+                self._findings.note(each.where, Outcome.KEPT, text)
                 strategy = each.name if name in _STRATEGIES else strategy
         return scores
 
@@ -237,7 +241,9 @@ class _Conversion:
             name, self._ratio = _RATIO, ratio
         if name in NO_PRIORITY:
             text = f'"{priority.name}" has no equivalent: {NO_PRIORITY[name]}'
-            self._findings.warning(priority.where, text)
+            nothing = name == "EqualPriority"
+            outcome = Outcome.NOT_NEEDED if nothing else Outcome.LOST
+            self._findings.warning(priority.where, text, outcome)
             return ""
         if name not in PRIORITIES:
             known = (*PRIORITIES, *NO_PRIORITY)

@@ -8,7 +8,7 @@ from typing import Any
 
 from enbloc.config.build import build
 from enbloc.config.configuration import Configuration, LeaderElection
-from enbloc.config.conversion import current
+from enbloc.config.current import current
 from enbloc.config.documents import Source, parse, plain, stamped
 from enbloc.config.extenders import extenders_of
 from enbloc.config.findings import Findings, unknown
@@ -35,6 +35,7 @@ from enbloc.config.wanted import (
 from enbloc.config.wanted import PluginSet as WantedSet
 from enbloc.engine.queue import Backoff
 from enbloc.engine.settings import Settings
+from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
 from enbloc.framework.registry import Registry
 from enbloc.model.names import SCHEDULER_NAME
@@ -66,7 +67,7 @@ def configure(
             kind = document.get("kind")
             role = OUR_KIND if kind == OUR_KIND else KIND
             if kind not in (OUR_KIND, KIND, POLICY_KIND):
-                findings.problem("kind", _no_kind(document))
+                findings.problem("kind", no_kind(document))
             elif role in source_of:
                 text = f"a second {kind}; the first one is in {source_of[role]}"
                 findings.problem("kind", text)
@@ -81,7 +82,27 @@ def configure(
     return build(wanted, registry or Registry(IN_TREE), findings)
 
 
-def _no_kind(document: dict[str, Any]) -> str:
+def check(document: dict[str, Any], registry: Registry, findings: Findings) -> None:
+    """Note everything that is wrong with one document of today's form, and what to warn of.
+
+    Args:
+        document: of kind EnblocConfiguration, or a stamped KubeSchedulerConfiguration v1.
+        registry: where plugins come from.
+        findings: where to collect what is told.
+    """
+    if document.get("kind") == OUR_KIND:
+        wanted = _wanted(None, _ours(document, findings), findings)
+    else:
+        scheduler = decode(KubeSchedulerConfiguration, document, findings)
+        wanted = _wanted(scheduler, None, findings)
+    try:
+        build(wanted, registry, findings)
+    except ConfigError:
+        return  # all of it is among the problems
+
+
+def no_kind(document: dict[str, Any]) -> str:
+    """What to say of a document that is of no kind that is read."""
     kind = document.get("kind")
     if kind is None:
         values = isinstance(document.get("scheduler"), dict) and "apiVersion" not in document

@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from enbloc.config.findings import Findings
+from enbloc.config.findings import Findings, Outcome
 from enbloc.config.models import KubeSchedulerConfiguration, PluginSet
 from enbloc.config.strict import Strict
 
@@ -42,6 +42,8 @@ POINTS: Final[Mapping[str, str]] = {
     "podGroupPostFilter": "enbloc has no such extension point yet",
 }
 _JSON: Final = "application/json"
+#: Where one of these is the reason, something is lost; elsewhere the setting has no purpose here.
+_LACKING: Final = (_NO_PLACEMENTS, _NO_PROFILER, POINTS["podGroupPostFilter"])
 
 
 def warn_of_unhonoured(config: KubeSchedulerConfiguration, findings: Findings) -> None:
@@ -59,7 +61,9 @@ def _warn(model: Strict, reasons: Mapping[str, str], findings: Findings) -> None
     for name, value in _given(model):
         empty = isinstance(value, PluginSet) and not value.enabled and not value.disabled
         if name in reasons and value != _JSON and not empty:
-            findings.warning(model.at(name), f"accepted and not honoured: {reasons[name]}")
+            outcome = Outcome.LOST if value and reasons[name] in _LACKING else Outcome.NOT_NEEDED
+            text = f"accepted and not honoured: {reasons[name]}"
+            findings.warning(model.at(name), text, outcome)
 
 
 def _given(model: Strict) -> Iterator[tuple[str, object]]:

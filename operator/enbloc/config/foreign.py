@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins of other projects in a KubeSchedulerConfiguration: what stands for them here, or why not.
+
+They are Go code linked into a kube-scheduler, so a file that enables one is refused; converted, it
+goes on without them.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from enbloc.config.findings import Outcome
+
+COSCHEDULING: Final = "Coscheduling"
+_LOAD: Final = "nothing here reads measured load; requests decide"
+_ZONES: Final = (
+    "no NUMA zones here: a kubelet's Topology Manager rejects what does not fit, and the gang is "
+    "repaired elsewhere"
+)
+_QUOTA: Final = "no quota here: use ResourceQuota, or let Kueue admit"
+
+
+class Foreign(NamedTuple):
+    """A plugin of another project.
+
+    Attributes:
+        text: what stands for it, or why nothing does.
+    """
+
+    project: str
+    outcome: Outcome
+    text: str
+
+
+def _of(project: str, **texts: str) -> dict[str, Foreign]:
+    return {name: Foreign(project, Outcome.LOST, text) for name, text in texts.items()}
+
+
+#: By name. Koordinator has a Coscheduling too, with the same meaning.
+#: Source: scheduler-plugins v0.34 cmd/scheduler/main.go main.
+FOREIGN: Final[Mapping[str, Foreign]] = {
+    COSCHEDULING: Foreign(
+        "scheduler-plugins",
+        Outcome.BUILT_IN,
+        "gangs are placed whole or not at all, without any plugin",
+    ),
+    **_of(
+        "scheduler-plugins",
+        CapacityScheduling=_QUOTA,
+        NodeResourceTopologyMatch=_ZONES,
+        NodeResourcesAllocatable=(
+            "no score by how large a node is: NodeResourcesFit's scoringStrategy scores by how "
+            "full it is"
+        ),
+        TopologicalSort="no AppGroup here: order by priority and time",
+        NetworkOverhead="no NetworkTopology here: pod affinity keeps pods near each other",
+        PreemptionToleration="no preemption by this scheduler, so no pod has to tolerate it",
+        TargetLoadPacking=_LOAD,
+        LoadVariationRiskBalancing=_LOAD,
+        LowRiskOverCommitment=_LOAD,
+        Peaks=_LOAD,
+        NodeMetadata="no score by a label's or annotation's value: write a plugin in Python",
+        PodState="no score by terminating and nominated pods",
+        QOSSort="order by priority and time; quality of service does not count",
+        SySched="no score by system calls",
+    ),
+    **_of(
+        "Koordinator",
+        Reservation="no Reservation here: a PodGroup's minResources keep capacity for its members",
+        NodeNUMAResource=_ZONES,
+        DeviceShare="devices are whole ones, as node resources count them",
+        ElasticQuota=_QUOTA,
+        LoadAwareScheduling=_LOAD,
+        NodeResourcesFitPlus="NodeResourcesFit has one scoringStrategy for all resources",
+        ScarceResourceAvoidance="taint nodes with scarce resources instead",
+    ),
+}
+
+#: Argument of Coscheduling → what becomes of it, but for the timeouts.
+COSCHEDULING_ARGUMENTS: Final[Mapping[str, tuple[Outcome, str]]] = {
+    "podGroupBackoffSeconds": (
+        Outcome.NOT_NEEDED,
+        "a waiting gang holds nothing, and is tried again when something changes that may help it",
+    ),
+    "podGroupRejectPercentage": (
+        Outcome.NOT_NEEDED,
+        "no member waits with capacity for others, so there are none to reject",
+    ),
+}
+#: Its arguments that say how long a gang may hold capacity; Koordinator's is a duration.
+TIMEOUTS: Final = ("permitWaitingTimeSeconds", "defaultTimeout")
+
+
+def refused(name: str, source: str = "") -> str:
+    """What to say of a plugin that is enabled and does not run here; "" if it is no foreign one."""
+    foreign = FOREIGN.get(name)
+    if foreign is None:
+        return ""
+    return (
+        f'"{name}" is a plugin of {foreign.project}, which enbloc cannot run: {foreign.text}. Run '
+        f"`enbloc config convert {source or 'FILE'}`, and use what it prints"
+    )
+
+
+def became(name: str) -> tuple[Outcome, str]:
+    """What becomes of a plugin that does not run here."""
+    foreign = FOREIGN.get(name)
+    if foreign is not None:
+        return foreign.outcome, foreign.text
+    return Outcome.LOST, f'no plugin "{name}" is installed: write it in Python, or do without it'

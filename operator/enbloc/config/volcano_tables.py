@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Volcano's actions, plugins and arguments: what stands for each here, or why nothing does.
+
+Source: volcano v1.15 pkg/scheduler/actions/factory.go init; pkg/scheduler/plugins/factory.go init;
+pkg/scheduler/conf/scheduler_conf.go PluginOption.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from enbloc.config.findings import Outcome
+
+_KUEUE: Final = "no queues here: let Kueue admit Jobs, and enbloc place what is admitted"
+_NO_PREEMPTION: Final = "no preemption by this scheduler: a gang waits until capacity is free"
+_DEVICES: Final = "devices are whole ones, as node resources count them"
+
+Row = tuple[Outcome, str]
+
+ACTIONS: Final[Mapping[str, Row]] = {
+    "enqueue": (
+        Outcome.NOT_NEEDED,
+        "a PodGroup is let in as soon as it exists, so that its pods can be created",
+    ),
+    "allocate": (Outcome.BUILT_IN, "a gang is placed whole, on one snapshot, or not at all"),
+    "backfill": (Outcome.BUILT_IN, "pods without requests are placed like all others"),
+    "preempt": (Outcome.LOST, _NO_PREEMPTION),
+    "reclaim": (Outcome.LOST, _KUEUE),
+    "gangpreempt": (Outcome.LOST, _NO_PREEMPTION),
+    "gangreclaim": (Outcome.LOST, _KUEUE),
+    "shuffle": (Outcome.LOST, "running pods are never moved: the descheduler does that"),
+    "elect": (Outcome.LOST, "minResources keep capacity for a gang that is let in"),
+    "reserve": (Outcome.LOST, "minResources keep capacity for a gang that is let in"),
+}
+
+PREDICATES: Final = "predicates"
+NODE_ORDER: Final = "nodeorder"
+BINPACK: Final = "binpack"
+STRATEGY: Final = "resource-strategy-fit"
+
+PLUGINS: Final[Mapping[str, Row]] = {
+    "gang": (Outcome.BUILT_IN, "minMember and minTaskMember are placed together or not at all"),
+    "priority": (Outcome.BUILT_IN, "PrioritySort: groups by priority, then by time"),
+    "conformance": (
+        Outcome.NOT_NEEDED,
+        "only members of an incomplete gang are ever evicted, never a pod of others",
+    ),
+    PREDICATES: (Outcome.KEPT, "the default plugins at filter"),
+    NODE_ORDER: (Outcome.KEPT, "the default plugins at score, with the weights below"),
+    BINPACK: (Outcome.CHANGED, "NodeResourcesFit with scoringStrategy MostAllocated"),
+    STRATEGY: (Outcome.CHANGED, "NodeResourcesFit with a scoringStrategy"),
+    "overcommit": (
+        Outcome.LOST,
+        "nothing limits how many groups wait with their pods: use ResourceQuota or Kueue",
+    ),
+    "proportion": (Outcome.LOST, _KUEUE),
+    "capacity": (Outcome.LOST, _KUEUE),
+    "drf": (
+        Outcome.LOST,
+        "no fairness by share: groups of equal priority go by time, in turns by namespace",
+    ),
+    "sla": (
+        Outcome.LOST,
+        "a group's time in the queue gives it no capacity beyond its turn: use priority",
+    ),
+    "tdm": (
+        Outcome.LOST,
+        "no revocable nodes by time of day: taint them, and change the taint by a CronJob",
+    ),
+    "numaaware": (
+        Outcome.LOST,
+        "no NUMA zones here: a kubelet may reject a member, and the gang is repaired elsewhere",
+    ),
+    "task-topology": (
+        Outcome.LOST,
+        "write pod affinity and anti-affinity between the tasks into the pod templates",
+    ),
+    "rescheduling": (Outcome.LOST, "running pods are never moved: the descheduler does that"),
+    "usage": (Outcome.LOST, "nothing here reads measured load; requests decide"),
+    "pdb": (
+        Outcome.BUILT_IN,
+        "running members are evicted through the Eviction API, so PodDisruptionBudgets hold",
+    ),
+    "nodegroup": (
+        Outcome.LOST,
+        "write node affinity into the pods, or give a profile NodeAffinity's addedAffinity",
+    ),
+    "network-topology-aware": (
+        Outcome.LOST,
+        "no HyperNodes here: pod affinity and topology spread work, within their limits",
+    ),
+    "deviceshare": (Outcome.LOST, _DEVICES),
+    "resourcequota": (
+        Outcome.NOT_NEEDED,
+        "the API server holds pods to their ResourceQuota when they are created",
+    ),
+    "cdp": (Outcome.NOT_NEEDED, "it protects pods from preemption, and there is none"),
+    "extender": (
+        Outcome.LOST,
+        "Volcano's extenders speak a protocol of their own: kube-scheduler's can go to `extenders`",
+    ),
+}
+
+#: Switches that a plugin of a tier may have; the others are unknown to Volcano too.
+SWITCHES: Final = (
+    "enableJobOrder",
+    "enableHierarchy",
+    "enableJobReady",
+    "enableJobPipelined",
+    "enableTaskOrder",
+    "enablePreemptable",
+    "enableReclaimable",
+    "enablePreemptive",
+    "enableQueueOrder",
+    "enabledClusterOrder",
+    "enablePredicate",
+    "enableBestNode",
+    "enableNodeOrder",
+    "enableTargetJob",
+    "enableReservedNodes",
+    "enableJobEnqueued",
+    "enabledVictim",
+    "enableJobStarving",
+    "enabledOverused",
+    "enabledAllocatable",
+    "enabledHyperNodeOrder",
+    "enabledSubJobReady",
+    "enabledSubJobPipelined",
+    "enabledSubJobOrder",
+    "enabledHyperNodeGradient",
+)
+#: Those that decide who is evicted for others.
+OF_PREEMPTION: Final = (
+    "enablePreemptable",
+    "enableReclaimable",
+    "enablePreemptive",
+    "enabledVictim",
+    "enableJobStarving",
+)
+#: What cannot be switched off here, by plugin and switch.
+ALWAYS: Final[Mapping[tuple[str, str], str]] = {
+    ("gang", "enableJobReady"): "a gang is always placed whole",
+    ("gang", "enableJobPipelined"): "a gang is always placed whole",
+    ("gang", "enabledSubJobReady"): "a gang is always placed whole",
+    ("gang", "enabledSubJobPipelined"): "a gang is always placed whole",
+    ("priority", "enableJobOrder"): "priority always decides first",
+    ("priority", "enableTaskOrder"): "priority always decides first",
+    (PREDICATES, "enablePredicate"): "filters always hold; switch them off one by one",
+}
+
+#: Argument of predicates → the plugin at filter that it switches.
+FILTERS: Final[Mapping[str, str]] = {
+    "predicate.NodeAffinityEnable": "NodeAffinity",
+    "predicate.NodePortsEnable": "NodePorts",
+    "predicate.TaintTolerationEnable": "TaintToleration",
+    "predicate.PodAffinityEnable": "InterPodAffinity",
+    "predicate.NodeVolumeLimitsEnable": "NodeVolumeLimits",
+    "predicate.VolumeZoneEnable": "VolumeZone",
+    "predicate.PodTopologySpreadEnable": "PodTopologySpread",
+    "predicate.VolumeBindingEnable": "VolumeBinding",
+    "predicate.DynamicResourceAllocationEnable": "DynamicResources",
+}
+#: Other arguments of predicates.
+OTHER_PREDICATES: Final[Mapping[str, Row]] = {
+    "predicate.CacheEnable": (Outcome.NOT_NEEDED, "answers are kept where that is right"),
+    "predicate.GPUSharingEnable": (Outcome.LOST, _DEVICES),
+    "predicate.GPUNumberEnable": (Outcome.LOST, _DEVICES),
+}
+
+LEAST: Final = "leastrequested.weight"
+MOST: Final = "mostrequested.weight"
+#: Argument of nodeorder → plugin at score, and Volcano's default weight.
+SCORES: Final[Mapping[str, tuple[str, int]]] = {
+    "nodeaffinity.weight": ("NodeAffinity", 2),
+    "podaffinity.weight": ("InterPodAffinity", 2),
+    "balancedresource.weight": ("NodeResourcesBalancedAllocation", 1),
+    "tainttoleration.weight": ("TaintToleration", 3),
+    "imagelocality.weight": ("ImageLocality", 1),
+    "podtopologyspread.weight": ("PodTopologySpread", 2),
+    LEAST: ("NodeResourcesFit", 1),
+    MOST: ("NodeResourcesFit", 0),
+}
+
+#: Argument of an action → what becomes of it; the others go with their action.
+CONFIGURATIONS: Final[Mapping[str, Row]] = {
+    "predicateErrorCacheEnable": (Outcome.NOT_NEEDED, "answers are kept where that is right"),
+    "overcommit-factor": PLUGINS["overcommit"],
+}
+METRICS: Final[Row] = PLUGINS["usage"]

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Peers: other batch schedulers whose schedulerName a profile may serve, and what it then lacks."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Peer(NamedTuple):
+    """Another scheduler, by what a cluster that leaves it goes without.
+
+    Attributes:
+        project: its name.
+        lacks: what it does and enbloc does not, each with the kinds, keys or plugins concerned.
+    """
+
+    project: str
+    lacks: tuple[str, ...]
+
+
+#: By the schedulerName that the project's clients write into pods.
+PEERS: Final[Mapping[str, Peer]] = {
+    "scheduler-plugins-scheduler": Peer(
+        "scheduler-plugins",
+        (
+            "ElasticQuota (CapacityScheduling)",
+            "NUMA zones (NodeResourceTopologyMatch)",
+            "AppGroup and NetworkTopology (TopologicalSort, NetworkOverhead)",
+            "scores by measured load (Trimaran)",
+            "the other plugins of the project",
+        ),
+    ),
+    "volcano": Peer(
+        "Volcano",
+        (
+            "queues and fair share (Queue, proportion, capacity, drf)",
+            "preempt and reclaim",
+            "HyperNode and networkTopology",
+            "GPU sharing (deviceshare) and NUMA (numaaware)",
+            "Jobs of batch.volcano.sh, which keep Volcano's own controller and admission",
+        ),
+    ),
+    "yunikorn": Peer(
+        "YuniKorn",
+        (
+            "queues with their quotas, user limits and fair share",
+            "preemption between queues",
+            "placeholder pods, in whose place it plans the whole task group",
+            "its REST API and web UI",
+        ),
+    ),
+    "kai-scheduler": Peer(
+        "KAI",
+        (
+            "queues with quota, fair share and reclaim",
+            "preemption and consolidation",
+            "parts of a GPU (gpu-fraction, gpu-memory)",
+            "Topology and topologyConstraint",
+        ),
+    ),
+}
+
+
+def not_served(scheduler: str) -> str:
+    """What to say of a profile of that schedulerName; "" if it is no peer's."""
+    peer = PEERS.get(scheduler)
+    if peer is None:
+        return ""
+    return f'"{scheduler}" is {peer.project}\'s name; not served are: {"; ".join(peer.lacks)}'
