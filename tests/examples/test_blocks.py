@@ -41,6 +41,7 @@ PLUGINS: Final = ("docs/tutorials/write-a-plugin.md", "docs/how-to/write-a-plugi
 WALKED: Final = {*ANYWHERE, *WITH_KUBECTL, *ON_A_CLUSTER, PLUGINS[0]}
 
 _KUBELET: Final = "needs a kubelet that runs the image"
+_OTHERS: Final = "acts on the other scheduler, in a cluster that has it"
 _NAMES: Final = "names are for the reader to fill in"
 #: Blocks that are not executed, by page and first line.
 NOT_RUN: Final = {
@@ -64,15 +65,23 @@ NOT_RUN: Final = {
     ("docs/how-to/troubleshoot.md", "kubectl port-forward"): _KUBELET,
     ("docs/how-to/check-a-drain.md", "enbloc drain-check NODE"): _NAMES,
     ("docs/how-to/replay-a-decision.md", "kubectl -n enbloc-system"): _KUBELET,
-    ("docs/how-to/migrate/from-scheduler-plugins.md", "kubectl get pods"): "other schedulers' pods",
-    ("docs/how-to/migrate/from-volcano.md", "kubectl get podgroups"): "Volcano's kinds",
+    ("docs/how-to/migrate-from-scheduler-plugins.md", "kubectl -n scheduler-plugins"): _OTHERS,
+    ("docs/how-to/migrate-from-scheduler-plugins.md", "kubectl get podgroups"): _OTHERS,
+    ("docs/how-to/migrate-from-scheduler-plugins.md", "helm uninstall"): _OTHERS,
+    ("docs/how-to/migrate-from-volcano.md", "kubectl -n volcano-system"): _OTHERS,
+    ("docs/how-to/migrate-from-volcano.md", "kubectl get podgroups"): _OTHERS,
+    ("docs/how-to/migrate-from-volcano.md", "helm uninstall"): _OTHERS,
+    ("docs/how-to/migrate-from-kai.md", "kubectl -n kai-scheduler"): _OTHERS,
+    ("docs/how-to/migrate-from-kai.md", "helm uninstall"): _OTHERS,
+    ("docs/how-to/migrate-from-yunikorn.md", "kubectl -n yunikorn"): _OTHERS,
+    ("docs/how-to/migrate-from-yunikorn.md", "helm uninstall"): _OTHERS,
     ("docs/tutorials/write-a-plugin.md", "python3 -m venv"): "tests/examples/desk.py is that",
     ("docs/how-to/write-a-plugin.md", "pip wheel"): "a wheel is built by the tests of the packages",
     ("docs/how-to/write-a-plugin.md", "FROM python"): "needs a container engine",
     ("docs/how-to/reserve-room-for-executors.md", "spark.kubernetes"): "settings of Spark",
 }
 #: YAML of kinds that only their own project has.
-OF_OTHERS: Final = {"scheduling.x-k8s.io/v1alpha1"}
+OF_OTHERS: Final = {"scheduling.k8s.io/v1alpha2"}
 
 
 def every(*languages: str) -> Iterator[tuple[str, str, str]]:

@@ -17,6 +17,12 @@ ANYWHERE: Final = (
     "docs/how-to/whole-gangs-in-a-service.md",
     "docs/how-to/replay-a-decision.md",
     "docs/how-to/check-a-drain.md",
+    "docs/how-to/migrate-from-scheduler-plugins.md",
+    "docs/how-to/migrate-from-volcano.md",
+    "docs/how-to/migrate-from-native.md",
+    "docs/how-to/migrate-from-kai.md",
+    "docs/how-to/migrate-from-yunikorn.md",
+    "docs/how-to/beside-kueue.md",
 )
 #: Pages for the sandbox that need kubectl.
 WITH_KUBECTL: Final = (
