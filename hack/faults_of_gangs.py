@@ -101,7 +101,7 @@ GANGS: Final = (
     ),
     Fault(
         "lives-a-quorum-without-the-roles",
-        "return all(of_role[role] >= least for role, least in group.minimums())",
+        "return group.reached(Counter(pod.role for pod in each.pods))",
         "return True",
     ),
     Fault(

@@ -32,7 +32,20 @@ WAITING = SCHEDULED | {"status": "False", "reason": "Unschedulable"}
 ROLE_SUM = "the minimums of the roles add up to more than minMember"
 NAMES = "resource names must be such as cpu or example.com/gpu"
 FROZEN_CLASS = "priorityClassName is immutable while the group is scheduled"
-FROZEN_ROLES = "the names of roles are immutable while the group is scheduled"
+FROZEN_ROLES = "the names and parents of roles are immutable while the group is scheduled"
+FROZEN_GROUPS = "the names and parents of sub-groups are immutable while the group is scheduled"
+NO_PARENT = "the parent of a role must be the name of a sub-group"
+TOO_DEEP = "the parent of a sub-group must be the name of a sub-group without a parent"
+TOO_MANY = "minGroupCount may not be more than the number of"
+NOBODY = "a role of which the parent has a minGroupCount needs a minMember of 1 or more"
+SLICES = {
+    "subGroups": [{"name": "slices", "minGroupCount": 1}, {"name": "one", "parent": "slices"}],
+    "roles": [
+        {"name": "launcher"},
+        {"name": "worker", "minMember": 7, "parent": "one"},
+        {"name": "spare", "parent": "slices"},
+    ],
+}
 
 NUMBER = count()
 
@@ -59,6 +72,72 @@ CASES = {
     ),
     "a minimum lowered below the roles": Case(
         {"minMember": 8, "roles": ROLES}, change={"minMember": 7}, refused=ROLE_SUM
+    ),
+    "a tree": Case(SLICES),
+    "roles of which some are enough": Case(
+        {"minGroupCount": 2, "roles": [{"name": name, "minMember": 4} for name in "abc"]}
+    ),
+    "a tree of which all children are needed": Case(
+        {"subGroups": [{"name": "all"}], "roles": [{"name": "a", "minMember": 2, "parent": "all"}]},
+        refused=ROLE_SUM,
+    ),
+    "a role of a sub-group that is not there": Case(
+        {"roles": [{"name": "a", "parent": "none"}]}, refused=NO_PARENT
+    ),
+    "a sub-group of one that is not there": Case(
+        {"minGroupCount": 1, "subGroups": [{"name": "one", "parent": "none"}]}, refused=TOO_DEEP
+    ),
+    "a sub-group that is its own parent": Case(
+        {"minGroupCount": 1, "subGroups": [{"name": "one", "parent": "one"}]}, refused=TOO_DEEP
+    ),
+    "five levels": Case(
+        {
+            "subGroups": [*SLICES["subGroups"], {"name": "deep", "parent": "one"}],
+            "roles": [{"name": "a", "parent": "deep"}],
+        },
+        refused=TOO_DEEP,
+    ),
+    "a sub-group without children": Case({"subGroups": [{"name": "one"}]}, refused="needs a child"),
+    "more children needed than a sub-group has": Case(
+        {
+            "subGroups": [{"name": "one", "minGroupCount": 2}],
+            "roles": [{"name": "a", "parent": "one"}],
+        },
+        refused="minGroupCount may not be more than the number of its children",
+    ),
+    "more children needed than there are": Case(
+        {"minGroupCount": 2, "roles": [{"name": "a"}]}, refused=TOO_MANY
+    ),
+    "no child needed": Case(
+        {"minGroupCount": 0, "roles": [{"name": "a"}]}, refused="minGroupCount"
+    ),
+    "a role that needs nobody, of which the PodGroup can do without some": Case(
+        {"minGroupCount": 1, "roles": [{"name": "a", "minMember": 0}, {"name": "b"}]},
+        refused=NOBODY,
+    ),
+    "seventeen sub-groups": Case(
+        {
+            "minGroupCount": 1,
+            "subGroups": [{"name": f"g{index}"} for index in range(17)],
+        },
+        refused="must have at most 16 items",
+    ),
+    "another number of sub-groups while it is scheduled": Case(
+        {"minGroupCount": 2, "roles": [{"name": name} for name in "abc"]},
+        SCHEDULED,
+        {"minGroupCount": 1},
+    ),
+    "a role under another parent while it is scheduled": Case(
+        SLICES,
+        SCHEDULED,
+        {"roles": [*SLICES["roles"][:2], {"name": "spare", "parent": "one"}]},
+        FROZEN_ROLES,
+    ),
+    "a sub-group under another parent while it is scheduled": Case(
+        SLICES,
+        SCHEDULED,
+        {"subGroups": [{"name": "slices", "minGroupCount": 1}, {"name": "one"}]},
+        FROZEN_GROUPS,
     ),
     "two roles of one name": Case(
         {"minMember": 8, "roles": [ROLES[0], ROLES[0]]}, refused="Duplicate value"

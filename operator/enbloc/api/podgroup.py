@@ -21,6 +21,8 @@ Priority = Annotated[Int32, Field(ge=-(2**31))]
 Generation = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Time = Annotated[AwareDatetime, Field(strict=False)]  # JSON has it as an RFC 3339 string
 RoleName = Annotated[str, Field(min_length=1, max_length=63)]
+Name = Annotated[RoleName, Field(pattern=f"^{_DNS_LABEL}$")]
+GroupCount = Annotated[int, Field(ge=1, le=32)]
 Quantity = (
     Annotated[int, Field(ge=0)]
     | Annotated[
@@ -64,8 +66,17 @@ class ObjectMeta(Strict):
 class Role(Strict):
     """A role with a minimum of its own, which holds as well as the group's."""
 
-    name: Annotated[RoleName, Field(pattern=f"^{_DNS_LABEL}$")]
+    name: Name
     min_member: Annotated[int, Field(ge=0, le=100_000)] = 1
+    parent: Name | None = None
+
+
+class SubGroup(Strict):
+    """An inner node of a tree whose leaves are the roles; absent: all of its children start."""
+
+    name: Name
+    min_group_count: GroupCount | None = None
+    parent: Name | None = None
 
 
 class PodGroupSpec(Strict):
@@ -78,6 +89,8 @@ class PodGroupSpec(Strict):
         roles: at most 16, each with a minimum of its own.
         priority_class_name: may lower the group's priority.
         on_incomplete: what to do when it is bound below its minimum.
+        min_group_count: how many roles and sub-groups without a parent start together; absent: all.
+        sub_groups: at most 16, the inner nodes of a tree.
     """
 
     min_member: Annotated[int, Field(ge=1, le=100_000)] = 1
@@ -88,6 +101,8 @@ class PodGroupSpec(Strict):
         Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")] | None
     ) = None
     on_incomplete: Literal["Repair", "Keep", "Restart"] = "Repair"
+    min_group_count: GroupCount | None = None
+    sub_groups: Annotated[list[SubGroup], Field(max_length=16)] | None = None
 
 
 class RoleStatus(Strict):
@@ -129,6 +144,13 @@ class LifeRole(Strict):
     succeeded: Count | None = None
 
 
+class LifeSubGroup(Strict):
+    """What is remembered of one sub-group of an incarnation."""
+
+    name: RoleName
+    min_group_count: Count | None = None
+
+
 class Life(Strict):
     """What the scheduler remembers of one incarnation."""
 
@@ -143,6 +165,8 @@ class Life(Strict):
     roles: Annotated[list[LifeRole], Field(max_length=16)] | None = None
     queue_time: Time | None = None
     plan: Annotated[str, Field(max_length=253)] | None = None
+    min_group_count: Count | None = None
+    sub_groups: Annotated[list[LifeSubGroup], Field(max_length=16)] | None = None
 
 
 class PodGroupStatus(Strict):

@@ -38,6 +38,7 @@ def cannot_exist(
     has, ready = Counter(m.owner for m in live), Counter(m.owner for m in live if m.ready)
     room = {c.uid: c.room(has[c.uid], ready[c.uid]) for c in makers}
     exist = Counter(m.role for m in live) + succeeded
+    never: dict[str, str] = {}
     for role, minimum in group.floors():
         part = [c for c in makers if role in ("", c.role)]
         done = max(of_role(succeeded, role), sum(c.succeeded for c in part))
@@ -48,8 +49,10 @@ def cannot_exist(
             where = f"role {role}: " if role else ""
             field = f"the minMember of role {role}" if role else "spec.minMember"
             lower = f", or lower {field} to {most}" if most else ""
-            return f"{where}{count}, at most {most} can: {why}{lower}"
-    return ""
+            never[role] = f"{where}{count}, at most {most} can: {why}{lower}"
+    tree = group.tree
+    enough = "" not in never and tree is not None and tree.holds(lambda role: role not in never)
+    return "" if enough else next(iter(never.values()), "")
 
 
 def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> str:
@@ -90,10 +93,10 @@ def fragile(group: Group, creators: Creators) -> Iterator[tuple[Creator, str]]:
     Each pod that a repair deletes counts against a Job's backoffLimit, unless its podFailurePolicy
     ignores DisruptionTarget. With `Keep` nothing is deleted. Source: semantics §4.5.
     """
-    if group.min_member < 2 or group.on_incomplete is OnIncomplete.KEEP:
+    if group.least < 2 or group.on_incomplete is OnIncomplete.KEEP:
         return
     for creator in creators.values():
-        limit, size = creator.backoff_limit, min(creator.span, group.min_member)
+        limit, size = creator.backoff_limit, min(creator.span, group.least)
         if creator.ended is None and limit is not None and limit < size:
             note = (
                 f"{creator.title}: spec.backoffLimit is {limit}, but a repair of this gang may "

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.controller.existence import Creators, of_role
+from enbloc.controller.existence import Creators
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group, Memory
 from enbloc.model.incarnation import count_succeeded, short
@@ -83,7 +83,7 @@ class View:
 
     def reaches_floor(self, counts: Counter[str]) -> bool:
         """Whether these members are the minimum of the group and of each role."""
-        return all(of_role(counts, role) >= minimum for role, minimum in self.group.floors())
+        return self.group.reached(counts)
 
     @property
     def finished(self) -> ConditionState | None:

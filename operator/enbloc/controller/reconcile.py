@@ -185,6 +185,8 @@ def _waiting(view: View) -> ConditionState | None:
 def _missing(view: View) -> list[str]:
     """Which members do not exist yet, in the scheduler's words: "6 of 8 members exist"."""
     exist = Counter(member.role for member in view.life if member.live) + view.succeeded
+    if view.reaches_floor(exist):
+        return []
     return [
         f"{count} of {minimum} members{f' of role {role}' if role else ''} exist"
         for role, minimum in view.group.floors()
@@ -195,7 +197,7 @@ def _missing(view: View) -> list[str]:
 def _starting_or_running(view: View) -> ConditionState:
     running = [m for m in view.life if m.live and m.phase is Phase.RUNNING]
     succeeded = view.succeeded.total()
-    words = f"{len(running)} of {view.group.min_member} members run" + (
+    words = f"{len(running)} of {view.group.least} members run" + (
         f", {succeeded} succeeded" if succeeded else ""
     )
     if view.started or view.reaches_floor(Counter(m.role for m in running) + view.succeeded):

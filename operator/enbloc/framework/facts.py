@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """GroupFacts: what is true of one group when a decision begins."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
+from enbloc.model.trees import Tree
 
 #: So many names are listed in a message.
 _MOST_NAMED: Final = 3
@@ -48,21 +48,37 @@ class Floor:
         return self.pending + self.bound + self.succeeded >= self.minimum
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What else would do for a group with a tree than the roles that it has chosen now.
+
+    Attributes:
+        tree: which children are enough; each node needs no more than when the group started.
+        others: a floor for each role that is not chosen.
+        minimum: the group's own minimum, whichever roles are chosen.
+    """
+
+    tree: Tree
+    others: tuple[Floor, ...]
+    minimum: int
+
+
 class Lacking:
     """How many members of which role a deficit lacks, as they are found one by one.
 
     Args:
-        floors: the group's own, then each role's.
+        facts: of the group.
     """
 
-    def __init__(self, floors: Sequence[Floor]) -> None:
-        total, *roles = floors
-        self._of_role = {floor.role: floor.deficit for floor in roles}
-        self._of_any = max(0, total.deficit - sum(self._of_role.values()))
+    def __init__(self, facts: "GroupFacts") -> None:
+        self._of_role = {floor.role: floor.deficit for floor in facts.roles}
+        self._of_any = max(0, facts.total.deficit - sum(self._of_role.values()))
+        self._never = {floor.role for floor in facts.others if floor.deficit}
 
     def wants(self, role: str) -> bool:
         """Whether another member of this role would count."""
-        return self._of_any > 0 or self._of_role.get(role, 0) > 0
+        any_does = self._of_any > 0 and role not in self._never
+        return any_does or self._of_role.get(role, 0) > 0
 
     def take(self, role: str) -> bool:
         """Count one of this role, if it is wanted."""
@@ -84,7 +100,7 @@ class GroupFacts:
         solo: it is a pod without a group.
         pending: unbound live members that are ours and not gated, oldest first.
         total: the group's own floor.
-        roles: a floor for each role that has a minimum.
+        roles: a floor for each role that has a minimum; of a tree, for each that is chosen.
         members: live members.
         gated: live members that have scheduling gates.
         gates: the names of their gates, each once, of the oldest member first.
@@ -103,6 +119,7 @@ class GroupFacts:
         queue_time: creation time of the member that completed the quorum, server seconds.
         problem: why the group cannot be scheduled as written; "" = none.
         ranks: taken by members that are held, ascending.
+        choice: what else than these floors would do; None = the group has no tree.
     """
 
     key: GroupKey
@@ -126,6 +143,12 @@ class GroupFacts:
     gates: tuple[str, ...] = ()
     foreign_schedulers: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
+    choice: Choice | None = None
+
+    @property
+    def others(self) -> tuple[Floor, ...]:
+        """The floors of roles that are not chosen."""
+        return self.choice.others if self.choice is not None else ()
 
     @property
     def floors(self) -> tuple[Floor, ...]:
@@ -165,7 +188,8 @@ class GroupFacts:
         """What a group without a quorum waits for, with counts: "6 of 8 members exist"."""
         if self.group is None:
             return f"PodGroup {self.key} not found"
-        short = next((floor for floor in self.floors if not floor.quorum), self.total)
+        floors = (*self.roles, self.total) if self.choice is not None else self.floors
+        short = next((floor for floor in floors if not floor.quorum), self.total)
         role = f" of role {short.role}" if short.role else ""
         text = f"{short.pending + short.held} of {short.minimum} members{role} exist"
         asides: list[str] = []

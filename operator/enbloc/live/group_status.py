@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler's part of a PodGroup's status, as the API shows it."""
 
+from itertools import starmap
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from enbloc.model.names import Condition
 from enbloc.model.objects import (
     LifeObject,
     LifeRoleObject,
+    LifeSubGroupObject,
     PodGroupMetadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
@@ -97,6 +99,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
 
 def _life(life: LifeMemory, earliest: float) -> LifeObject:
     minimums, succeeded = dict(life.minimums), dict(life.roles)
+    counts = dict(life.group_counts)
     names = dict.fromkeys((*minimums, *succeeded))
     names.pop("", None)
     return LifeObject(
@@ -110,6 +113,8 @@ def _life(life: LifeMemory, earliest: float) -> LifeObject:
         or None,
         queue_time=_text(life.queue_time, 0.0),
         plan=life.plan or None,
+        min_group_count=counts.pop("", None),
+        sub_groups=tuple(starmap(LifeSubGroupObject, counts.items())) or None,
     )
 
 

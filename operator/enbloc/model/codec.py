@@ -16,6 +16,7 @@ from enbloc.model.binding_record import (
     read_binding_record,
     short_record,
 )
+from enbloc.model.codec_groups import parts
 from enbloc.model.codec_selectors import (
     label_selector,
     preferred_node_terms,
@@ -31,7 +32,6 @@ from enbloc.model.groups import (
     LifeMemory,
     Memory,
     OnIncomplete,
-    Role,
 )
 from enbloc.model.incarnation import short
 from enbloc.model.limits import offered
@@ -218,7 +218,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
     if minimum < 1:
         problems.append(f"spec.minMember: {minimum} is below 1; leave it out for 1")
         minimum = 1
-    roles = _roles(spec, minimum, problems)
+    needed = parts(spec, minimum, problems)
     timeout = spec.schedule_timeout_seconds or 0
     if timeout < 0:
         problems.append(
@@ -231,8 +231,8 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
     return Group(
         key=_group_key(metadata.namespace or "", metadata.name),
         uid=metadata.uid,
-        min_member=minimum,
-        roles=roles,
+        min_member=needed.min_member,
+        roles=needed.roles,
         min_resources=tuple(sorted(resources.items())),
         timeout=timeout,
         priority_class=spec.priority_class_name or "",
@@ -245,6 +245,8 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         on_incomplete=on_incomplete,
         owner=f"{owner.kind}/{owner.uid}" if owner else "",
         writers=status_writers(metadata),
+        sub_groups=needed.sub_groups,
+        min_group_count=needed.min_group_count,
     )
 
 
@@ -289,26 +291,6 @@ def node_affinity(obj: NodeAffinityObject, path: str = "addedAffinity") -> NodeA
 # ── parts ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _roles(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> tuple[Role, ...]:
-    roles: dict[str, Role] = {}
-    for position, given in enumerate(spec.roles or ()):
-        path = f"spec.roles[{position}]"
-        if not given.name or given.name in roles:
-            problems.append(
-                f'{path}.name: "{given.name}" is empty or a duplicate; give each its own'
-            )
-        elif (given.min_member or 0) < 0:
-            problems.append(f"{path}.minMember: {given.min_member} is negative; use 0 or more")
-        else:
-            roles[given.name] = Role(given.name, given.min_member or 0)
-    total = sum(role.min_member for role in roles.values())
-    if total > minimum:
-        problems.append(
-            f"spec.roles: their minimums sum to {total}; raise spec.minMember from {minimum}"
-        )
-    return tuple(roles.values())
-
-
 def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, int]:
     """What the group asks for in all, by resource; the CRD lets any text be a name."""
     given = spec.min_resources or {}
@@ -342,6 +324,8 @@ def _memory(status: PodGroupStatusObject) -> Memory:
 def _life(life: LifeObject) -> LifeMemory:
     roles = life.roles or ()
     minimums = [("", life.min_member), *((role.name, role.min_member) for role in roles)]
+    nodes = ((each.name, each.min_group_count) for each in life.sub_groups or ())
+    counts = [("", life.min_group_count), *nodes]
     return LifeMemory(
         incarnation=life.incarnation,
         identities=life.identities or (),
@@ -352,6 +336,7 @@ def _life(life: LifeObject) -> LifeMemory:
         roles=tuple((role.name, role.succeeded or 0) for role in roles),
         queue_time=_maybe_seconds(life.queue_time),
         plan=life.plan or "",
+        group_counts=tuple((name, count) for name, count in counts if count is not None),
     )
 
 

@@ -3,8 +3,13 @@
 """Pod groups: the scheduling unit, its minimums, and what a PodGroup's status remembers."""
 
 import enum
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
+
+from enbloc.model.trees import Child, Tree
 
 
 class GroupKey(NamedTuple):
@@ -35,10 +40,29 @@ class GroupKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role of a group, with a minimum of its own."""
+    """A role of a group, with a minimum of its own.
+
+    Attributes:
+        parent: the sub-group that it is of; "" = the PodGroup.
+    """
 
     name: str
     min_member: int
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroup:
+    """Roles and sub-groups that name it as their parent, of which so many are needed.
+
+    Attributes:
+        min_group_count: how many of them; 0 = all.
+        parent: another sub-group; "" = the PodGroup.
+    """
+
+    name: str
+    min_group_count: int = 0
+    parent: str = ""
 
 
 class OnIncomplete(enum.StrEnum):
@@ -57,6 +81,8 @@ class LifeMemory:
         incarnation: its name.
         identities: of its members, the first 32.
         minimums: the captured floor, `(role, minimum)`, "" = the group's own; empty = none.
+        group_counts: how many children were enough then, `(sub-group, count)`, "" = of the
+            PodGroup; empty = there is no tree.
         scheduled: server time at which its floor was first held; None = not yet.
         started: server time at which the floor was first Running together since it was last
             without a bound member; None = not yet.
@@ -75,6 +101,7 @@ class LifeMemory:
     roles: tuple[tuple[str, int], ...] = ()
     queue_time: float | None = None
     plan: str = ""
+    group_counts: tuple[tuple[str, int], ...] = ()
 
 
 #: So many lives are in status at most; the schema says so.
@@ -114,7 +141,10 @@ class Group:
 
     Attributes:
         min_member: the group's own minimum.
-        roles: roles with minimums of their own; every one holds as well as the group's.
+        roles: roles with minimums of their own; every one holds as well as the group's, unless
+            there is a tree.
+        sub_groups: the inner nodes of the tree; empty where every role is needed.
+        min_group_count: how many of the children that have no parent are needed; 0 = all.
         min_resources: capacity the whole group needs before any member starts, `(name, amount)`
             in name order; CPU in milli, everything else in whole units.
         timeout: seconds that bound every wait which holds capacity; 0 = the configured default.
@@ -142,6 +172,30 @@ class Group:
     on_incomplete: OnIncomplete = OnIncomplete.REPAIR
     owner: str = ""
     writers: tuple[str, ...] = ()
+    sub_groups: tuple[SubGroup, ...] = ()
+    min_group_count: int = 0
+
+    @property
+    def tree(self) -> Tree | None:
+        """Which roles and sub-groups are enough together; None = every role is needed."""
+        if not (self.sub_groups or self.min_group_count):
+            return None
+        return tree_of(self.roles, self.sub_groups, self.min_group_count)
+
+    @property
+    def least(self) -> int:
+        """How many members are needed at least, whichever sub-groups start."""
+        tree = self.tree
+        least = tree.least(dict(self.minimums())) if tree is not None else 0
+        return max(self.min_member, least)
+
+    def reached(self, counts: Counter[str]) -> bool:
+        """Whether so many members of each role ("" = without one) meet every minimum."""
+        if counts.total() < self.min_member:
+            return False
+        whole = {role.name for role in self.roles if counts[role.name] >= role.min_member}
+        tree = self.tree
+        return tree.holds(whole.__contains__) if tree else len(whole) == len(self.roles)
 
     @property
     def family(self) -> str:
@@ -158,3 +212,21 @@ class Group:
     def minimums(self) -> tuple[tuple[str, int], ...]:
         """Every role's minimum, `(role, minimum)`."""
         return tuple((role.name, role.min_member) for role in self.roles)
+
+
+@lru_cache(maxsize=4096)
+def tree_of(
+    roles: tuple[Role, ...], sub_groups: tuple[SubGroup, ...], min_group_count: int
+) -> Tree:
+    """The tree of a PodGroup that has one."""
+    return _node("", min_group_count, roles, sub_groups)
+
+
+def _node(name: str, needed: int, roles: Sequence[Role], groups: Sequence[SubGroup]) -> Tree:
+    children: list[Child] = [role.name for role in roles if role.parent == name]
+    children += [
+        _node(group.name, group.min_group_count, roles, groups)
+        for group in groups
+        if group.parent == name
+    ]
+    return Tree(name, needed or len(children), tuple(children))

@@ -329,6 +329,15 @@ class RoleObject(_Struct):
 
     name: str = ""
     min_member: Int64 | None = None
+    parent: str | None = None
+
+
+class SubGroupObject(_Struct):
+    """`spec.subGroups[]` of a PodGroup."""
+
+    name: str = ""
+    min_group_count: Int64 | None = None
+    parent: str | None = None
 
 
 class PodGroupSpecObject(_Struct):
@@ -340,6 +349,8 @@ class PodGroupSpecObject(_Struct):
     roles: tuple[RoleObject, ...] | None = None
     priority_class_name: str | None = None
     on_incomplete: str | None = None
+    sub_groups: tuple[SubGroupObject, ...] | None = None
+    min_group_count: Int64 | None = None
 
 
 class RoleStatusObject(_Struct):
@@ -368,6 +379,13 @@ class LifeRoleObject(_Struct, omit_defaults=True):
     succeeded: Int64 | None = None
 
 
+class LifeSubGroupObject(_Struct, omit_defaults=True):
+    """`status.lives[].subGroups[]` of a PodGroup."""
+
+    name: str = ""
+    min_group_count: Int64 | None = None
+
+
 class LifeObject(_Struct, omit_defaults=True):
     """`status.lives[]` of a PodGroup."""
 
@@ -380,6 +398,8 @@ class LifeObject(_Struct, omit_defaults=True):
     roles: tuple[LifeRoleObject, ...] | None = None
     queue_time: str | None = None
     plan: str | None = None
+    min_group_count: Int64 | None = None
+    sub_groups: tuple[LifeSubGroupObject, ...] | None = None
 
 
 class PodGroupStatusObject(_Struct):

@@ -46,17 +46,21 @@ def group_action(before: Group | None, group: Group) -> Action:
     if before is None:
         return Action.ADD
     action = Action(0)
-    if before.min_member != group.min_member or before.roles != group.roles:
+    if _minimums(before) != _minimums(group):
         action |= Action.UPDATE_MINIMUM
     if before.annotations != group.annotations:
         action |= Action.UPDATE_ANNOTATION
     return action
 
 
+def _minimums(group: Group) -> object:
+    return group.min_member, group.roles, group.sub_groups, group.min_group_count
+
+
 def fingerprint(facts: GroupFacts) -> object:
     """What would make another attempt worthwhile without any event from elsewhere."""
     resources = facts.group.min_resources if facts.group else ()
-    floors = [(floor.role, floor.deficit) for floor in facts.floors]
+    floors = [(floor.role, floor.deficit) for floor in (*facts.floors, *facts.others)]
     pending = [(pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending]
     # Bound members that it needs no more may have been in the way of those that it needs.
     return pending, floors, facts.total.bound, facts.priority, resources

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.turn import Refusal
+from enbloc.framework.choices import meets
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.pods import Pod, PodUID
@@ -152,8 +153,15 @@ class OpenPlan:
             self._needed[stage] += 1
 
     def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
-        """Whether what it binds, and what is held, is every minimum as it is now."""
+        """Whether what it binds, and what is held, is every minimum as it is now.
+
+        Of a group with a tree: it is a whole choice, and each role that it binds is whole.
+        """
         roles = Counter(pods[uid].role for uid in self._stages if uid in pods)
+        if facts.choice is not None:
+            short = {f.role for f in (*facts.roles, *facts.others) if f.deficit > roles[f.role]}
+            whole = meets(facts, roles, bound=True) and short.isdisjoint(roles)
+            return whole and not facts.problem
         return not facts.problem and all(
             floor.held + (roles[floor.role] if floor.role else roles.total()) >= floor.minimum
             for floor in facts.floors

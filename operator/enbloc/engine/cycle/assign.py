@@ -4,7 +4,14 @@
 
 from collections.abc import Sequence
 
-from enbloc.engine.packing import find_placement, place_deficit
+from enbloc.engine.packing import (
+    Chosen,
+    find_children,
+    find_placement,
+    place_addition,
+    place_children,
+    place_deficit,
+)
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
@@ -29,6 +36,8 @@ def place_group(
     Returns:
         What it came to, and the fork that holds the placement; `trial` itself if there is none.
     """
+    if facts.choice is not None:
+        return _place_tree(facts, trial, steps, exactly=exactly)
     outcome, tried = ordered_pass(facts, trial)
     if not outcome.failed:
         return outcome, tried
@@ -40,15 +49,46 @@ def place_group(
         return outcome, trial
     placed = {pod.uid for pod, _ in found.needed}
     others = [pod for pod in facts.pending if pod.uid not in placed]
-    _place_surplus(facts, others, tried, found)
+    if not facts.held_in_part:
+        _place_surplus(facts, others, tried, found)
     return found, tried
+
+
+def _place_tree(
+    facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
+) -> tuple[Outcome, Trial]:
+    """The same of a group of which some children are enough (semantics §2.8).
+
+    Of children that are not needed, members are placed with their child whole, by a plan for each.
+    """
+    if not facts.deficit:
+        made = place_addition(facts, trial)
+        _place_others(made)
+        return made.outcome, made.trial
+    made = place_children(facts, trial)
+    if made.outcome.failed:
+        found = find_children(facts, trial, steps, exactly=exactly)
+        if not found.outcome.needed:
+            made.outcome.search, made.outcome.steps = found.outcome.search, found.outcome.steps
+            return made.outcome, trial
+        made = found
+    if not facts.held_in_part:
+        _place_others(made)
+    return made.outcome, made.trial
+
+
+def _place_others(made: Chosen) -> None:
+    """Further members of children that are whole."""
+    placed = {pod.uid for pod, _ in made.outcome.needed}
+    others = [pod for pod in made.facts.pending if pod.uid not in placed]
+    _place_surplus(made.facts, others, made.trial, made.outcome)
 
 
 def ordered_pass(facts: GroupFacts, trial: Trial) -> tuple[Outcome, Trial]:
     """Place the deficit, whole, then whatever else fits, oldest member first, on a fork."""
     outcome, tried = Outcome(), trial.fork()
     left = place_deficit(facts, facts.pending, tried, outcome)
-    if not outcome.failed:
+    if not (outcome.failed or facts.held_in_part):
         _place_surplus(facts, (*outcome.unplaced, *left), tried, outcome)
     return outcome, tried
 
@@ -56,9 +96,7 @@ def ordered_pass(facts: GroupFacts, trial: Trial) -> tuple[Outcome, Trial]:
 def _place_surplus(
     facts: GroupFacts, others: Sequence[Pod], trial: Trial, outcome: Outcome
 ) -> None:
-    """Place what else fits and say why the rest does not; nothing if the group is held in part."""
-    if facts.held_in_part:
-        return
+    """Place what else fits and say why the rest does not."""
     for pod in others:
         row = trial.place(pod)
         if row is not None:

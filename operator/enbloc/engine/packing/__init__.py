@@ -8,25 +8,34 @@ other; `infeasible` says what no change of load could ever place.
 """
 
 from enbloc.engine.packing.bounds import shortage
+from enbloc.engine.packing.children import (
+    Chosen,
+    find_children,
+    place_addition,
+    place_children,
+)
 from enbloc.engine.packing.highs import available as solver_available
 from enbloc.engine.packing.infeasibility import (
     answer,
     infeasible,
-    may_be_infeasible,
+    packings_ever,
     undecided,
 )
-from enbloc.engine.packing.model import Packing, packing_ever, takers
+from enbloc.engine.packing.model import Packing, takers
 from enbloc.engine.packing.orders import place_deficit
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
 __all__ = [
     "PLACING_STEPS",
+    "Chosen",
     "Packing",
     "answer",
+    "find_children",
     "find_placement",
     "infeasible",
-    "may_be_infeasible",
-    "packing_ever",
+    "packings_ever",
+    "place_addition",
+    "place_children",
     "place_deficit",
     "shortage",
     "solver_available",

@@ -3,6 +3,7 @@
 """Infeasible: what no change of load could ever place on the present nodes, with the number."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from enbloc.engine.packing.bounds import Shortage, counting_decides, shortage
 from enbloc.engine.packing.branch import ClassSearch
 from enbloc.engine.packing.model import Packing, packing_ever, room_ever
 from enbloc.engine.trial import Trial
+from enbloc.framework.choices import MOST_CHOICES, choices, of_choice
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Amounts, Nodes
 from enbloc.model.pods import Pod
@@ -41,10 +43,27 @@ def infeasible(facts: GroupFacts, held: Sequence[Pod], trial: Trial, steps: int)
     Raises:
         PluginError: a plugin raised or broke its contract.
     """
+    packings = packings_ever(facts, held, trial)
+    return answer(packings, held, trial.snapshot.nodes, steps) if packings else ""
+
+
+def packings_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Sequence[Packing]:
+    """What the group needs on empty nodes: one of these; empty = nobody can tell.
+
+    A group with a tree has one for each choice of children. Members of the others count in them
+    too, so that what is refuted of each is refuted of the group.
+    """
     if not may_be_infeasible(facts):
-        return ""
-    packing = packing_ever(facts, held, trial)
-    return answer(packing, held, trial.snapshot.nodes, steps) if packing else ""
+        return ()
+    each = [facts]
+    if facts.choice is not None:
+        found = [*islice(choices(facts, trial.key), MOST_CHOICES + 1)]
+        if len(found) > MOST_CHOICES:
+            return ()
+        each = [of_choice(facts, roles, everybody=True) for roles in found]
+    packings = [packing_ever(one, held, trial) for one in each]
+    known = [packing for packing in packings if packing is not None]
+    return known if len(known) == len(each) else ()
 
 
 def may_be_infeasible(facts: GroupFacts) -> bool:
@@ -52,8 +71,19 @@ def may_be_infeasible(facts: GroupFacts) -> bool:
     return not facts.solo and facts.deficit and facts.quorum
 
 
-def answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> str:
-    """As `infeasible`, of what a group needs on nodes that are otherwise empty."""
+def answer(packings: Sequence[Packing], held: Sequence[Pod], nodes: Nodes, steps: int) -> str:
+    """As `infeasible`, of a group that needs one of these on nodes that are otherwise empty."""
+    first = ""
+    for packing in packings:
+        why = _answer(packing, held, nodes, steps // len(packings))
+        if not why:
+            return ""
+        first = first or why
+    others = len(packings) - 1
+    return f"{first}; {others} other choices of sub-groups do not fit either" if others else first
+
+
+def _answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> str:
     short = shortage(packing)
     if short is not None:
         return _sentence(short, packing, held, nodes)
@@ -65,9 +95,9 @@ def answer(packing: Packing, held: Sequence[Pod], nodes: Nodes, steps: int) -> s
     )
 
 
-def undecided(packing: Packing) -> bool:
+def undecided(packings: Sequence[Packing]) -> bool:
     """Whether only a search could give an answer."""
-    return shortage(packing) is None and _open(packing)
+    return any(shortage(packing) is None and _open(packing) for packing in packings)
 
 
 def _open(packing: Packing) -> bool:

@@ -24,14 +24,14 @@ def place_deficit(
     for floor in facts.roles:
         ours = [pod for pod in left if pod.role == floor.role]
         left = [pod for pod in left if pod.role != floor.role]
-        spare = _meet(floor.deficit, ours, trial, outcome)
+        spare = meet(floor.deficit, ours, trial, outcome)
         left = sorted([*left, *spare], key=lambda pod: turn[pod.uid])
         if outcome.failed:
             return left
-    return _meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
+    return meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
 
 
-def _meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome) -> list[Pod]:
+def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome) -> list[Pod]:
     """Place `deficit` of the candidates; give back those that were not tried."""
     wanted = len(outcome.needed) + max(0, deficit)
     explained: set[ClassKey] = set()

@@ -12,7 +12,7 @@ from typing import Final
 from enbloc.engine.queue import Backoff
 from enbloc.engine.report import Explanation
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.groups import GroupKey, OnIncomplete, Role
+from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodSpec
 
@@ -43,7 +43,7 @@ class Pause:
 
 
 #: What the owner of a PodGroup wrote of it, as far as it matters for whether it can be placed.
-_Spec = tuple[int, tuple[Role, ...], tuple[tuple[str, int], ...], int, str, OnIncomplete]
+_Spec = tuple[object, ...]
 
 
 @dataclass(slots=True)
@@ -146,6 +146,8 @@ def _spec(facts: GroupFacts) -> _Spec | None:
         group.timeout,
         group.priority_class,
         group.on_incomplete,
+        group.sub_groups,
+        group.min_group_count,
     )
 
 

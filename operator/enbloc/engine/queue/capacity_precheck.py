@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from enbloc.engine.packing import Packing, may_be_infeasible, packing_ever, shortage, undecided
+from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
 from enbloc.engine.trial import Trial
@@ -68,7 +68,7 @@ class CapacityPrecheck:
 
     def __init__(self, state: ClusterState, groups: Groups, reserving: Reserving) -> None:
         self._state, self._groups, self._reserving = state, groups, reserving
-        self._of: dict[GroupKey, tuple[object, Want]] = {}
+        self._of: dict[GroupKey, tuple[object, Sequence[Want]]] = {}
         self._not_admitted: dict[GroupKey, Reservation] = {}
         self._open: tuple[object, Nodes | None] = None, None
         self._wants: WeakValueDictionary[bytes, Want] = WeakValueDictionary()
@@ -81,15 +81,15 @@ class CapacityPrecheck:
             found = self._wants[shape] = Want(packing)
         return found
 
-    def note(self, group: GroupKey, epoch: object, want: Want) -> None:
+    def note(self, group: GroupKey, epoch: object, wants: Sequence[Want]) -> None:
         """A group was tried, and no placement was found.
 
         Args:
             group: its key.
             epoch: differs whenever what plugins see has changed other than by pods.
-            want: what it needs.
+            wants: what it needs: one of these.
         """
-        self._of[group] = epoch, want
+        self._of[group] = epoch, wants
 
     def not_admitted(self, wanted: Reservation) -> None:
         """A group was tried and not placed; what it wants reserved may have been lacking."""
@@ -112,10 +112,13 @@ class CapacityPrecheck:
         return bool(self._reserving.capacity().admits(wanted, self._open_nodes()))
 
     def _packing_refuses(self, group: GroupKey) -> bool:
-        epoch, want = self._of.get(group, (None, None))
-        if want is None or epoch != (now := self._state.epoch):
+        epoch, wants = self._of.get(group, (None, ()))
+        if not wants or epoch != self._state.epoch:
             return False
-        version = now, self._state.nodes.placed_version
+        return all(map(self._short, wants))
+
+    def _short(self, want: Want) -> bool:
+        version = self._version
         if want.looked_at != version:
             want.looked_at = version
             want.short = shortage(want.packing.within(self._open_nodes())) is not None
@@ -146,7 +149,7 @@ class _Known(NamedTuple):
 
     question: object
     answer: str
-    want: Want
+    wants: Sequence[Want]
 
 
 class Refutations:
@@ -186,28 +189,28 @@ class Refutations:
             hurried: there is no time for a search.
         """
         self.searched, self.put_off = 0, False
-        if not may_be_infeasible(facts):
+        if facts.solo or not (facts.deficit and facts.quorum):
             return ""
         members = Counter((trial.key(pod), pod.role) for pod in facts.pending)
         seats = frozenset((pod.uid, pod.node) for pod in held)
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
-        question = epoch, frozenset(members.items()), deficits, seats, steps
+        question = epoch, frozenset(members.items()), deficits, facts.choice, seats, steps
         known = self._known.get(facts.key)
         if known is None or known.question != question:
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-            packing = packing_ever(facts, held, trial)
-            if packing is None:
+            packings = packings_ever(facts, held, trial)
+            if not packings:
                 return ""
-            if undecided(packing):
+            if undecided(packings):
                 if hurried:
                     self.put_off = True
                     return ""
                 self.searched = steps
-            answer = answer_of(packing, held, trial.snapshot.nodes, steps)
-            known = _Known(question, answer, self._precheck.want(packing))
+            answer = answer_of(packings, held, trial.snapshot.nodes, steps)
+            known = _Known(question, answer, [*map(self._precheck.want, packings)])
             self._known[facts.key] = known
-        self._precheck.note(facts.key, epoch, known.want)
+        self._precheck.note(facts.key, epoch, known.wants)
         return known.answer
 
     def forget(self, group: GroupKey) -> None:

@@ -15,6 +15,7 @@ from enbloc.engine.policies import MinResources
 from enbloc.engine.state import Arrays, Members, NodeDropped, Seat, SeatLeft, pinned_to, solo_key
 from enbloc.engine.trial import Trial
 from enbloc.errors import UsageError
+from enbloc.framework.choices import chosen_again
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey
@@ -149,20 +150,25 @@ def _afterwards(facts: GroupFacts, lost: Sequence[Pod]) -> GroupFacts:
     """The group without these members, a replacement pending for each that has an owner."""
     anew = [replace(pod, node="", rank=None) for pod in lost if pod.owner is not None]
     pending = sorted((*facts.pending, *anew), key=lambda pod: pod.seniority)
-    return replace(
+    every = tuple(
+        _floor(
+            floor,
+            [pod for pod in lost if pod.role == floor.role],
+            [pod for pod in anew if pod.role == floor.role],
+        )
+        for floor in (*facts.roles, *facts.others)
+    )
+    total = _floor(facts.total, lost, anew)
+    after = replace(
         facts,
         pending=tuple(pending),
-        total=_floor(facts.total, lost, anew),
-        roles=tuple(
-            _floor(
-                floor,
-                [pod for pod in lost if pod.role == floor.role],
-                [pod for pod in anew if pod.role == floor.role],
-            )
-            for floor in facts.roles
-        ),
+        total=total,
+        roles=every,
         members=facts.members - len(lost) + len(anew),
     )
+    if facts.choice is None:
+        return after
+    return chosen_again(after, every, replace(total, pending=len(pending)))
 
 
 def _floor(floor: Floor, lost: Sequence[Pod], anew: Sequence[Pod]) -> Floor:

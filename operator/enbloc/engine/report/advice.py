@@ -25,7 +25,14 @@ def _raised(facts: GroupFacts) -> str:
     later = [
         f"minMember {asked[floor.role]}" + (f" of role {floor.role}" if floor.role else "")
         for floor in facts.floors
-        if asked.get(floor.role, 0) > floor.minimum
+        if asked.get(floor.role, 0)
+        > (facts.choice.minimum if facts.choice and not floor.role else floor.minimum)
+    ]
+    needed = {node.name: node.needed for node in facts.choice.tree.nodes()} if facts.choice else {}
+    later += [
+        f"minGroupCount {node.needed}" + (f" of sub-group {node.name}" if node.name else "")
+        for node in (facts.group.tree.nodes() if facts.group.tree else ())
+        if node.needed > needed.get(node.name, node.needed)
     ]
     if not later:
         return ""

@@ -45,8 +45,7 @@ def has_quorum(each: Gathering, group: Group | None) -> bool:
     """Whether the members of one identity are enough for the floor."""
     if group is None or len(each.pods) < group.min_member:
         return False
-    of_role = Counter(pod.role for pod in each.pods)
-    return all(of_role[role] >= least for role, least in group.minimums())
+    return group.reached(Counter(pod.role for pod in each.pods))
 
 
 def names(each: Gathering) -> bool:

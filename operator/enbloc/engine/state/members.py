@@ -8,12 +8,14 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
+from enbloc.framework.choices import choose, meets
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
 from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
 from enbloc.model.incarnation import count_succeeded
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+from enbloc.model.trees import Tree, counts_known, counts_whole
 
 #: So many identities of a life are written to status.
 MOST_IDENTITIES: Final = 32
@@ -95,6 +97,8 @@ class Members:
             member has been bound since.
         captured: the minimums when it started, by role ("" = the group's own), lowered since where
             the PodGroup was; empty = it never started.
+        counts: the same of the tree: how many children of each node were enough, by sub-group
+            ("" = of the group); empty = it never started, or every role is needed.
         queue_time: kept for the incarnation once the quorum was there; None before.
         plan: the last plan of which a Binding was sent; "" = none was.
         committed: a plan of it is open.
@@ -114,6 +118,7 @@ class Members:
     scheduled: float | None = None
     started: float | None = None
     captured: Mapping[str, int] = MappingProxyType({})
+    counts: Mapping[str, int] = MappingProxyType({})
     queue_time: float | None = None
     plan = ""
     committed = superseded = crowded = relaunched = False
@@ -141,6 +146,7 @@ class Members:
         self.scheduled = None
         self.started = None
         self.captured = {}
+        self.counts = {}
         self.queue_time = None
         self.plan = ""
         self.committed = False
@@ -226,9 +232,24 @@ class Members:
         """Keep what a started group needs to be complete: the least since it started."""
         if self.group is None or not (self.captured or self.started is not None):
             return
-        floors = self.group.floors()
-        known = dict(self.captured or floors)
-        self.captured = {role: min(minimum, known.get(role, 0)) for role, minimum in floors}
+        floors, tree = self.group.floors(), self.group.tree
+        known, counts = dict(self.captured or floors), self.counts
+        # Of a tree a role that came later is one more to choose from, not one that needs nobody.
+        new = 1 if tree is not None or counts else 0
+        self.captured = {role: min(least, known.get(role, new * least)) for role, least in floors}
+        if tree is not None:
+            self.counts = counts_known(tree, counts, known)
+
+    def _tree(self, group: Group) -> Tree | None:
+        """The tree as it counts: of a started group no node needs more than at the start."""
+        tree = group.tree
+        if not self.counts:
+            return tree
+        if tree is None:
+            names = tuple(role for role, least in group.minimums() if least)
+            tree = Tree("", len(names), names)
+        lowered = tree.lowered(lambda node: self.counts.get(node.name, node.needed))
+        return lowered if lowered.chooses else None
 
     def recall(self, memory: LifeMemory) -> None:
         """Take over what status counts and nobody saw: pods that were deleted since."""
@@ -252,7 +273,7 @@ class Members:
         if memory is not None:
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
-            self.captured = dict(memory.minimums)
+            self.captured, self.counts = dict(memory.minimums), dict(memory.group_counts)
             self.started = memory.started if self._believed(memory.started, records) else None
             self.recall(memory)
             if self.captured and self.started is None:
@@ -283,6 +304,7 @@ class Members:
             tuple((role.name, succeeded[role.name]) for role in roles),
             self.queue_time,
             self.plan,
+            tuple(sorted(self.counts.items())),
         )
 
     def _held_pods(self) -> list[Pod]:
@@ -315,12 +337,27 @@ class Members:
         floor = min(self.group.min_member, known.floor if known else self.group.min_member)
         done = self._held_successes
         whole = len(bound) + done.total() >= floor
-        held = Counter(pod.role for pod in bound) + done
+        counts = Counter(pod.role for pod in bound) + done
+        if (tree := self.group.tree) is not None:
+            self._recapture_tree(tree, counts, known)
+            return
         self.captured = {
-            role: min(minimum, held[role]) if whole or floor < self.group.min_member else minimum
+            role: min(minimum, counts[role]) if whole or floor < self.group.min_member else minimum
             for role, minimum in self.group.minimums()
         }
         self.captured[""] = floor
+
+    def _recapture_tree(
+        self, tree: Tree, counts: Counter[str], known: BindingRecord | None
+    ) -> None:
+        """The same of a tree: as many children of each node as are whole, or as it needs now."""
+        assert self.group is not None
+        minimums = dict(self.group.minimums())
+        whole = {role for role, least in minimums.items() if counts[role] >= least}
+        complete = known is None or counts.total() >= known.floor
+        self.captured = dict(self.group.floors())
+        self.captured[""] = min(self.group.min_member, known.floor if known else 1)
+        self.counts = counts_whole(tree, whole) if complete else tree.counts()
 
     # ── what succeeded ───────────────────────────────────────────────────────────────────────
 
@@ -390,6 +427,9 @@ class Members:
             succeeded=done.total() if done else 0,
         )
         roles = self._floors(pending, bound, done) if group and group.roles else ()
+        choice, tree = None, self._tree(group) if group else None
+        if tree is not None:
+            total, roles, choice = choose(tree, total, roles)
         return GroupFacts(
             key=self.key,
             group=group,
@@ -412,6 +452,7 @@ class Members:
             problem=self._problem(pending, classes, ours),
             gates=_gates(gated) if gated else (),
             ranks=() if self.solo else self._ranks(bound),
+            choice=choice,
         )
 
     def _bound_by_us(self, bound: Sequence[Pod]) -> bool:
@@ -471,6 +512,8 @@ class Members:
     def runs_whole(self, facts: GroupFacts) -> bool:
         """Whether the floor is Running or Succeeded now, of the group and of each role."""
         running = Counter(pod.role for pod in self.live.values() if pod.running)
+        if facts.choice is not None:
+            return meets(facts, running, bound=False)
         return (
             facts.group is not None
             and running.total() + facts.total.succeeded >= facts.total.minimum

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trees of groups: sub-groups of which some are enough (semantics §2.8).
+
+Where every child is needed the roles alone say so, and there is no tree.
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """An inner node: it is whole when so many of its children are.
+
+    Attributes:
+        name: of the sub-group; "" = the PodGroup.
+        needed: how many of its children must be whole.
+        children: a sub-group, or the name of a role; as they are listed, roles first.
+    """
+
+    name: str
+    needed: int
+    children: tuple["Tree | str", ...]
+
+    def holds(self, whole: Callable[[str], bool]) -> bool:
+        """Whether it is whole, if these roles are."""
+        return sum(held(child, whole) for child in self.children) >= self.needed
+
+    def roles(self) -> Iterator[str]:
+        """The names of all roles in it."""
+        for child in self.children:
+            yield from roles_of(child)
+
+    def nodes(self) -> Iterator["Tree"]:
+        """It, and every sub-group in it."""
+        yield self
+        for child in self.children:
+            if isinstance(child, Tree):
+                yield from child.nodes()
+
+    @property
+    def chooses(self) -> bool:
+        """Some of its children, or of those of a sub-group, need not be there."""
+        return any(node.needed < len(node.children) for node in self.nodes())
+
+    def least(self, minimums: Mapping[str, int]) -> int:
+        """How many members the smallest choice needs, if its roles have these minimums."""
+        return sum(sorted(least_of(child, minimums) for child in self.children)[: self.needed])
+
+    def counts(self) -> dict[str, int]:
+        """How many children each node needs, by its name."""
+        return {node.name: node.needed for node in self.nodes()}
+
+    def lowered(self, most: Callable[["Tree"], int]) -> "Tree":
+        """The same, each node with no more needed than that."""
+        children = tuple(
+            child.lowered(most) if isinstance(child, Tree) else child for child in self.children
+        )
+        return replace(self, needed=min(self.needed, most(self)), children=children)
+
+
+Child = Tree | str
+
+
+def held(child: Child, whole: Callable[[str], bool]) -> bool:
+    """Whether a child is whole, if these roles are."""
+    return child.holds(whole) if isinstance(child, Tree) else whole(child)
+
+
+def roles_of(child: Child) -> Iterator[str]:
+    """The names of the roles of a child."""
+    if isinstance(child, Tree):
+        yield from child.roles()
+    else:
+        yield child
+
+
+def least_of(child: Child, minimums: Mapping[str, int]) -> int:
+    """How many members the smallest choice of a child needs."""
+    return child.least(minimums) if isinstance(child, Tree) else minimums.get(child, 0)
+
+
+def counts_known(tree: Tree, before: Mapping[str, int], known: Container[str]) -> Mapping[str, int]:
+    """How many children each node needs, and no more than before.
+
+    Args:
+        tree: as it is now.
+        before: how many they needed; of a node that is not in it, as many as it had.
+        known: the roles that there were.
+    """
+
+    def had(node: Tree) -> int:
+        return sum(all(role in known for role in roles_of(child)) for child in node.children)
+
+    return tree.lowered(lambda node: before.get(node.name, had(node))).counts()
+
+
+def counts_whole(tree: Tree, whole: Container[str]) -> Mapping[str, int]:
+    """How many children each node needs, and no more than have these roles whole."""
+
+    def count(node: Tree) -> int:
+        return sum(held(child, whole.__contains__) for child in node.children)
+
+    return tree.lowered(count).counts()
