@@ -9,8 +9,8 @@ import pytest
 from enbloc.engine.effects import Decided
 from enbloc.engine.events import SlotsFree
 from enbloc.model.groups import SubGroup
-from enbloc.model.names import Condition
-from enbloc.model.pods import Phase
+from enbloc.model.names import RANK_KEY, SIZE_KEY, Condition
+from enbloc.model.pods import Owner, Phase
 from tests.rules.world import World
 from tests.world.builders import spec
 
@@ -151,6 +151,39 @@ def test_of_alike_children_it_is_proven_that_too_few_of_them_fit_even_on_empty_n
     assert [each.result for each in found] == ["infeasible"]
 
 
+def test_the_size_is_that_of_the_children_that_start() -> None:
+    """Semantics §8.1."""
+    w = world(3)
+    w.group("g", 1, roles=[("a", 4), ("b", 2), ("c", 1)], min_group_count=2, timeout=60)
+    for role, size in (("a", 4), ("b", 2), ("c", 1)):
+        children(w, role, size)
+    w.settle()
+    assert placed(w) == "bbc"
+    notes = [dict(bind.target.annotations) for bind in w.sent]
+    assert [note[SIZE_KEY] for note in notes] == ["3"] * 3
+    assert sorted(note[RANK_KEY] for note in notes) == ["0", "1", "2"]
+
+
+def test_children_that_different_jobs_make_are_one_gang_where_the_podgroup_has_a_controller() -> (
+    None
+):
+    """Semantics §2.4."""
+    w = world(6)
+    w.group(
+        "g",
+        1,
+        roles=[("a", 2), ("b", 2), ("c", 2)],
+        min_group_count=1,
+        timeout=60,
+        owner="LeaderWorkerSet/lws-1",
+    )
+    for role in "abc":
+        children(w, role, owner=Owner("Job", f"job-{role}", f"uid-{role}"))
+        w.settle()
+    assert placed(w) == "aabbcc"
+    assert len(w.status["g"].lives) == 1
+
+
 # ── what is not chosen ───────────────────────────────────────────────────────────────────────────
 
 
@@ -192,6 +225,19 @@ def test_a_plan_of_which_a_child_loses_a_member_before_it_is_sent_is_made_again(
     w.tell(SlotsFree(32))
     w.settle()
     assert placed(w) == "aacc"
+
+
+def test_a_plan_that_is_too_small_before_it_is_sent_is_made_again() -> None:
+    """Semantics §3.5."""
+    w = World(slots=0)
+    w.nodes("n0 n1 n2 n3 n4 n5", cpu=4)
+    group(w, "abcd", 2)
+    w.settle()
+    w.alter("g", min_group_count=3)
+    w.tell(SlotsFree(32))
+    w.settle()
+    assert placed(w) == "aabbcc"
+    assert len({bind.target.plan for bind in w.sent}) == 1
 
 
 # ── repair ───────────────────────────────────────────────────────────────────────────────────────
@@ -259,6 +305,24 @@ def test_what_succeeded_makes_a_child_whole() -> None:
     w.settle()
     assert condition(w, Condition.SCHEDULED)[0] is True
     assert placed(w) == "aabb"
+
+
+def test_members_of_a_child_that_is_not_needed_take_no_held_capacity() -> None:
+    """Semantics §4.1."""
+    w = world(6)
+    group(w, "abc", 2)
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.now += 5
+    w.job("young", 1)
+    w.settle()
+    w.delete("g-c1")
+    w.settle()
+    assert len(w.where("young")) == 1, "nothing is held for a child beyond those needed"
+    w.delete("g-b1")
+    w.job("younger", 1)
+    w.settle()
+    assert w.where("younger") == {}
 
 
 # ── the captured floor ───────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attempts: one group is decided against one snapshot of the present."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -19,6 +20,7 @@ from enbloc.engine.state import Members
 from enbloc.engine.trial import Search
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
+from enbloc.framework.choices import with_planned
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -146,7 +148,7 @@ class Attempts:
         core.queue.placed(item)
         queued = turn.now if item.queued is None else item.queued
         attempt = Attempt(item.attempts - item.tried, queued, turn.now)
-        core.plans.open(plan, profile, facts, turn, attempt)
+        core.plans.open(plan, profile, _as_planned(facts, plan), turn, attempt)
         members.plan = plan.id
         if not members.solo:
             planned = [each.pod.uid for each in plan.assignments]
@@ -215,3 +217,10 @@ class Attempts:
         elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
         return plan
+
+
+def _as_planned(facts: GroupFacts, plan: Plan) -> GroupFacts:
+    """A group with the floor that it has once a plan is bound: of a tree that is chosen by it."""
+    if facts.choice is None:
+        return facts
+    return with_planned(facts, Counter(each.pod.role for each in plan.assignments if each.needed))

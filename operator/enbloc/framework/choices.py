@@ -172,6 +172,24 @@ def meets(facts: GroupFacts, more: Counter[str], *, bound: bool) -> bool:
     return count(facts.total) + more.total() >= facts.choice.minimum and tree.holds(whole)
 
 
+def with_planned(facts: GroupFacts, planned: Counter[str]) -> GroupFacts:
+    """The group with the floor of the children that it has once these are bound, by role.
+
+    Its counts stay as they are: whoever is told of the floor, or numbered by it, is told this one.
+    """
+    floors, _ = _floors(facts)
+    bound = [
+        replace(floor, bound=floor.bound + planned[role], pending=floor.pending - planned[role])
+        for role, floor in floors.items()
+    ]
+    count = planned.total()
+    total = replace(
+        facts.total, bound=facts.total.bound + count, pending=len(facts.pending) - count
+    )
+    minimum = chosen_again(facts, bound, total).total.minimum
+    return replace(facts, total=replace(facts.total, minimum=minimum))
+
+
 def chosen_again(facts: GroupFacts, floors: Sequence[Floor], total: Floor) -> GroupFacts:
     """The group with other counts: `floors` of each role with a minimum, `total` of all members."""
     assert facts.choice is not None

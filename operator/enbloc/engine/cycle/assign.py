@@ -62,7 +62,7 @@ def _place_tree(
     Of children that are not needed, members are placed with their child whole, by a plan for each.
     """
     if not facts.deficit:
-        made = place_addition(facts, trial)
+        made = place_addition(facts, trial, steps, exactly=exactly)
         _place_others(made)
         return made.outcome, made.trial
     made = place_children(facts, trial)

@@ -140,16 +140,25 @@ def _extended(facts: GroupFacts, roles: AbstractSet[str]) -> GroupFacts:
     return chosen
 
 
-def place_addition(facts: GroupFacts, trial: Trial) -> Chosen:
+def place_addition(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> Chosen:
     """Place one more child whole, the first that fits, where the floor is held.
 
-    What is placed for it is needed: a plan of it is for the whole child or for nothing.
+    What is placed for it is needed: a plan of it is for the whole child or for nothing. Where none
+    fits in order, each is searched for with its share of the steps.
     """
     outcome = Outcome()
     held = frozenset(floor.role for floor in (*facts.roles, *facts.others) if not floor.deficit)
-    for child, _ in spare(facts, held):
+    more = [*spare(facts, held)]
+    for child, _ in more:
         found = _part(child, facts, trial, outcome)
         if found is not None:
             outcome.needed = list(found.members)
             return Chosen(of_choice(facts, held | found.roles), outcome, found.trial.fork())
+    for _, roles in more[:MOST_CHOICES]:
+        share = steps // min(len(more), MOST_CHOICES)
+        searched, tried = find_placement(of_part(facts, roles), trial, share, exactly=exactly)
+        outcome.steps += searched.steps
+        if searched.needed:
+            searched.steps = outcome.steps
+            return Chosen(of_choice(facts, held | roles), searched, tried.fork())
     return Chosen(of_choice(facts, held), outcome, trial.fork())
