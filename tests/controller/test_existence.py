@@ -252,6 +252,17 @@ def test_a_roles_minimum_counts_the_owners_of_that_role() -> None:
     )
 
 
+def test_a_child_that_cannot_exist_is_not_missed_where_others_are_enough() -> None:
+    """Semantics §2.8 and §5.2."""
+    roles = (Role("launcher", 1), Role("worker", 3))
+    group = replace(EIGHT, min_member=1, roles=roles, min_group_count=1)
+    launcher = replace(TRAIN, uid="l", name="launch", role="launcher", pods=1)
+    worker = replace(TRAIN, role="worker", pods=2)
+
+    assert said([], launcher, worker, group=group) == ""
+    assert said([], replace(launcher, pods=0), worker, group=group).startswith("role launcher: 0")
+
+
 SMALL = replace(TRAIN, pods=4)
 
 

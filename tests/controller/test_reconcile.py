@@ -315,6 +315,23 @@ def test_how_a_group_ends(
         assert (ready["status"], ready["reason"]) == ("False", expected[0])
 
 
+@pytest.mark.parametrize(
+    ("phase", "reason"),
+    [
+        pytest.param(succeeded, "Succeeded", id="a whole child"),
+        pytest.param(failed, "Failed", id="no whole child"),
+    ],
+)
+def test_enough_whole_children_make_a_group_succeed(phase: Member, reason: str) -> None:
+    """Semantics §2.8."""
+    roles = (Role("a", 2), Role("b", 2))
+    group = replace(PAIR, min_member=1, roles=roles, min_group_count=1)
+    members = [*pods(succeeded, phase, role="a"), *pods(failed, failed, failed, role="b")[2:]]
+
+    finished = condition(reconcile(group, RUN, members, {}, NOW).patch, "Finished")
+    assert finished["reason"] == reason
+
+
 def test_a_role_below_its_minimum_makes_the_group_fail() -> None:
     group = replace(PAIR, roles=(Role("launcher", 1),))
     members = [

@@ -7,10 +7,11 @@ import pytest
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
 from enbloc.live.group_status import NOTHING, Shown, wanted
+from enbloc.model.codec import group
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
-from enbloc.model.groups import GroupKey
+from enbloc.model.groups import GroupKey, LifeMemory
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import GroupConditionObject, RoleStatusObject
+from enbloc.model.objects import GroupConditionObject, PodGroupObject, RoleStatusObject
 from enbloc.model.times import time_text
 
 T0, T1 = 1_800_000_000.7, 1_800_000_060.2
@@ -105,3 +106,16 @@ def test_no_time_lies_before_the_object() -> None:
     shown = wanted(early, NOTHING, T1, created)
     assert shown.started_time == shown.last_attempt_time == time_text(created)
     assert only(shown).last_transition_time == time_text(created)
+
+
+def test_what_is_remembered_of_a_tree_is_read_as_it_was_written() -> None:
+    """Semantics §2.8."""
+    life = LifeMemory(
+        "job-1",
+        minimums=(("", 4), ("a", 2)),
+        roles=(("a", 1),),
+        group_counts=(("", 2), ("slices", 1)),
+    )
+    shown = wanted(replace(effect(scheduled(True)), lives=(life,)), NOTHING, T0)
+    document = {"metadata": {"name": "g", "namespace": "ns"}, "status": msgspec.to_builtins(shown)}
+    assert group(msgspec.convert(document, PodGroupObject)).memory.lives == (life,)

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from enbloc.config import default_profiles
 from enbloc.engine.effects import Decided
 from enbloc.engine.events import SlotsFree
+from enbloc.engine.replay.file import DumpFile, decoded, encoded
+from enbloc.engine.replay.replay import replayed
 from enbloc.model.groups import SubGroup
 from enbloc.model.names import RANK_KEY, SIZE_KEY, Condition
 from enbloc.model.pods import Owner, Phase
@@ -149,6 +152,68 @@ def test_of_alike_children_it_is_proven_that_too_few_of_them_fit_even_on_empty_n
     w.settle()
     found = [effect for effect in w.effects if isinstance(effect, Decided)]
     assert [each.result for each in found] == ["infeasible"]
+
+
+@pytest.mark.parametrize("names", ["abc", "abcdef"])
+def test_a_group_is_not_infeasible_while_a_later_choice_would_fit_on_empty_nodes(
+    names: str,
+) -> None:
+    """Semantics §6.2."""
+    w = world(2)
+    w.job("other", 2)
+    w.settle()
+    w.group("g", 1, roles=[(role, 1) for role in names], min_group_count=2, timeout=60)
+    for role in names:
+        children(w, role, 1, spec=spec(cpu=5 if role in names[:-2] else 4, memory=ord(role)))
+    w.settle()
+    last = [effect for effect in w.effects if isinstance(effect, Decided)][-1]
+    assert (placed(w), last.result) == ("", "unschedulable")
+    w.finish("other-0")
+    w.finish("other-1")
+    w.settle()
+    assert placed(w) == names[-2:]
+
+
+def test_a_group_of_which_every_choice_is_too_large_is_infeasible() -> None:
+    """Semantics §6.2."""
+    w = world(2)
+    w.group("g", 1, roles=[("a", 1), ("b", 1), ("c", 1)], min_group_count=2, timeout=60)
+    for role, cpus in (("a", 5), ("b", 6), ("c", 4)):
+        children(w, role, 1, spec=spec(cpu=cpus))
+    w.settle()
+    last = [effect for effect in w.effects if isinstance(effect, Decided)][-1]
+    assert last.result == "infeasible"
+    assert "2 other choices of sub-groups do not fit either" in last.message
+
+
+def test_a_decision_about_a_tree_is_the_same_when_it_is_replayed_from_a_file() -> None:
+    """Semantics §8.1."""
+    w = world(5)
+    group(w, "abcd", 2)
+    w.settle()
+    w.nodes("m", cpu=4)
+    w.settle()
+    dump = decoded(encoded(DumpFile("2026-11-21T05:00:00Z", "0", [], w.engine.dump()))).dump
+    found = [
+        replayed(decision, tables, default_profiles(), dump.search_steps)
+        for decision, tables in dump.forwards()
+    ]
+    assert len(found) > 1
+    assert not any(each.differences for each in found)
+    assert placed(w) == "aabbcc"
+
+
+def test_what_becomes_of_a_tree_if_a_node_goes_is_another_choice() -> None:
+    """Semantics §8.2."""
+    w = world(4)
+    group(w, "abc", 1)
+    w.settle()
+    assert placed(w) == "aabb"
+    where = w.where("g-")
+    [after] = w.engine.without([where["g-a0"]], w.now)
+    assert after.whole, "role b is enough"
+    [after] = w.engine.without([where["g-a0"], where["g-b0"]], w.now)
+    assert not after.whole
 
 
 def test_the_size_is_that_of_the_children_that_start() -> None:
