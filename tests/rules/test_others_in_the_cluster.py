@@ -432,7 +432,7 @@ def test_nothing_is_decided_until_every_stream_has_synced(missing: Stream) -> No
         pytest.param({"field": {"schedulingGroup": {"podGroupName": "g"}}}, id="Kubernetes"),
     ],
 )
-def test_a_pod_of_a_gang_that_is_not_read_waits_and_says_what_for(
+def test_a_pod_of_a_gang_that_waits_for_its_podgroup_and_says_what_for(
     named: dict[str, dict[str, str]],
 ) -> None:
     """Semantics §6.5."""
@@ -447,9 +447,9 @@ def test_a_pod_of_a_gang_that_is_not_read_waits_and_says_what_for(
         "spec": {"schedulerName": "enbloc", "containers": [container], **field},
     }
     cluster.tell(PodSeen(codec.pod(msgspec.convert(body, PodObject))))
-    cluster.settle()
+    cluster.settle(seconds=10)
     (condition,) = (e for e in cluster.effects if isinstance(e, SetPodCondition))
-    assert condition.reason == "InvalidSpec"
-    assert "annotation enbloc.dev/pod-group" in condition.message
-    assert [event.uid for event in cluster.events("FailedScheduling")] == ["p"]
+    assert condition.reason == "PodGroupNotFound"
+    assert "PodGroup ns/g not found" in condition.message
+    assert [event.uid for event in cluster.events("PodGroupNotFound")] == ["p"]
     assert cluster.sent == []
