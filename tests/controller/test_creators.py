@@ -163,6 +163,12 @@ def test_a_replica_set_will_have_what_its_deployment_wants(
     assert replica_set(msgspec.convert(body, SetObject)).pods == pods
 
 
+def test_a_template_names_its_group_by_the_field_of_kubernetes_too() -> None:
+    template = {"spec": {"schedulingGroup": {"podGroupName": "train"}, "containers": []}}
+
+    assert a_job(template=template).group == TRAIN
+
+
 def test_the_annotation_of_a_template_wins_as_on_a_pod() -> None:
     annotated = {"metadata": {"labels": LABELS, "annotations": {"enbloc.dev/pod-group": "other"}}}
 

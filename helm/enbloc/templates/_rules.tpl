@@ -109,6 +109,14 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
   verbs: [create, get, patch, delete]
+# PodGroups of Kubernetes itself
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups]
+  verbs: [list, watch]
+# the condition that kube-scheduler would write
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups/status]
+  verbs: [patch]
 # reading PodGroups of the coscheduling plugin
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups]

@@ -274,6 +274,11 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         True,
         "Its spec, or that of a member, is invalid; the note names the field.",
     ),
+    EventReason.UNSUPPORTED_FIELD: EventMeaning(
+        "PodGroup of another project",
+        True,
+        "A field of it has no effect; the note names it and says what to use instead.",
+    ),
 }
 
 KEYS: Final[Mapping[str, KeyMeaning]] = {

@@ -11,7 +11,13 @@ from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DISRUPTION_TARGET
-from enbloc.model.objects import ConditionObject, Identity, OwnerReference, Texts
+from enbloc.model.objects import (
+    ConditionObject,
+    Identity,
+    OwnerReference,
+    SchedulingGroupObject,
+    Texts,
+)
 from enbloc.model.text import clipped
 
 #: Conditions that end a Job, and whether it is complete by them.
@@ -39,8 +45,13 @@ class _TemplateMetadata(_Struct):
     annotations: Texts | None = None
 
 
+class _TemplateSpec(_Struct):
+    scheduling_group: SchedulingGroupObject | None = None
+
+
 class _Template(_Struct):
     metadata: _TemplateMetadata | None = None
+    spec: _TemplateSpec | None = None
 
 
 class _PodCondition(_Struct):
@@ -138,7 +149,9 @@ def _set(kind: str, metadata: _Metadata, spec: _SetSpec) -> Creator:
 def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Creator:
     """What all kinds have in common."""
     of = (template and template.metadata) or _TemplateMetadata()
-    member = readable(membership(of.labels or {}, of.annotations or {}))
+    native = template.spec.scheduling_group if template and template.spec else None
+    named = (native.pod_group_name if native else None) or ""
+    member = readable(membership(of.labels or {}, of.annotations or {}, named))
     above = next((o for o in metadata.owner_references or () if o.controller), OwnerReference())
     return Creator(
         kind=kind,

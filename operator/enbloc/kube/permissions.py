@@ -178,6 +178,18 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             why="making a PodGroup for each one of another project",
         ),
         Rule(
+            "scheduling.k8s.io",
+            ["podgroups"],
+            ["list", "watch"],
+            why="PodGroups of Kubernetes itself",
+        ),
+        Rule(
+            "scheduling.k8s.io",
+            ["podgroups/status"],
+            ["patch"],
+            why="the condition that kube-scheduler would write",
+        ),
+        Rule(
             "scheduling.x-k8s.io",
             ["podgroups"],
             ["list", "watch"],

@@ -138,3 +138,4 @@ class EventReason(StrEnum):
     MALFORMED_OBJECT = "MalformedObject"
     LEASE_CONFLICT = "LeaseConflict"
     INVALID_SPEC = "InvalidSpec"
+    UNSUPPORTED_FIELD = "UnsupportedField"

@@ -9,7 +9,8 @@ writes, `derived_groups.py` keeps the PodGroups. Nothing outside knows a source.
 from typing import Any, Final
 
 from enbloc.controller.sources.coscheduling import COSCHEDULING
+from enbloc.controller.sources.native import NATIVE
 from enbloc.controller.sources.source import Source
 
 #: In order of precedence, where several call for a PodGroup of one name.
-SOURCES: Final[tuple[Source[Any], ...]] = (COSCHEDULING,)
+SOURCES: Final[tuple[Source[Any], ...]] = (NATIVE, COSCHEDULING)

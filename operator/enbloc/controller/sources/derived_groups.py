@@ -119,7 +119,11 @@ class DerivedGroups:
         elif found is None:
             await self._create(key, wanted)
         elif source_of(found) == wanted.source and not _same(found, wanted):
-            await self._change(key, found, wanted)
+            if made_for(found, wanted.owners[0]["uid"]):
+                await self._change(key, found, wanted)
+            else:  # its status tells of the members of an object that is gone
+                await self._delete(key, found)
+                await self._create(key, wanted)
 
     async def _create(self, key: GroupKey, wanted: Wanted) -> None:
         body = {
@@ -159,6 +163,12 @@ def source_of(found: Mapping[str, Any]) -> str:
     labels = found["metadata"].get("labels")
     value = labels.get(DERIVED_KEY) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else ""
+
+
+def made_for(found: Mapping[str, Any], uid: str) -> bool:
+    """Whether a PodGroup was made for this object; also if a user made it, for no other."""
+    owners = found["metadata"].get("ownerReferences") or ()
+    return not source_of(found) or any(owner.get("uid") == uid for owner in owners)
 
 
 def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:

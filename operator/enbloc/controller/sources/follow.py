@@ -20,7 +20,7 @@ import msgspec
 from cachetools import LRUCache
 
 from enbloc.controller.members import Members
-from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted
+from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted, made_for
 from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
 from enbloc.kube.client import Client, PatchType
@@ -206,7 +206,8 @@ class Sources:
                     self._forget(ObjectKey(source.name, meta.namespace, meta.name))
                 case Malformed(meta=meta, problem=problem):
                     self._forget(ObjectKey(source.name, meta.namespace, meta.name))
-                    self._tell(resource, meta.namespace, meta.name, meta.uid, problem)
+                    about = ObjectReference(resource, meta.namespace, meta.name, meta.uid)
+                    self._tell(about, names.EventReason.INVALID_SPEC, problem)
                 case Synced():
                     self._has_listed(resource)
 
@@ -235,9 +236,6 @@ class Sources:
             self._forget(key)
         self._origins[key] = origin
         self._called.setdefault(origin.group, {})[key] = None
-        if isinstance(origin.found, Refused):
-            problem = origin.found.problem
-            self._tell(resource, key.namespace, key.name, metadata.uid, problem)
         self.derived.review(origin.group)
         self.reports.put(key, None)
 
@@ -251,20 +249,34 @@ class Sources:
             del self._called[origin.group]
         self.derived.review(origin.group)
 
-    def _tell(self, resource: Resource, namespace: str, name: str, uid: str, note: str) -> None:
-        if self._told.get(uid) == note:
+    def _tell(self, about: ObjectReference, reason: names.EventReason, note: str) -> None:
+        if self._told.get(about.uid) == note:
             return
-        self._told[uid] = note
+        self._told[about.uid] = note
         self._recorder.emit(
             Notice(
                 type="Warning",
-                reason=names.EventReason.INVALID_SPEC,
+                reason=reason,
                 action="Reconciling",
                 note=note,
                 reporter=names.CONTROLLER_REPORTER,
-                regarding=ObjectReference(resource, namespace, name, uid),
+                regarding=about,
             )
         )
+
+    def _tell_of(self, origin: _Origin) -> None:
+        """Say on an object what of it cannot be followed."""
+        metadata = origin.object.metadata
+        about = ObjectReference(
+            origin.resource, metadata.namespace or "", metadata.name, metadata.uid
+        )
+        match origin.found:
+            case Refused(problem=problem):
+                self._tell(about, names.EventReason.INVALID_SPEC, problem)
+            case Derived(ignored=ignored) if ignored:
+                self._tell(about, names.EventReason.UNSUPPORTED_FIELD, ignored)
+            case _:
+                pass
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
@@ -297,29 +309,35 @@ class Sources:
     async def _report(self, key: ObjectKey, value: None) -> None:
         del value
         origin = self._origins.get(key)
-        if origin is None or origin.source.report is None:
+        if origin is None or not self._is_ours(origin, origin.group):
             return
-        group = origin.group
-        if not self._is_ours(origin, group):
+        self._tell_of(origin)
+        if origin.source.report is None:
             return
-        wanted = origin.source.report(origin.object, self._view(group))
+        metadata = origin.object.metadata
+        wanted = origin.source.report(origin.object, self._view(origin))
         if wanted is None or _holds(origin.object.status or {}, wanted):
             return
+        state = {"uid": metadata.uid}
+        if any(isinstance(value, list) for value in wanted.values()):
+            state["resourceVersion"] = metadata.resource_version or ""
         written = await self._writer.patch(
             origin.resource,
             key.name,
-            {"metadata": {"uid": origin.object.metadata.uid}, "status": wanted},
+            {"metadata": state, "status": wanted},
             key.namespace,
             kind=PatchType.MERGE,
             subresource=origin.source.subresource,
             shape=origin.source.shape,
         )
         current = self._origins.get(key)
-        if current is origin and written.metadata.uid == origin.object.metadata.uid:
+        if current is origin and written.metadata.uid == metadata.uid:
             self._origins[key] = _Origin(origin.source, origin.resource, written, origin.found)
 
-    def _view(self, key: GroupKey) -> View:
-        found = self.derived.found(key)
+    def _view(self, origin: _Origin) -> View:
+        found, members = self.derived.found(origin.group), self._members.of(origin.group)
+        if found is not None and not made_for(found, origin.object.metadata.uid):
+            found = None  # it was made for an object that had the name before
         group = None
         with suppress(msgspec.ValidationError):
             group = codec.group(msgspec.convert(found, PodGroupObject)) if found else None
@@ -327,8 +345,10 @@ class Sources:
         return View(
             group,
             status if isinstance(status, dict) else {},
-            self._members.of(key),
+            members,
             self._now(),
+            origin.resource.version,
+            any(member.scheduler in self._ours for member in members),
         )
 
 

@@ -37,11 +37,13 @@ class Derived:
         spec: of our kind, as JSON.
         name: of the PodGroup; "" = the object's own.
         always: it is made even while none of its pods names a scheduler of ours.
+        ignored: which fields of the object have no effect, for an event on it; "" = none.
     """
 
     spec: Mapping[str, Any]
     name: str = ""
     always: bool = False
+    ignored: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,16 @@ class View:
         status: its status as it stands, both writers' parts.
         members: the pods that name it, live or not.
         now: server time, seconds since the epoch.
+        version: of the API in which the object was read.
+        ours: a member names a scheduler of ours.
     """
 
     group: Group | None = None
     status: Mapping[str, Any] = field(default_factory=dict[str, Any])
     members: Collection[Member] = ()
     now: float = 0.0
+    version: str = ""
+    ours: bool = False
 
     def condition(self, kind: Condition) -> Mapping[str, Any]:
         """One of its conditions; empty = it does not have it."""
@@ -95,7 +101,7 @@ class Source(Generic[T]):
         shape: the type to read an object as.
         derive: the PodGroup that an object calls for; None = none.
         report: what its `status` should hold, as a JSON merge patch of the status; None = nothing
-            is written.
+            is written. Lists are replaced whole, if the object is still as it was read.
         subresource: where the status is written; "" = the kind has no such subresource.
         scheduler_names: whoever serves one of these takes that project's scheduler's place, and so
             answers its objects even before a pod names a scheduler of ours.

@@ -332,8 +332,8 @@ class Reporter:
         """Members wait for a PodGroup that does not exist: perhaps a typo."""
         why = Explanation(
             Reason.POD_GROUP_NOT_FOUND,
-            f"PodGroup {facts.key} not found; create it, or fix the pod's annotation or label "
-            f"{POD_GROUP_KEY}",
+            f"PodGroup {facts.key} not found; create it, or fix the annotation, label or field by "
+            "which the pod names it",
         )
         for pod in facts.pending:
             self._pod_condition(turn, pod, why.reason, why.message)
