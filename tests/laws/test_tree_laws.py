@@ -53,7 +53,8 @@ class Forest:
     inner: Sequence[Inner] = field(default=())
 
     def below(self, parent: str) -> list[Leaf | Inner]:
-        return [each for each in (*self.leaves, *self.inner) if each.parent == parent]
+        every: list[Leaf | Inner] = [*self.leaves, *self.inner]
+        return [each for each in every if each.parent == parent]
 
     def whole(self, child: Leaf | Inner, roles: frozenset[str]) -> bool:
         """Whether a child is whole when these roles are."""

@@ -174,6 +174,20 @@ def test_a_group_is_not_infeasible_while_a_later_choice_would_fit_on_empty_nodes
     assert placed(w) == names[-2:]
 
 
+def test_a_group_that_waits_is_tried_when_there_is_capacity_for_any_of_its_choices() -> None:
+    """Semantics §9.2."""
+    w = world(2)
+    w.job("other", 2)
+    w.settle()
+    w.group("g", 1, roles=[("a", 2), ("b", 1)], min_group_count=1, timeout=60)
+    children(w, "a", 2)
+    children(w, "b", 1)
+    w.settle()
+    w.finish("other-0")
+    w.settle()
+    assert placed(w) == "b"
+
+
 def test_a_group_of_which_every_choice_is_too_large_is_infeasible() -> None:
     """Semantics §6.2."""
     w = world(2)
@@ -292,6 +306,21 @@ def test_a_plan_of_which_a_child_loses_a_member_before_it_is_sent_is_made_again(
     assert placed(w) == "aacc"
 
 
+def test_a_plan_is_dropped_before_it_is_sent_where_a_child_that_was_whole_is_lost() -> None:
+    """Semantics §3.5."""
+    w = World(slots=0)
+    w.nodes("n0 n1 n2 n3", cpu=4)
+    w.group("g", 1, roles=[("a", 2), ("b", 2), ("c", 2)], min_group_count=2, timeout=60)
+    for index in range(2):
+        w.member(f"g-a{index}", "g", role="a", node=f"n{index}")
+    children(w, "b")
+    w.settle()
+    w.delete("g-a0")
+    w.tell(SlotsFree(32))
+    w.settle()
+    assert placed(w) == "a"
+
+
 def test_a_plan_that_is_too_small_before_it_is_sent_is_made_again() -> None:
     """Semantics §3.5."""
     w = World(slots=0)
@@ -388,6 +417,31 @@ def test_members_of_a_child_that_is_not_needed_take_no_held_capacity() -> None:
     w.job("younger", 1)
     w.settle()
     assert w.where("younger") == {}
+
+
+def test_capacity_of_a_child_that_the_minimum_of_the_group_needs_is_held() -> None:
+    """Semantics §4.1."""
+    w = world(6)
+    group(w, "abc", 2, minimum=6)
+    w.settle()
+    w.now += 5
+    w.job("young", 1)
+    w.delete("g-c1")
+    w.settle(seconds=30)
+    assert w.where("young") == {}
+
+
+def test_a_child_that_is_held_in_part_goes_before_those_that_are_listed_before_it() -> None:
+    """Semantics §2.8."""
+    w = world(3)
+    w.group("g", 1, roles=[("a", 2), ("b", 2)], min_group_count=1, timeout=60)
+    children(w, "b")
+    w.settle()
+    w.delete("g-b1")
+    children(w, "a")
+    w.member("g-b9", "g", role="b")
+    w.settle()
+    assert placed(w) == "bb"
 
 
 # ── the captured floor ───────────────────────────────────────────────────────────────────────────

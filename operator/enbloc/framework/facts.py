@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GroupFacts: what is true of one group when a decision begins."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,18 +68,17 @@ class Lacking:
     """How many members of which role a deficit lacks, as they are found one by one.
 
     Args:
-        facts: of the group.
+        floors: the group's own, then each role's.
     """
 
-    def __init__(self, facts: "GroupFacts") -> None:
-        self._of_role = {floor.role: floor.deficit for floor in facts.roles}
-        self._of_any = max(0, facts.total.deficit - sum(self._of_role.values()))
-        self._never = {floor.role for floor in facts.others if floor.deficit}
+    def __init__(self, floors: Sequence[Floor]) -> None:
+        total, *roles = floors
+        self._of_role = {floor.role: floor.deficit for floor in roles}
+        self._of_any = max(0, total.deficit - sum(self._of_role.values()))
 
     def wants(self, role: str) -> bool:
         """Whether another member of this role would count."""
-        any_does = self._of_any > 0 and role not in self._never
-        return any_does or self._of_role.get(role, 0) > 0
+        return self._of_any > 0 or self._of_role.get(role, 0) > 0
 
     def take(self, role: str) -> bool:
         """Count one of this role, if it is wanted."""

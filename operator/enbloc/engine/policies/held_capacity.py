@@ -63,7 +63,7 @@ class HeldCapacity(Policy):
             coming: members that an open plan may yet bind.
             until: when what is lost now is given up, engine clock.
         """
-        lacking = Lacking(facts)
+        lacking = Lacking(facts.floors)
         for pod in coming:
             lacking.take(pod.role)
         held = self._state.claims.of(HELD, facts.key)

@@ -551,5 +551,5 @@ class Repair(Policy):
 
 def _needed(facts: GroupFacts) -> Sequence[Pod]:
     """The pending members that could fill the deficit: those of a role that lacks some."""
-    lacking = Lacking(facts)
+    lacking = Lacking(facts.floors)
     return [pod for pod in facts.pending if lacking.wants(pod.role)]
