@@ -60,7 +60,9 @@ def _minimums(group: Group) -> object:
 def fingerprint(facts: GroupFacts) -> object:
     """What would make another attempt worthwhile without any event from elsewhere."""
     resources = facts.group.min_resources if facts.group else ()
-    floors = [(floor.role, floor.deficit) for floor in (*facts.floors, *facts.others)]
+    floors = [(floor.role, floor.deficit) for floor in facts.floors]
+    if facts.choice is not None:
+        floors += [(floor.role, floor.deficit) for floor in facts.choice.others]
     pending = [(pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending]
     # Bound members that it needs no more may have been in the way of those that it needs.
     return pending, floors, facts.total.bound, facts.priority, resources

@@ -113,12 +113,12 @@ class CapacityPrecheck:
 
     def _packing_refuses(self, group: GroupKey) -> bool:
         epoch, wants = self._of.get(group, (None, ()))
-        if not wants or epoch != self._state.epoch:
+        if not wants or epoch != (now := self._state.epoch):
             return False
-        return all(map(self._short, wants))
+        version = now, self._state.nodes.placed_version
+        return all(self._short(want, version) for want in wants)
 
-    def _short(self, want: Want) -> bool:
-        version = self._version
+    def _short(self, want: Want, version: object) -> bool:
         if want.looked_at != version:
             want.looked_at = version
             want.short = shortage(want.packing.within(self._open_nodes())) is not None

@@ -427,8 +427,8 @@ class Members:
             succeeded=done.total() if done else 0,
         )
         roles = self._floors(pending, bound, done) if group and group.roles else ()
-        choice, tree = None, self._tree(group) if group else None
-        if tree is not None:
+        choice = None
+        if roles and group and (tree := self._tree(group)) is not None:
             total, roles, choice = choose(tree, total, roles)
         return GroupFacts(
             key=self.key,
