@@ -44,8 +44,13 @@ class Container(msgspec.Struct):
     resources: Resources = msgspec.field(default_factory=Resources)
 
 
+class SchedulingGroup(msgspec.Struct, rename="camel"):
+    pod_group_name: str = ""
+
+
 class Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
+    scheduling_group: SchedulingGroup = msgspec.field(default_factory=SchedulingGroup)
     scheduler_name: str = ""
     containers: list[Container] = []
 
@@ -73,9 +78,10 @@ class PodView(msgspec.Struct):
 
     @property
     def group(self) -> str:
-        return self.metadata.annotations.get(
-            POD_GROUP_KEY, self.metadata.labels.get(POD_GROUP_KEY, "")
+        ours = self.metadata.annotations.get(POD_GROUP_KEY) or self.metadata.labels.get(
+            POD_GROUP_KEY
         )
+        return ours or self.spec.scheduling_group.pod_group_name
 
     @property
     def gang(self) -> str:

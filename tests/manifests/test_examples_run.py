@@ -16,6 +16,7 @@ import yaml
 from enbloc.model.names import NAMESPACE
 from tests.charts.releases import Cluster, Release, opened
 from tests.controlplane import ControlPlane
+from tests.e2e.native_objects import native_control_plane
 from tests.e2e.processes import environment, finished
 from tests.manifests import operators
 
@@ -37,7 +38,7 @@ NODE = {"cpu": 400_000, "memory": 1024 * 2**30, "gpus": 64}
 
 @pytest.fixture(scope="module")
 def controlplane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running:
+    with native_control_plane(jobs=False) as running:
         crds = [operators.kind(*each) for each in KINDS]
         running.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(crds))
         for crd in crds:
@@ -148,6 +149,15 @@ async def test_an_mpi_job_runs(cluster: Cluster) -> None:
     await created(cluster, operators.of_mpi_job(found["MPIJob"]))
 
     await runs(cluster, 3, "rings")
+
+
+async def test_a_pod_group_of_kubernetes_runs(cluster: Cluster) -> None:
+    await applied(cluster, INTEGRATIONS / "kubernetes-pod-group.yaml")
+
+    await runs(cluster, 2, "pair")
+    status = "jsonpath={.status.conditions[?(@.type=='PodGroupScheduled')].status}"
+    await cluster.reads("True", "get", "podgroups.scheduling.k8s.io", "pair", "-o", status)
+    await cluster.kubectl("delete", "podgroups.scheduling.k8s.io", "pair", "--wait=false")
 
 
 async def test_the_gangs_of_two_schedulers_run(cluster: Cluster) -> None:

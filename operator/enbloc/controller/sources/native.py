@@ -117,11 +117,12 @@ def report(found: NativePodGroup, view: View) -> Mapping[str, Any] | None:
     wanted = {
         "type": kind,
         "status": status,
-        "observedGeneration": found.metadata.generation or 0,
         "lastTransitionTime": before.get("lastTransitionTime") if same else time_text(view.now),
         "reason": reason,
         "message": message,
     }
+    if found.metadata.generation:  # v1alpha2 counts none, and a 0 is not kept
+        wanted["observedGeneration"] = found.metadata.generation
     others = [wanted if one is standing else one for one in conditions]
     return {"conditions": others if standing is not None else [*conditions, wanted]}
 

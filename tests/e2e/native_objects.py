@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes' own Workloads and PodGroups, and a control plane that serves them."""
+
+from typing import Any
+
+from enbloc.controller.sources.native import VERSIONS
+from enbloc.kube.paths import Resource
+from tests.controlplane import API_SERVER, CONTROLLER_MANAGER, ControlPlane
+
+GROUPS = VERSIONS[-1]
+WORKLOADS = Resource(GROUPS.group, GROUPS.version, "workloads", "Workload")
+
+
+def native_control_plane(*, jobs: bool = True) -> ControlPlane:
+    """A control plane of 1.36 that serves them, and perhaps makes them for Jobs."""
+    wanted = ["GenericWorkload", "GangScheduling", *(["WorkloadWithJob"] if jobs else [])]
+    gates = f"--feature-gates={','.join(f'{gate}=true' for gate in wanted)}"
+    served = f"--runtime-config={GROUPS.api_version}=true"
+    return ControlPlane(flags={API_SERVER: [gates, served], CONTROLLER_MANAGER: [gates]})
+
+
+def workload(name: str, minimum: int) -> dict[str, Any]:
+    """A Workload of one template, `workers`."""
+    template = {"name": "workers", "schedulingPolicy": {"gang": {"minCount": minimum}}}
+    return {
+        "apiVersion": WORKLOADS.api_version,
+        "kind": WORKLOADS.kind,
+        "metadata": {"name": name},
+        "spec": {"podGroupTemplates": [template]},
+    }
+
+
+def group(name: str, minimum: int, *, of: str = "") -> dict[str, Any]:
+    """A PodGroup, perhaps of a Workload's template; a minimum of 0 is the basic policy."""
+    ref = {"workload": {"workloadName": of, "podGroupTemplateName": "workers"}}
+    return {
+        "apiVersion": GROUPS.api_version,
+        "kind": GROUPS.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": minimum}} if minimum else {"basic": {}},
+            **({"podGroupTemplateRef": ref} if of else {}),
+        },
+    }
+
+
+def naming(group: str) -> dict[str, Any]:
+    """What a pod's spec has that names a PodGroup."""
+    return {"schedulingGroup": {"podGroupName": group}}
