@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the doctor makes of what it reads; tests/e2e has it on a real API server."""
 
+import datetime as dt
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -36,10 +37,10 @@ async def found(
     version: str = "v1.36.1",
     *,
     forbid: str = "",
-    allowed: bool = True,
+    allowed: Callable[[Mapping[str, Any]], bool] = lambda _: True,
     ask: Callable[[Client, Installation], Awaitable[Any]] = examine,
 ) -> Any:
-    """All findings on a server with these items by plural, whose reviews all have one answer."""
+    """All findings on a server with these items by plural, which answers reviews so."""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
@@ -49,7 +50,8 @@ async def found(
         if forbid and forbid in parts:
             return refusal(403, "Forbidden", f"{forbid} is forbidden")
         if request.method == "POST":
-            return answer({"status": {"allowed": allowed}}, 201)
+            review = (await request.json())["spec"]
+            return answer({"status": {"allowed": allowed(review)}}, 201)
         if parts[-1] in lists:
             return answer({"metadata": {}, "items": lists[parts[-1]]})
         if parts[-2] in lists:
@@ -107,10 +109,15 @@ async def test_on_gke_a_quota_must_select_the_priority_class() -> None:
     assert of(await found({"resourcequotas": [quota]}, PLANNED, version), "quota") == []
 
 
-def lease(namespace: str, name: str, holder: str, *, names: str = "") -> dict[str, Any]:
+def lease(
+    namespace: str, name: str, holder: str, *, names: str = "", ago: float = 5.0
+) -> dict[str, Any]:
+    """A Lease that was renewed so many seconds ago."""
     annotations = {"enbloc.dev/scheduler-names": names} if names else {}
     metadata = {"namespace": namespace, "name": name, "annotations": annotations}
-    return {"metadata": metadata, "spec": {"holderIdentity": holder}}
+    renewed = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=ago)
+    spec = {"holderIdentity": holder, "renewTime": renewed.isoformat(), "leaseDurationSeconds": 15}
+    return {"metadata": metadata, "spec": spec}
 
 
 async def test_a_lease_counts_as_a_rival_s_by_what_stands_on_it() -> None:
@@ -123,6 +130,84 @@ async def test_a_lease_counts_as_a_rival_s_by_what_stands_on_it() -> None:
     assert of(await found({"leases": leases}, PLANNED), "schedulers") == [
         (Verdict.FAULT, "lease team/enbloc-scheduler")
     ]
+
+
+async def test_a_lease_that_nobody_renews_is_no_rival_s() -> None:
+    leases = [
+        lease("team", "dead", "them", names="enbloc", ago=3600),
+        lease("kube-system", "kube-scheduler", "gone", ago=3600),
+    ]
+    del leases[0]["spec"]["leaseDurationSeconds"]
+    leases.append(lease("team", "never", "them", names="enbloc"))
+    del leases[-1]["spec"]["renewTime"]
+    serving = Installation(serves=frozenset({"enbloc", "default-scheduler"}), planned=True)
+    assert of(await found({"leases": leases}, serving), "schedulers") == [(Verdict.OK, "")]
+
+
+def rival(namespace: str, account: str | None = None) -> dict[str, Any]:
+    """A Deployment that says it is a scheduler of our name."""
+    container = {"image": "volcano-scheduler", "args": ["--scheduler-name=enbloc"]}
+    spec = {"containers": [container], "serviceAccountName": account}
+    metadata = {"namespace": namespace, "name": "rival"}
+    return {"metadata": metadata, "spec": {"template": {"spec": spec}}}
+
+
+async def test_what_a_tenant_writes_in_a_namespace_that_may_bind_no_pods_clashes_with_nobody() -> (
+    None
+):
+    subjects = [{"kind": "ServiceAccount", "namespace": "volcano", "name": "volcano"}]
+    subjects += [{"kind": "ServiceAccount", "namespace": "team", "name": "reader"}]
+    lists = {
+        "clusterrolebindings": [{"metadata": {"name": "b"}, "subjects": subjects}],
+        "leases": [lease(name, "mine", "them", names="enbloc") for name in ("team", "volcano")],
+        "deployments": [rival("team"), rival("team", "reader"), rival("volcano", "volcano")],
+    }
+
+    def binds(review: Mapping[str, Any]) -> bool:
+        return review.get("user") in (None, "system:serviceaccount:volcano:volcano")
+
+    assert of(await found(lists, PLANNED, allowed=binds), "schedulers") == [
+        (Verdict.FAULT, "lease volcano/mine"),
+        (Verdict.FAULT, "deployment volcano/rival"),
+    ]
+
+
+def waiting(name: str, scheduler: str, group: str = "") -> dict[str, Any]:
+    annotations = {"enbloc.dev/pod-group": group} if group else {}
+    metadata = {"namespace": "ml", "name": name, "uid": name, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"schedulerName": scheduler, "containers": []}}
+
+
+async def test_pods_are_named_that_wait_for_nobody_or_for_no_podgroup() -> None:
+    leases = [
+        lease("enbloc-system", "enbloc-scheduler", "us", names="enbloc"),
+        lease("enbloc-system", "enbloc-controller", "us"),
+        lease("batch-system", "enbloc-scheduler", "them", names="batch"),
+    ]
+    group = {"metadata": {"namespace": "ml", "name": "train"}, "spec": {"minMember": 2}}
+    pods = [
+        waiting("well", "enbloc", "train"),
+        waiting("theirs", "batch", "train"),
+        waiting("alone", "enbloc"),
+        waiting("stranger", "volcano"),
+        waiting("slip-0", "enbloc", "trian"),
+        waiting("slip-1", "enbloc", "trian"),
+        waiting("forgot", "default-scheduler", "train"),
+    ]
+    lists = {"leases": leases, "podgroups": [group], "pods": pods}
+
+    findings = [each for each in await found(lists, Installation()) if each.check == "pods"]
+
+    assert {each.object: each.message.rpartition(" (")[2] for each in findings} == {
+        "schedulername default-scheduler": "ml/forgot waits)",
+        "podgroup ml/trian": "2 pods wait, such as ml/slip-0)",
+    }
+    assert {each.verdict for each in findings} == {Verdict.WARNING}
+
+    leases.clear()
+    [first, *_] = [each for each in await found(lists, Installation()) if each.check == "pods"]
+    assert first.object == "schedulername enbloc"
+    assert "no Lease says" in first.message
 
 
 async def test_who_serves_the_default_scheduler_waits_for_kube_scheduler_or_clashes_with_it() -> (
@@ -201,11 +286,11 @@ async def test_another_install_of_enbloc_serves_enbloc_without_naming_it(command
 
 
 async def test_where_nothing_is_installed_it_asks_so_instead_of_listing_all_permissions() -> None:
-    findings = await found({}, Installation(), allowed=False)
+    findings = await found({}, Installation(), allowed=lambda _: False)
     messages = [each.message for each in findings if each.check == "permissions"]
     assert len(messages) == 2
     assert all("is enbloc installed" in each and "--preinstall" in each for each in messages)
-    planned = await found({}, PLANNED, allowed=False)
+    planned = await found({}, PLANNED, allowed=lambda _: False)
     assert "create pods/binding" in str(planned)
 
 

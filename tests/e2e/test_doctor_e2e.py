@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc doctor` on a real API server with RBAC: before installing, after it, and with rivals."""
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -121,7 +122,11 @@ def test_it_finds_what_would_clash_and_what_is_missing(cp: ControlPlane) -> None
         "coordination.k8s.io/v1",
         "mine",
         "default",
-        spec={"holderIdentity": "them", "leaseDurationSeconds": 15},
+        spec={
+            "holderIdentity": "them",
+            "leaseDurationSeconds": 15,
+            "renewTime": f"{dt.datetime.now(dt.UTC) + dt.timedelta(hours=1):%Y-%m-%dT%H:%M:%S.%fZ}",
+        },
     )
     held["metadata"] |= {"labels": mark, "annotations": {"enbloc.dev/scheduler-names": "enbloc"}}
     worker = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}
@@ -137,12 +142,17 @@ def test_it_finds_what_would_clash_and_what_is_missing(cp: ControlPlane) -> None
         thing("Job", "batch/v1", "train", "default", spec={"parallelism": 8, "template": pods}),
     )
     cp.kubectl("delete", "clusterrolebinding", "enbloc-controller")
+    _, answer = doctor(cp)
+    assert set(faults(answer)) == {f"serviceaccount {NAMESPACE}/enbloc-controller"}
+    assert faults(answer, "unknown") == {}
+
+    # Who may bind no pods clashes with nobody; now they may.
+    role = ("--clusterrole=system:kube-scheduler", "--serviceaccount=default:default")
+    cp.kubectl("create", "clusterrolebinding", "rival", *role)
     code, answer = doctor(cp)
     assert code == 3
     found = faults(answer)
-    assert "list, watch podgroups.enbloc.dev" in found.pop(
-        f"serviceaccount {NAMESPACE}/enbloc-controller"
-    )
+    assert "podgroups.enbloc.dev" in found.pop(f"serviceaccount {NAMESPACE}/enbloc-controller")
     assert set(found) == {"deployment default/rival", "lease default/mine"}
     assert "serves enbloc too" in found["deployment default/rival"]
     warned = faults(answer, "warning")

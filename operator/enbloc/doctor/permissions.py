@@ -82,20 +82,29 @@ async def _reviewed(client: Client, asked: list[Attributes], user: str | None) -
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def review(attributes: Attributes) -> bool:
-        resource = OWN_ACCESS if user is None else ACCESS
-        spec: dict[str, Any] = {"resourceAttributes": attributes}
-        if user is not None:
-            group = f"system:serviceaccounts:{user.split(':')[2]}"
-            groups = ["system:serviceaccounts", group, "system:authenticated"]
-            spec |= {"user": user, "groups": groups}
-        body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
         async with slots:
-            answer: Review = await client.create(resource, body, shape=Review)
-        return answer.status.allowed
+            return await reviewed(client, attributes, user)
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(review(each)) for each in asked]
     return [task.result() for task in running]
+
+
+async def reviewed(client: Client, attributes: Attributes, user: str | None) -> bool:
+    """Whether a service account may do one thing; None = whoever asks.
+
+    Raises:
+        APIError: it cannot be reviewed.
+    """
+    resource = OWN_ACCESS if user is None else ACCESS
+    spec: dict[str, Any] = {"resourceAttributes": attributes}
+    if user is not None:
+        group = f"system:serviceaccounts:{user.split(':')[2]}"
+        groups = ["system:serviceaccounts", group, "system:authenticated"]
+        spec |= {"user": user, "groups": groups}
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
+    answer: Review = await client.create(resource, body, shape=Review)
+    return answer.status.allowed
 
 
 def listed(lacking: Iterable[Attributes]) -> str:

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether another scheduler serves a schedulerName of ours: two would bind the same pods."""
 
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import yaml
 
+from enbloc.doctor.accounts import Accounts
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import CONFIG_MAPS, DEPLOYMENTS, ConfigMap, Deployment
 from enbloc.kube.client import Client
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import NotFound
-from enbloc.kube.lease_objects import LeaseObject
+from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
 from enbloc.kube.paths import LEASES
 from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
+from enbloc.model.text import clipped, printable
 
 CHECK: Final = "schedulers"
 _KIND: Final = "KubeSchedulerConfiguration"
@@ -22,20 +27,22 @@ DEFAULT: Final = "default-scheduler"
 DEFAULT_LEASE: Final = ("kube-system", "kube-scheduler")
 #: The flag by which Volcano and others are told their name.
 _NAME_FLAG: Final = "--scheduler-name="
+#: Who has not renewed a Lease for this long, and for twice its time, leads no more (seconds).
+_SLACK: Final = 60.0
 #: A longer configuration is not read (bytes).
 _LONGEST: Final = 1 << 16
 
 
 async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     """Leases of other schedulers on which a name of ours stands."""
-    query = {"labelSelector": f"{COMPONENT_KEY}=scheduler"}
+    accounts = Accounts(client)
     own = {(each.lease_namespace, each.lease) for each in ours.processes}
-    async for lease in client.list(LEASES, query=query, shape=LeaseObject):
+    async for lease in marked(client):
         key = (lease.metadata.namespace, lease.metadata.name)
-        stated = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")
-        shared = sorted(set(stated.split(",")) & set(ours.serves))
-        holder = (lease.spec and lease.spec.holder_identity) or ""
-        if key not in own and shared and holder:
+        shared = sorted(stated(lease) & set(ours.serves))
+        if key in own or not shared:
+            continue
+        if (holder := leader(client, lease)) and await accounts.any_binds(key[0]):
             yield _clash(f"lease {'/'.join(key)}", f"is held by {holder}, which serves", shared)
     if DEFAULT in ours.serves:
         namespace, name = DEFAULT_LEASE
@@ -43,7 +50,7 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
             found = await client.get(LEASES, name, namespace, shape=LeaseObject)
         except NotFound:
             return
-        holder = (found.spec and found.spec.holder_identity) or ""
+        holder = leader(client, found)
         if not holder or holder.startswith(ours.scheduler):
             return
         where = f"lease {namespace}/{name}"
@@ -54,8 +61,39 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
             yield _clash(where, f"is held by {holder}, which serves", [DEFAULT])
 
 
+async def marked(client: Client) -> AsyncIterator[LeaseObject]:
+    """The Leases that say they are a scheduler's of enbloc."""
+    query = {"labelSelector": f"{COMPONENT_KEY}=scheduler"}
+    async for lease in client.list(LEASES, query=query, shape=LeaseObject):
+        yield lease
+
+
+def stated(lease: LeaseObject) -> set[str]:
+    """The schedulerNames that stand on a Lease."""
+    text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")
+    return {name for name in text.split(",") if name}
+
+
+def leader(client: Client, lease: LeaseObject) -> str:
+    """Who holds a Lease and renews it, for people; "" = nobody does."""
+    spec = lease.spec or LeaseSpec()
+    try:
+        renewed = datetime.fromisoformat(spec.renew_time or "")
+    except ValueError:
+        return ""
+    if renewed.tzinfo is None:
+        return ""
+    offset = client.server_offset
+    now = time.time() if offset is None else boot_clock() + offset
+    lasts = max(_SLACK, 2 * min(spec.lease_duration_seconds or 0, LONGEST))
+    if now - renewed.timestamp() > lasts:
+        return ""
+    return clipped(printable(spec.holder_identity or ""), SHOWN)
+
+
 async def deployments(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     """Deployments of other schedulers whose flags or configuration name one of ours."""
+    accounts = Accounts(client)
     async for each in client.list(DEPLOYMENTS, shape=Deployment):
         where = f"{each.metadata.namespace}/{each.metadata.name}"
         if where in {f"{ours.namespace}/{ours.scheduler}", f"{ours.namespace}/{ours.release}"}:
@@ -74,7 +112,8 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
                 continue
             unnamed = SCHEDULER_NAME if enbloc else DEFAULT
             served |= configured((found.data or {}).values(), unnamed)
-        if shared := sorted(served & set(ours.serves)):
+        shared = sorted(served & set(ours.serves))
+        if shared and await accounts.binds(each.metadata.namespace, each.pod.account):
             yield _clash(f"deployment {where}", "is a scheduler that serves", shared)
 
 

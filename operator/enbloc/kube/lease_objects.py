@@ -45,6 +45,7 @@ class LeaseObject(_Struct):
 class Subject(_Struct):
     """`subjects[]` of a binding."""
 
+    name: str = ""
     namespace: str | None = None
 
 

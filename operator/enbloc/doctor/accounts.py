@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which service accounts can be a scheduler's: those that may bind the pods of all namespaces.
+
+Anybody who may edit a namespace may write Leases and Deployments there that look like theirs.
+"""
+
+from typing import Final
+
+from enbloc.doctor.permissions import reviewed
+from enbloc.kube.client import Client
+from enbloc.kube.errors import Forbidden
+from enbloc.kube.lease_objects import RoleBindingObject
+from enbloc.kube.paths import CLUSTER_ROLE_BINDINGS
+
+_BIND: Final = {"resource": "pods", "subresource": "binding", "verb": "create"}
+#: So many accounts are asked about; further ones count.
+_MOST: Final = 512
+
+
+class Accounts:
+    """What is known of them; whoever cannot be asked about counts as a scheduler's."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._binds: dict[str, bool] = {}
+        self._bound: dict[str, set[str]] | None = None
+
+    async def binds(self, namespace: str, account: str) -> bool:
+        """Whether one may bind pods of all namespaces."""
+        user = f"system:serviceaccount:{namespace}:{account}"
+        if user not in self._binds:
+            if len(self._binds) >= _MOST:
+                return True
+            try:
+                self._binds[user] = await reviewed(self._client, _BIND, user)
+            except Forbidden:
+                return True
+        return self._binds[user]
+
+    async def any_binds(self, namespace: str) -> bool:
+        """Whether any of a namespace does that a ClusterRoleBinding gives rights to."""
+        if self._bound is None:
+            try:
+                self._bound = await self._by_namespace()
+            except Forbidden:
+                return True
+        for account in sorted(self._bound.get(namespace, ())):
+            if await self.binds(namespace, account):
+                return True
+        return await self.binds(namespace, "default")  # for all accounts of it, by their group
+
+    async def _by_namespace(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        listed = self._client.list(CLUSTER_ROLE_BINDINGS, shape=RoleBindingObject)
+        async for binding in listed:
+            for each in binding.subjects or ():
+                if each.namespace:
+                    found.setdefault(each.namespace, set()).add(each.name)
+        return found
