@@ -216,6 +216,14 @@ class Cluster:
             assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what()}"
             await asyncio.sleep(0.2)
 
+    def used(self, user: str) -> set[tuple[str, str, str]]:
+        """Each API group, resource and verb that a user asked for."""
+        return {
+            (about.get("apiGroup", ""), about["resource"], event["verb"])
+            for event in self.cp.audit_events()
+            if event["user"].get("username") == user and (about := event.get("objectRef"))
+        }
+
     def refused(self) -> list[str]:
         """What any process of enbloc was refused (403) since this was asked before."""
         events = [*self.cp.audit_events()]

@@ -24,7 +24,7 @@ Grant = tuple[str, str, str, str, str]
 
 
 def bound(
-    documents: Sequence[dict[str, Any]], account: str
+    documents: Sequence[dict[str, Any]], account: str, namespace: str
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Where each role bound to an account holds, the role ({}: not of the chart), and its name."""
     roles = {
@@ -32,7 +32,7 @@ def bound(
         for each in documents
         if each["kind"] in ("ClusterRole", "Role")
     }
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     for binding in documents:
         if binding["kind"].endswith("RoleBinding") and subject in binding["subjects"]:
             where, ref = binding["metadata"].get("namespace", ""), binding["roleRef"]
@@ -40,11 +40,13 @@ def bound(
             yield where, roles.get(key, {}), "/".join(filter(None, (where, ref["name"])))
 
 
-def granted(documents: Sequence[dict[str, Any]], account: str) -> set[Grant]:
+def granted(
+    documents: Sequence[dict[str, Any]], account: str, namespace: str = NAMESPACE
+) -> set[Grant]:
     """What the chart's own roles grant an account."""
     return {
         (where, group, resource, verb, name)
-        for where, role, _ in bound(documents, account)
+        for where, role, _ in bound(documents, account, namespace)
         for rule in role.get("rules", ())
         for group in rule["apiGroups"]
         for resource in rule["resources"]
@@ -55,7 +57,7 @@ def granted(documents: Sequence[dict[str, Any]], account: str) -> set[Grant]:
 
 def foreign(documents: Sequence[dict[str, Any]], account: str) -> set[str]:
     """The cluster's own roles that are bound to an account, with their namespace."""
-    return {name for _, role, name in bound(documents, account) if not role}
+    return {name for _, role, name in bound(documents, account, NAMESPACE) if not role}
 
 
 def needed(rules: Sequence[Rule], leases: dict[str, tuple[str, str]]) -> set[Grant]:

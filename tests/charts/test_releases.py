@@ -12,9 +12,11 @@ import aiohttp
 import pytest
 import yaml
 
+from enbloc.kube.permissions import ROLES
 from enbloc.model.names import NAMESPACE
 from hack.build_controlplane import CHECK_TOOLS, ensure
 from tests.charts.releases import CHART, Cluster, Release, opened
+from tests.charts.test_granted import granted
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import Ended, run
 from tests.hack.processes import free_port
@@ -343,6 +345,18 @@ async def test_the_doctor_has_the_rights_to_look_and_finds_who_serves_the_name_a
 
     assert (alone.returncode, beside.returncode) == (0, 3), alone.stdout + alone.stderr
     assert f"{NAMESPACE}/enbloc-scheduler" in beside.stdout
+    account = spec["serviceAccountName"]
+    rules = [rule for table in ROLES.values() for rule in table]
+    processes = {(r.group, each, verb) for r in rules for each in r.resources for verb in r.verbs}
+    looks = {grant[1:4] for grant in granted(hooks, account, "planned")} - processes
+    assert (
+        looks - cluster.used(f"system:serviceaccount:planned:{account}")
+        == {
+            ("", "resourcequotas", "list"),  # on GKE
+            ("coordination.k8s.io", "leases", "get"),  # kube-scheduler's, where that is replaced
+        }
+        - processes
+    )
     await first.stop()
     await cluster.kubectl("delete", "-f", "-", stdin=brought)
     await cluster.kubectl("delete", "namespace", "planned", "--wait=false")
