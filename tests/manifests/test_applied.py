@@ -64,7 +64,7 @@ def test_deleting_the_install_keeps_podgroups(controlplane: ControlPlane) -> Non
     controlplane.kubectl("apply", "--server-side", "-f", KINDS)
     controlplane.established("podgroups.enbloc.dev")
     controlplane.kubectl("apply", "--server-side", "-f", INSTALL)
-    group = "{apiVersion: enbloc.dev/v1alpha1, kind: PodGroup, metadata: {name: kept}, spec: {}}"
+    group = "apiVersion: enbloc.dev/v1alpha1\nkind: PodGroup\nmetadata: {name: kept}\nspec: {}"
     controlplane.kubectl("apply", "-f", "-", stdin=group)
 
     # Nobody here ends a namespace.
