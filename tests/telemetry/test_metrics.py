@@ -90,6 +90,11 @@ def test_every_metric_that_is_exposed_is_declared() -> None:
     assert {"process_resident_memory_bytes", "python_info"} <= others
 
 
+def test_a_series_that_is_kept_is_the_one_that_its_labels_name() -> None:
+    for labels in (("create", "pods"), ("patch", "pods"), ("create", "pods")):
+        assert metrics.series(metrics.THROTTLED, *labels) is metrics.THROTTLED.labels(*labels)
+
+
 def test_there_is_one_series_for_each_counter() -> None:
     assert b"_created" not in generate_latest()
 

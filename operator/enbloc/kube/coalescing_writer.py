@@ -80,7 +80,7 @@ class CoalescingWriter(Generic[K, V]):
             return
         self._newest[key] = value
         self._put_at.setdefault(key, time.monotonic())
-        metrics.WORKQUEUE_ADDS.labels(self._name).inc()
+        metrics.series(metrics.WORKQUEUE_ADDS, self._name).inc()
         if key in self._newer:
             self._newer[key].set()
         if key not in self._tasks:
@@ -146,14 +146,14 @@ class CoalescingWriter(Generic[K, V]):
         """As `_attempt`, with what the metrics tell of a work queue."""
         began = self._began[key] = time.monotonic()
         waited = began - self._put_at.pop(key, began)
-        metrics.WORKQUEUE_QUEUE_DURATION.labels(self._name).observe(waited)
+        metrics.series(metrics.WORKQUEUE_QUEUE_DURATION, self._name).observe(waited)
         try:
             retry_after = await self._attempt(key, value, backoff)
         finally:
             seconds = time.monotonic() - self._began.pop(key)
-            metrics.WORKQUEUE_WORK_DURATION.labels(self._name).observe(seconds)
+            metrics.series(metrics.WORKQUEUE_WORK_DURATION, self._name).observe(seconds)
         if retry_after is not None:
-            metrics.WORKQUEUE_RETRIES.labels(self._name).inc()
+            metrics.series(metrics.WORKQUEUE_RETRIES, self._name).inc()
         return retry_after
 
     async def _attempt(self, key: K, value: V, backoff: Backoff) -> float | None:

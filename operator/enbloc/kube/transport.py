@@ -270,12 +270,12 @@ class Transport:
             response = await self._request(call, authorization)
             code = _code(response.status)
         finally:
-            metrics.REQUESTS.labels(code, method, self._host).inc()
+            metrics.series(metrics.REQUESTS, code, method, self._host).inc()
             seconds = time.perf_counter() - began
             if logger.isEnabledFor(TRACE):
                 shown = {"method": method, "path": call.path, "code": code}
                 logger.log(TRACE, "Request", extra={**shown, "duration": round(seconds, 6)})
-            metrics.REQUEST_DURATION.labels(method, self._host).observe(seconds)
+            metrics.series(metrics.REQUEST_DURATION, method, self._host).observe(seconds)
         return response
 
     async def _request(self, call: Call, authorization: str | None) -> aiohttp.ClientResponse:

@@ -84,7 +84,7 @@ class MemberApi:
 
 
 def _observe(outcome: str, began: float) -> None:
-    metrics.BIND_DURATION.labels(outcome).observe(time.monotonic() - began)
+    metrics.series(metrics.BIND_DURATION, outcome).observe(time.monotonic() - began)
 
 
 async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:

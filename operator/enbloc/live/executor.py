@@ -197,7 +197,7 @@ class Executor:
         profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
         began = time.monotonic()
         try:
-            with metrics.GOROUTINES.labels("binding").track_inprogress():
+            with metrics.series(metrics.GOROUTINES, "binding").track_inprogress():
                 event = await binding.bind(profile, target, api, self._extenders)
         except Fenced:
             logger.debug("Did not bind pod %s: no longer the leader", target.pod)

@@ -101,7 +101,7 @@ class Loop:
         began = time.perf_counter()
         self._engine.apply(event)
         seconds = time.perf_counter() - began
-        metrics.EVENT_HANDLING.labels(type(event).__name__).observe(seconds)
+        metrics.series(metrics.EVENT_HANDLING, type(event).__name__).observe(seconds)
 
     def _pause(self) -> float | None:
         """Seconds until the engine wants to be asked again; None for as long as it takes."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from prometheus_client import Histogram
-
 from enbloc.framework.status import Code, Status
 from enbloc.live.traces import Traces
 from enbloc.telemetry import metrics
@@ -48,7 +46,6 @@ class PluginTimes:
         self._profile = ""
         self._points: dict[str, list[Any]] = {}
         self._asked: Counter[tuple[str, str]] = Counter()
-        self._durations: dict[tuple[str, str, str], Histogram] = {}
 
     def begin(self, profile: str) -> bool:
         """A decision begins; whether it is one of those that are timed."""
@@ -73,11 +70,7 @@ class PluginTimes:
         return answer
 
     def _took(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        key = plugin, point, status
-        durations = self._durations.get(key)
-        if durations is None:  # to look one up by its labels costs more than to observe
-            durations = self._durations[key] = metrics.PLUGIN_DURATION.labels(*key)
-        durations.observe(seconds)
+        metrics.series(metrics.PLUGIN_DURATION, plugin, point, status).observe(seconds)
         if point in _COUNTED:
             self._asked[plugin, point] += SAMPLED
         total = self._points.setdefault(point, [0.0, _SUCCESS])
@@ -89,10 +82,10 @@ class PluginTimes:
         """The decision is over: show how long each point took."""
         for point, (seconds, status) in self._points.items():
             labels = point, status, self._profile
-            metrics.EXTENSION_POINT_DURATION.labels(*labels).observe(seconds)
+            metrics.series(metrics.EXTENSION_POINT_DURATION, *labels).observe(seconds)
         self._points.clear()
         for (plugin, point), calls in self._asked.items():
-            metrics.PLUGIN_EVALUATIONS.labels(plugin, point, self._profile).inc(calls)
+            metrics.series(metrics.PLUGIN_EVALUATIONS, plugin, point, self._profile).inc(calls)
         self._asked.clear()
 
 
@@ -127,5 +120,7 @@ def member_call(profile: str, plugin: str, point: str) -> Generator[MemberCall, 
         raise
     finally:
         seconds = time.perf_counter() - began
-        metrics.PLUGIN_DURATION.labels(plugin, point, call.status).observe(seconds)
-        metrics.EXTENSION_POINT_DURATION.labels(point, call.status, profile).observe(seconds)
+        metrics.series(metrics.PLUGIN_DURATION, plugin, point, call.status).observe(seconds)
+        metrics.series(metrics.EXTENSION_POINT_DURATION, point, call.status, profile).observe(
+            seconds
+        )

@@ -163,17 +163,19 @@ def count_decision(effect: Decided, seconds: float) -> None:
     # To kube-scheduler's dashboards, what never fits is one kind of what does not fit.
     result = "unschedulable" if effect.result == "infeasible" else effect.result
     metrics.ALGORITHM_DURATION.observe(seconds)
-    metrics.PLAN_DURATION.labels(effect.result).observe(seconds)
+    metrics.series(metrics.PLAN_DURATION, effect.result).observe(seconds)
     if effect.steps:
-        metrics.SEARCHES.labels(effect.search).inc()
-        metrics.SEARCH_STEPS.labels(effect.search).inc(effect.steps)
+        metrics.series(metrics.SEARCHES, effect.search).inc()
+        metrics.series(metrics.SEARCH_STEPS, effect.search).inc(effect.steps)
     if not effect.solo:
         metrics.GROUP_ALGORITHM_DURATION.observe(seconds)
-        metrics.GROUP_ATTEMPTS.labels(result, effect.profile).inc()
-        metrics.GROUP_ATTEMPT_DURATION.labels(result, effect.profile).observe(seconds)
+        metrics.series(metrics.GROUP_ATTEMPTS, result, effect.profile).inc()
+        metrics.series(metrics.GROUP_ATTEMPT_DURATION, result, effect.profile).observe(seconds)
     if result != "scheduled":
-        metrics.SCHEDULE_ATTEMPTS.labels(result, effect.profile).inc(effect.pods)
-        metrics.ATTEMPT_DURATION.labels(result, effect.profile).observe_all(seconds, effect.pods)
+        metrics.series(metrics.SCHEDULE_ATTEMPTS, result, effect.profile).inc(effect.pods)
+        metrics.series(metrics.ATTEMPT_DURATION, result, effect.profile).observe_all(
+            seconds, effect.pods
+        )
 
 
 def count_bound(profile: str, attempt: Attempt | None, now: float, *, bound: bool) -> None:
@@ -188,11 +190,13 @@ def count_bound(profile: str, attempt: Attempt | None, now: float, *, bound: boo
     if attempt is None:
         return
     result = "scheduled" if bound else "error"
-    metrics.SCHEDULE_ATTEMPTS.labels(result, profile).inc()
-    metrics.ATTEMPT_DURATION.labels(result, profile).observe(max(0.0, now - attempt.decided))
+    metrics.series(metrics.SCHEDULE_ATTEMPTS, result, profile).inc()
+    metrics.series(metrics.ATTEMPT_DURATION, result, profile).observe(
+        max(0.0, now - attempt.decided)
+    )
     if bound:
         label = metrics.attempts_label(attempt.number)
-        metrics.POD_SLI.labels(label).observe(max(0.0, now - attempt.queued))
+        metrics.series(metrics.POD_SLI, label).observe(max(0.0, now - attempt.queued))
         metrics.POD_ATTEMPTS.observe(attempt.number)
 
 

@@ -13,7 +13,7 @@ metrics/prometheus/restclient/metrics.go, metrics/prometheus/workqueue/metrics.g
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
@@ -23,6 +23,7 @@ import enbloc
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
 Process = Literal["scheduler", "controller", "both"]
+M = TypeVar("M", Counter, Gauge, Histogram, "SharedHistogram")
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +420,21 @@ WORKQUEUE_LONGEST: Final = _gauge(
 )
 
 BUILD_INFO.labels(enbloc.__version__, platform.python_version()).set(1)
+
+
+_SERIES: Final[dict[tuple[object, ...], Any]] = {}
+
+
+def series(metric: M, *labels: str) -> M:
+    """One series of a metric, for where it is wanted for each pod or request.
+
+    To look it up by its labels costs more than to count; here it is looked up once.
+    """
+    key = (metric, *labels)
+    found: M | None = _SERIES.get(key)
+    if found is None:
+        found = _SERIES[key] = metric.labels(*labels)
+    return found
 
 
 def attempts_label(attempts: int) -> str:
