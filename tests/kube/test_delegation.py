@@ -3,6 +3,7 @@
 """Who may read metrics: what the API server is asked, how often, and what its answers mean."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -268,6 +269,18 @@ async def test_the_authorities_of_client_certificates_are_looked_up(cop: Cop) ->
     assert cop.paths == [
         "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
     ]
+
+
+@pytest.mark.parametrize(("code", "level"), [(403, "WARNING"), (404, "INFO")])
+async def test_a_cluster_that_publishes_no_authorities_is_no_reason_to_warn(
+    cop: Cop, caplog: pytest.LogCaptureFixture, code: int, level: str
+) -> None:
+    cop.authorities = lambda: refusal(code, {403: "Forbidden", 404: "NotFound"}[code])
+    with caplog.at_level(logging.INFO):
+        async with guarding(cop, AccessRules()):
+            await eventually(lambda: "Client certificates are not accepted" in caplog.text)
+    [said] = [each for each in caplog.records if "Client certificates" in each.getMessage()]
+    assert said.levelname == level
 
 
 async def test_authorities_that_may_not_be_read_are_one_line_and_tokens_still_count(

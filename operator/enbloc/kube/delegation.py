@@ -278,7 +278,10 @@ class Delegation:
             except (EnblocError, OSError, ValueError) as error:
                 refused = isinstance(error, Forbidden | NotFound)
                 wait = REFUSED_SECONDS if refused else AUTHORITY_SECONDS
-                self._say("authorities", f"Client certificates are not accepted: {_why(error)}")
+                # A cluster need not publish its authorities; tokens are enough.
+                level = logging.INFO if isinstance(error, NotFound) else logging.WARNING
+                text = f"Client certificates are not accepted: {_why(error)}"
+                self._say("authorities", text, level)
             await asyncio.sleep(wait)
 
     async def _authorities(self) -> str:
@@ -290,11 +293,11 @@ class Delegation:
         found: _ConfigMap = await client.get(CONFIG_MAPS, name, namespace, shape=_ConfigMap)
         return (found.data or {}).get(key, "")
 
-    def _say(self, about: str, text: str) -> None:
+    def _say(self, about: str, text: str, level: int = logging.WARNING) -> None:
         """Log what is wrong, once until it changes or is over."""
         if self._said.get(about) != text:
             self._said[about] = text
-            logger.warning("%s", text)
+            logger.log(level, "%s", text)
 
 
 def _why(error: Exception) -> str:
