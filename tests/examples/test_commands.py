@@ -41,6 +41,7 @@ ON_A_CLUSTER: Final = {
     "docs/how-to/replace-the-default-scheduler.md": (),
     "docs/how-to/tune.md": (_INSTALL,),
     "docs/how-to/monitor.md": (_INSTALL,),
+    "docs/how-to/name-the-scheduler-for-pods.md": (_INSTALL,),
     "docs/how-to/uninstall.md": (_INSTALL,),
 }
 
