@@ -143,7 +143,7 @@ def test_the_role_of_our_own_key_counts_beside_any_dialect() -> None:
 def test_a_near_miss_of_our_key_is_a_problem_that_names_the_right_one(key: str, kind: str) -> None:
     """Semantics §6.5."""
     said = membership(*(({}, {key: "g"}) if kind == "annotation" else ({key: "g"}, {})))
-    assert said == Membership(problem=f"{kind} {key} is ignored; use {OURS}")
+    assert said == Membership(problem=f"{kind} {key} is unknown; use {OURS}")
 
 
 def test_a_key_of_our_domain_that_means_nothing_is_a_problem() -> None:
@@ -167,7 +167,7 @@ def test_other_keys_are_nobodys_mistake(key: str) -> None:
 def test_beside_our_key_a_near_miss_of_another_is_a_hint() -> None:
     """Semantics §6.5."""
     said = membership({"enbloc.dev/Role": "ps"}, {OURS: "g"})
-    assert said == Membership("g", hint="label enbloc.dev/Role is ignored; use enbloc.dev/role")
+    assert said == Membership("g", hint="label enbloc.dev/Role is unknown; use enbloc.dev/role")
 
 
 def test_a_key_that_may_be_anybodys_is_a_hint() -> None:

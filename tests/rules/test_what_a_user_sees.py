@@ -360,7 +360,7 @@ def test_a_hint_is_told_once_and_holds_nothing_back() -> None:
 def test_a_pod_that_misspells_its_group_waits_and_says_why() -> None:
     """Semantics §6.5."""
     world = two_nodes()
-    problem = "label enbloc.dev/podgroup is ignored; use enbloc.dev/pod-group"
+    problem = "label enbloc.dev/podgroup is unknown; use enbloc.dev/pod-group"
     world.pod("p", problem=problem)
     world.settle()
     assert world.where() == {}

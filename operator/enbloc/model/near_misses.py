@@ -48,9 +48,9 @@ def near_miss(key: str) -> NearMiss | None:
     domain = key.lower().rpartition("/")[0].translate(_SEPARATORS)
     about_us = _PROJECT in domain if domain else flat.startswith(_PROJECT)
     if about_us and flat.endswith(_GROUPS):
-        return NearMiss(f"is ignored; use {POD_GROUP_KEY}", certain=True)
+        return NearMiss(f"is unknown; use {POD_GROUP_KEY}", certain=True)
     if about_us and flat.endswith(_ROLES):
-        return NearMiss(f"is ignored; use {ROLE_KEY}", certain=True)
+        return NearMiss(f"is unknown; use {ROLE_KEY}", certain=True)
     if key.lower().startswith(f"{API_GROUP}/"):
         keys = f"a pod names its PodGroup with {POD_GROUP_KEY} and its role with {ROLE_KEY}"
         return NearMiss(f"is not a key of enbloc; {keys}", certain=True)
