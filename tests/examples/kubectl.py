@@ -31,12 +31,19 @@ PATHS: Final = {
     "services": "/api/v1/namespaces/default/services",
     "jobs.batch": "/apis/batch/v1/namespaces/default/jobs",
     "podgroups.enbloc.dev": "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups",
+    "podgroups.scheduling.x-k8s.io": (
+        "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+    ),
+    "crds": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
+#: By apiVersion and kind.
 KINDS: Final = {
-    "Pod": "pods",
-    "Service": "services",
-    "Job": "jobs.batch",
-    "PodGroup": "podgroups.enbloc.dev",
+    "v1 Pod": "pods",
+    "v1 Service": "services",
+    "batch/v1 Job": "jobs.batch",
+    "enbloc.dev/v1alpha1 PodGroup": "podgroups.enbloc.dev",
+    "scheduling.x-k8s.io/v1alpha1 PodGroup": "podgroups.scheduling.x-k8s.io",
+    "apiextensions.k8s.io/v1 CustomResourceDefinition": "crds",
 }
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -57,7 +64,7 @@ def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
 def apply(file: str) -> None:
     """Create what the file holds."""
     for document in yaml.safe_load_all(Path(file).read_text()):
-        path = PATHS[KINDS[document["kind"]]]
+        path = PATHS[KINDS[f"{document['apiVersion']} {document['kind']}"]]
         ask("POST", path, document, Content_Type="application/json")
 
 

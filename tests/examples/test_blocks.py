@@ -81,7 +81,7 @@ NOT_RUN: Final = {
     ("docs/how-to/reserve-room-for-executors.md", "spark.kubernetes"): "settings of Spark",
 }
 #: YAML of kinds that only their own project has.
-OF_OTHERS: Final = {"scheduling.k8s.io/v1alpha2"}
+OF_OTHERS: Final = {"scheduling.k8s.io/v1alpha2", "scheduling.x-k8s.io/v1alpha1"}
 
 
 def every(*languages: str) -> Iterator[tuple[str, str, str]]:
