@@ -15,6 +15,7 @@ from enbloc.controller.creator_objects import (
     stateful_set,
 )
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.model.auto_groups import group_name
 from enbloc.model.groups import GroupKey
 
 TRAIN = GroupKey("n", "train")
@@ -63,7 +64,8 @@ def test_a_job_as_it_is_written() -> None:
 def test_what_a_job_leaves_out() -> None:
     bare, queue = a_job(), a_job(parallelism=4)
 
-    assert (bare.pods, bare.completions, bare.backoff_limit, bare.group) == (1, 1, 6, None)
+    assert (bare.pods, bare.completions, bare.backoff_limit) == (1, 1, 6)
+    assert bare.group == GroupKey("n", group_name("Job", "x", "u")), "of its own, if there is one"
     assert (queue.pods, queue.completions) == (4, None)
     assert job(JobObject()).ended is None
 

@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 import msgspec
+import pytest
 
 from enbloc.controller import creator_objects
 from enbloc.controller.creator_objects import JobObject
-from enbloc.controller.informers import follow_creators, follow_pods
+from enbloc.controller.informers import follow_creators, follow_namespaces, follow_pods
 from enbloc.controller.members import Members
 from enbloc.kube.items import Added, Deleted, HasMeta, Item, Malformed, Meta, Modified, Synced
+from enbloc.model.auto_groups import AutoGroups, group_name
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import PodObject
+from enbloc.model.objects import NamespaceObject, PodObject
 
 TRAIN = GroupKey("n", "train")
 META = Meta("uid", "p", "n", "1")
@@ -57,6 +59,7 @@ async def test_pods_become_members_and_ask_for_their_groups() -> None:
             Malformed(META, "odd"),
         ),
         members,
+        AutoGroups(unknown=False),
         asked.append,
         synced,
     )
@@ -70,7 +73,7 @@ async def test_a_deleted_pod_is_no_member() -> None:
     members, asked = Members(), list[GroupKey]()
 
     stream = items(Added(META, pod()), Deleted(META, pod()))
-    await follow_pods(stream, members, asked.append, asyncio.Event())
+    await follow_pods(stream, members, AutoGroups(unknown=False), asked.append, asyncio.Event())
 
     assert asked == [TRAIN, TRAIN]
     assert list(members.of(TRAIN)) == []
@@ -78,7 +81,8 @@ async def test_a_deleted_pod_is_no_member() -> None:
 
 async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
     members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
-    await follow_pods(items(Added(META, pod())), members, lambda _: None, asyncio.Event())
+    auto = AutoGroups(unknown=False)
+    await follow_pods(items(Added(META, pod())), members, auto, lambda _: None, asyncio.Event())
 
     await follow_creators(
         items(
@@ -96,7 +100,7 @@ async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
         synced,
     )
 
-    assert asked == [TRAIN]
+    assert TRAIN in asked
     assert synced.is_set()
     assert members.creators(TRAIN)["job"].ended is False
 
@@ -119,3 +123,36 @@ async def test_what_is_deleted_is_forgotten_and_its_group_asked_for() -> None:
 
     assert asked == [TRAIN, TRAIN]
     assert members.creators(TRAIN) == {}
+
+
+async def test_a_namespace_makes_members_of_the_pods_of_a_job_and_says_what_it_cannot_mean(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
+    auto, group = AutoGroups(unknown=False), GroupKey("n", group_name("Job", "j", "u"))
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u"}
+    metadata: Any = {"name": "p", "namespace": "n", "uid": "p"}
+    metadata["ownerReferences"] = [{**reference, "controller": True}]
+    conditions = {"conditions": [{"type": "Ready", "status": "True"}]}
+    body = {"metadata": metadata, "spec": {"containers": []}, "status": conditions}
+    of_job = items(Added(META, msgspec.convert(body, PodObject)))
+    await follow_pods(of_job, members, auto, asked.append, asyncio.Event())
+    assert asked == []
+
+    def namespace(switch: str) -> NamespaceObject:
+        labels = {"enbloc.dev/auto-group": switch}
+        body = {"metadata": {"name": "n", "labels": labels}}
+        return msgspec.convert(body, NamespaceObject)
+
+    shown = items(
+        Added(META, namespace("Job.Deployment")),
+        Synced(),
+        Malformed(META, "odd"),
+        Deleted(META, namespace("Job")),
+    )
+    await follow_namespaces(shown, members, auto, asked.append, synced)
+
+    assert synced.is_set()
+    assert asked == [group]
+    assert [member.ready for member in members.of(group)] == [True]
+    assert "label enbloc.dev/auto-group names Deployment" in caplog.text

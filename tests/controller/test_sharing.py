@@ -36,8 +36,10 @@ def test_two_jobs_on_one_podgroup_are_named_with_what_to_do() -> None:
     """Semantics §7.4."""
     assert note(A, B) == (
         "Job a and Job b create members of this PodGroup: one that has the minimum alone is a gang "
-        "of its own, and the others count as one gang; give each a PodGroup of its own or, if they "
-        "are one gang, list a role for each in spec.roles"
+        "of its own, and the others count as one gang; give each a PodGroup of its own (for Jobs: "
+        "remove the key that names this one from the pod templates, and add the label "
+        'enbloc.dev/auto-group: "true" there) or, if they are one gang, list a role for each in '
+        "spec.roles"
     )
 
 

@@ -26,6 +26,7 @@ from enbloc.sandbox.apiserver.schema.jsonpath import first, parse
 #: As people write it → where it is.
 PATHS: Final = {
     "nodes": "/api/v1/nodes",
+    "namespaces": "/api/v1/namespaces",
     "pods": "/api/v1/namespaces/default/pods",
     "events": "/api/v1/namespaces/default/events",
     "services": "/api/v1/namespaces/default/services",

@@ -12,6 +12,7 @@ from tests.examples.pages import walk
 
 #: Pages that need no more of kubectl than the stand-in knows.
 ANYWHERE: Final = (
+    "docs/how-to/gangs-for-workloads.md",
     "docs/how-to/survive-a-node.md",
     "docs/how-to/reserve-room-for-executors.md",
     "docs/how-to/whole-gangs-in-a-service.md",

@@ -27,6 +27,7 @@ PAGES: Final = [
 ]
 #: How-to pages, each with the example that it applies.
 WALKS: Final = {
+    "gangs-for-workloads": "jobs-without-a-podgroup",
     "survive-a-node": "survive-a-node",
     "reserve-room-for-executors": "driver-and-executors",
     "whole-gangs-in-a-service": "whole-gang-service",

@@ -105,7 +105,7 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
-# making a PodGroup for each one of another project
+# making PodGroups for those of other projects, and for workloads
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
   verbs: [create, get, patch, delete]
@@ -117,6 +117,30 @@
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups/status]
   verbs: [patch]
+# labels that ask for PodGroups of workloads
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [list, watch]
+# reading what PodGroups are made for
+- apiGroups: [jobset.x-k8s.io]
+  resources: [jobsets]
+  verbs: [list, watch]
+# reading what PodGroups are made for
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [list, watch]
+# reading what PodGroups are made for
+- apiGroups: [ray.io]
+  resources: [rayclusters]
+  verbs: [list, watch]
+# reading what PodGroups are made for
+- apiGroups: [sparkoperator.k8s.io]
+  resources: [sparkapplications]
+  verbs: [list, watch]
+# reading what PodGroups are made for
+- apiGroups: [kubeflow.org]
+  resources: [jaxjobs, mpijobs, paddlejobs, pytorchjobs, tfjobs, xgboostjobs]
+  verbs: [list, watch]
 # reading PodGroups of the coscheduling plugin
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups]

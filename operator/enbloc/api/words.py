@@ -309,6 +309,14 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "The kind that it made this PodGroup for, plural.group; it follows that object, and goes "
         "with it.",
     ),
+    names.AUTO_GROUP_KEY: KeyMeaning(
+        "label; on pods annotation or label",
+        "Namespace, pod",
+        "you",
+        "Pods that name no group become one by their workload. On a namespace: "
+        '"true" for the kinds that are gangs by nature, "all", "false", or kinds with dots between '
+        'them, as in "Job.RayCluster". On a pod: "true" or "false", whatever the namespace says.',
+    ),
     names.RANK_KEY: KeyMeaning(
         "annotation",
         "pod",

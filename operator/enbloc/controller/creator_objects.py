@@ -8,6 +8,8 @@ from typing import Final
 import msgspec
 
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.kube.paths import JOBS, STATEFUL_SETS
+from enbloc.model.auto_groups import auto_group
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DISRUPTION_TARGET
@@ -28,6 +30,7 @@ _MOST_NAMED: Final = 253
 _MOST_DIGITS: Final = 10
 #: What the Deployment above a ReplicaSet wants in all, as it notes there.
 _DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+_API_VERSIONS: Final = {each.kind: each.api_version for each in (JOBS, STATEFUL_SETS)}
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
@@ -152,13 +155,18 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
     native = template.spec.scheduling_group if template and template.spec else None
     named = (native.pod_group_name if native else None) or ""
     member = readable(membership(of.labels or {}, of.annotations or {}, named))
+    group, role = member.group, member.role
+    if not group:
+        owner = OwnerReference(_API_VERSIONS.get(kind, ""), kind, metadata.name, metadata.uid)
+        auto = auto_group(of.labels or {}, owner)
+        group, role = (auto.name, auto.role) if auto else ("", "")
     above = next((o for o in metadata.owner_references or () if o.controller), OwnerReference())
     return Creator(
         kind=kind,
         name=metadata.name,
         uid=metadata.uid,
-        group=GroupKey(metadata.namespace or "", member.group) if member.group else None,
-        role=member.role,
+        group=GroupKey(metadata.namespace or "", group) if group else None,
+        role=role,
         above_kind=clipped(above.kind, _MOST_NAMED),
         above_name=clipped(above.name, _MOST_NAMED),
         generation=metadata.generation or 0,

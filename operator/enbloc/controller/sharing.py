@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group
+from enbloc.model.names import AUTO_GROUP_KEY
 
 _MOST_NAMED: Final = 3
 
@@ -64,7 +65,9 @@ def sharing(
         frozenset(sources),
         f"{', '.join(listed[:-1])} and {listed[-1]} create members of this PodGroup: one that "
         "has the minimum alone is a gang of its own, and the others count as one gang; give each a "
-        "PodGroup of its own or, if they are one gang, list a role for each in spec.roles",
+        "PodGroup of its own (for Jobs: remove the key that names this one from the pod templates, "
+        f'and add the label {AUTO_GROUP_KEY}: "true" there) or, if they are one gang, list a role '
+        "for each in spec.roles",
     )
 
 

@@ -4,7 +4,7 @@
 
 ::
 
-    pods, Jobs, StatefulSets, ReplicaSets ──reflectors──► Members ──┐ which groups changed
+    pods, namespaces, Jobs, StatefulSets, … ─reflectors─► Members ──┐ which groups changed
                                                                     ▼
     PodGroups ──kopf───────────────────────────────────────► StatusWriter
         ▲                                                           │
@@ -32,7 +32,12 @@ from enbloc.controller.creator_objects import (
     stateful_set,
 )
 from enbloc.controller.groups import Groups
-from enbloc.controller.informers import follow_creators, follow_pods
+from enbloc.controller.informers import (
+    follow_creators,
+    follow_namespaces,
+    follow_pods,
+    regroup,
+)
 from enbloc.controller.members import Members
 from enbloc.controller.sources import SOURCES
 from enbloc.controller.sources.follow import Sources
@@ -43,11 +48,12 @@ from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
 from enbloc.kube.events import Recorder
 from enbloc.kube.options import Options
-from enbloc.kube.paths import JOBS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from enbloc.kube.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.kube.terms import run_terms
 from enbloc.model import names
+from enbloc.model.auto_groups import AutoGroups
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import PodObject
+from enbloc.model.objects import NamespaceObject, PodObject
 from enbloc.telemetry import Health, Heartbeat, Problems
 
 log = logging.getLogger(__name__)
@@ -72,6 +78,7 @@ class Controller:
         self._options = options
         self._problems = Problems()
         self._members = Members()
+        self._auto = AutoGroups(unknown=False)
         self._elector = candidate(
             client,
             options,
@@ -96,6 +103,9 @@ class Controller:
             scheduler_names=_scheduler_names(options),
         )
         self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
+        self._namespaces = Reflector(
+            client, NAMESPACES, NamespaceObject, report=self._says(NAMESPACES)
+        )
         self._jobs = Reflector(client, JOBS, JobObject, report=self._says(JOBS))
         self._stateful_sets = Reflector(
             client, STATEFUL_SETS, SetObject, report=self._says(STATEFUL_SETS)
@@ -103,7 +113,7 @@ class Controller:
         self._replica_sets = Reflector(
             client, REPLICA_SETS, SetObject, report=self._says(REPLICA_SETS)
         )
-        watched = (PODS, JOBS, STATEFUL_SETS, REPLICA_SETS)
+        watched = (PODS, NAMESPACES, JOBS, STATEFUL_SETS, REPLICA_SETS)
         self._synced = {resource: asyncio.Event() for resource in watched}
         self._stop = options.stop or asyncio.Event()
         self._stopping = False
@@ -130,7 +140,10 @@ class Controller:
         members, ask, synced = self._members, self._ask, self._synced
         works = (
             lead,
-            follow_pods(self._pods.stream(), members, ask, synced[PODS]),
+            follow_pods(self._pods.stream(), members, self._auto, ask, synced[PODS]),
+            follow_namespaces(
+                self._namespaces.stream(), members, self._auto, ask, synced[NAMESPACES]
+            ),
             follow_creators(self._jobs.stream(), job, members, ask, synced[JOBS]),
             follow_creators(
                 self._stateful_sets.stream(), stateful_set, members, ask, synced[STATEFUL_SETS]
@@ -200,12 +213,15 @@ class Controller:
 
     def _seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
         """A PodGroup was listed, added, changed or deleted."""
-        if kind == "DELETED":
-            self._statuses.gone(found)
-            self._sources.group_gone(found)
-        else:
+        exists = kind != "DELETED"
+        if exists:
             self._statuses.seen(found)
             self._sources.group_seen(found)
+        else:
+            self._statuses.gone(found)
+            self._sources.group_gone(found)
+        key = GroupKey(found["metadata"].get("namespace") or "", found["metadata"]["name"])
+        regroup(self._auto.group(key, exists=exists), self._members, self._auto, self._ask)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._problems.report, f"watching {resource.label()}")

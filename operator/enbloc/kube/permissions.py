@@ -175,7 +175,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             names.API_GROUP,
             ["podgroups"],
             ["create", "get", "patch", "delete"],
-            why="making a PodGroup for each one of another project",
+            why="making PodGroups for those of other projects, and for workloads",
         ),
         Rule(
             "scheduling.k8s.io",
@@ -188,6 +188,22 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             ["podgroups/status"],
             ["patch"],
             why="the condition that kube-scheduler would write",
+        ),
+        Rule(
+            "", ["namespaces"], ["list", "watch"], why="labels that ask for PodGroups of workloads"
+        ),
+        *(
+            Rule(group, resources, ["list", "watch"], why="reading what PodGroups are made for")
+            for group, resources in (
+                ("jobset.x-k8s.io", ["jobsets"]),
+                ("leaderworkerset.x-k8s.io", ["leaderworkersets"]),
+                ("ray.io", ["rayclusters"]),
+                ("sparkoperator.k8s.io", ["sparkapplications"]),
+                (
+                    "kubeflow.org",
+                    ["jaxjobs", "mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs"],
+                ),
+            )
         ),
         Rule(
             "scheduling.x-k8s.io",

@@ -4,8 +4,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Generic, TypeVar, assert_never
 
@@ -54,6 +54,7 @@ from enbloc.live.malformed import MalformedObjects
 from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model import codec
+from enbloc.model.auto_groups import AutoGroups
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import (
@@ -64,7 +65,7 @@ from enbloc.model.objects import (
     ServiceObject,
     StatefulSetObject,
 )
-from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey
 from enbloc.telemetry import Problems
@@ -226,6 +227,7 @@ class Informers:
         profiles: by schedulerName; a pod that names another is not ours to speak of.
         problems: told what keeps a stream from its work.
         timing: how long the reflectors wait.
+        auto: to which group pods belong that name none.
     """
 
     client: Client
@@ -234,6 +236,7 @@ class Informers:
     profiles: Mapping[str, Profile]
     problems: Problems
     timing: Timing | None = None
+    auto: AutoGroups = field(default_factory=lambda: AutoGroups(unknown=True))
 
     def every(
         self,
@@ -256,12 +259,13 @@ class Informers:
         keep = self._declared()
 
         def seen(shown: PodObject) -> Event:
-            pod = codec.pod(shown, keep)
+            pod = self.auto.pod(shown, codec.pod(shown, keep))
             if conditions is not None:
                 conditions.seen(pod)
             return PodSeen(pod)
 
         def gone(meta: Meta) -> Event:
+            self.auto.gone(PodUID(meta.uid))
             if conditions is not None:
                 conditions.gone(PodUID(meta.uid))
             return PodGone(PodKey(meta.namespace, meta.name), PodUID(meta.uid))
@@ -300,10 +304,13 @@ class Informers:
             if statuses is not None:
                 statuses.seen(shown)
             plain = PodGroupObject(shown.metadata, shown.spec, shown.status)
-            return GroupSeen(codec.group(plain, keep))
+            group = codec.group(plain, keep)
+            self._regroup(self.auto.group(group.key, exists=True))
+            return GroupSeen(group)
 
         def gone(meta: Meta) -> Event:
             key = GroupKey(meta.namespace, meta.name)
+            self._regroup(self.auto.group(key, exists=False))
             if statuses is not None:
                 statuses.gone(key)
             return GroupGone(key, meta.uid)
@@ -321,14 +328,23 @@ class Informers:
         )
 
     def namespaces(self) -> Informer[NamespaceObject]:
-        """All namespaces."""
-        return self._informer(
-            Stream.NAMESPACES,
-            NAMESPACES,
-            NamespaceObject,
-            lambda shown: NamespaceSeen(shown.metadata.name, codec.namespace_labels(shown)),
-            lambda meta: NamespaceGone(meta.name),
-        )
+        """All namespaces; their labels say for which workloads there are groups."""
+
+        def seen(shown: NamespaceObject) -> Event:
+            name, labels = shown.metadata.name, shown.metadata.labels
+            self._regroup(self.auto.namespace(name, labels or {}))
+            return NamespaceSeen(name, codec.namespace_labels(shown))
+
+        def gone(meta: Meta) -> Event:
+            self.auto.namespace_gone(meta.name)
+            return NamespaceGone(meta.name)
+
+        return self._informer(Stream.NAMESPACES, NAMESPACES, NamespaceObject, seen, gone)
+
+    def _regroup(self, pods: Iterable[Pod]) -> None:
+        """Tell of pods that belong to another group now, though they did not change."""
+        for pod in pods:
+            self.queue.put(PodSeen(pod))
 
     def workloads(self) -> tuple[Informer[Any], ...]:
         """All Services, ReplicationControllers, ReplicaSets and StatefulSets, for selectors."""

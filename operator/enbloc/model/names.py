@@ -26,6 +26,8 @@ ROLE_KEY: Final = "enbloc.dev/role"
 PLAN_KEY: Final = "enbloc.dev/plan"
 #: On a PodGroup that enbloc made: the kind that it was made for, `plural.group`.
 DERIVED_KEY: Final = "enbloc.dev/derived-from"
+#: On a namespace: for which kinds of workload groups are made; on a pod: whether for its workload.
+AUTO_GROUP_KEY: Final = "enbloc.dev/auto-group"
 RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
 COMPONENT_KEY: Final = "enbloc.dev/component"

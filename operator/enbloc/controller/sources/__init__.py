@@ -8,9 +8,27 @@ writes, `derived_groups.py` keeps the PodGroups. Nothing outside knows a source.
 
 from typing import Any, Final
 
+from enbloc.controller.sources.batch import JOB_SOURCE, STATEFUL_SET_SOURCE
 from enbloc.controller.sources.coscheduling import COSCHEDULING
+from enbloc.controller.sources.jobset import JOB_SET_SOURCE
+from enbloc.controller.sources.kubeflow import MPI_JOB_SOURCE, TRAINING_SOURCES
+from enbloc.controller.sources.leaderworkerset import LEADER_WORKER_SET_SOURCE
 from enbloc.controller.sources.native import NATIVE
+from enbloc.controller.sources.ray import RAY_CLUSTER_SOURCE
 from enbloc.controller.sources.source import Source
+from enbloc.controller.sources.spark import SPARK_APPLICATION_SOURCE
+
+#: Workloads whose pods are to be a gang.
+WORKLOADS: Final[tuple[Source[Any], ...]] = (
+    JOB_SOURCE,
+    STATEFUL_SET_SOURCE,
+    JOB_SET_SOURCE,
+    LEADER_WORKER_SET_SOURCE,
+    RAY_CLUSTER_SOURCE,
+    SPARK_APPLICATION_SOURCE,
+    MPI_JOB_SOURCE,
+    *TRAINING_SOURCES,
+)
 
 #: In order of precedence, where several call for a PodGroup of one name.
-SOURCES: Final[tuple[Source[Any], ...]] = (NATIVE, COSCHEDULING)
+SOURCES: Final[tuple[Source[Any], ...]] = (NATIVE, COSCHEDULING, *WORKLOADS)

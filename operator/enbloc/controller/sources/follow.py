@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -56,19 +57,48 @@ class ObjectKey(NamedTuple):
         return f"{self.source} {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Origin:
     """An object, and what it calls for."""
 
     source: Source[Any]
     resource: Resource
     object: SourceObject
-    found: Derived | Refused | None
+    found: Derived | tuple[Derived, ...] | Refused | None
+
+    @cached_property
+    def derived(self) -> Mapping[GroupKey, Derived]:
+        """The PodGroups that it calls for."""
+        if self.found is None or isinstance(self.found, Refused):
+            return {}
+        found = (self.found,) if isinstance(self.found, Derived) else self.found
+        return {self._key(each.name): each for each in found}
+
+    @cached_property
+    def groups(self) -> tuple[GroupKey, ...]:
+        """Their names; while it calls for none, its own."""
+        return tuple(self.derived) or (self._key(""),)
 
     @property
     def group(self) -> GroupKey:
+        """The first of them, which its status tells of."""
+        return self.groups[0]
+
+    def beside(self, key: GroupKey) -> tuple[GroupKey, ...]:
+        """Those of its PodGroups that are made because of the members of this one."""
+        return tuple(
+            each
+            for each, found in self.derived.items()
+            if each == key or (found.beside and self._key(found.beside) == key)
+        )
+
+    def because_of(self, key: GroupKey) -> tuple[GroupKey, ...]:
+        """Because of whose members this PodGroup of it is made."""
+        found = self.derived.get(key)
+        return (key, self._key(found.beside)) if found is not None and found.beside else (key,)
+
+    def _key(self, name: str) -> GroupKey:
         metadata = self.object.metadata
-        name = self.found.name if isinstance(self.found, Derived) else ""
         return GroupKey(metadata.namespace or "", name or metadata.name)
 
 
@@ -156,6 +186,9 @@ class Sources:
         if key in self._called:
             self.derived.review(key)
             self._ask(key)
+            for each in self._called[key]:
+                for other in self._origins[each].beside(key):
+                    self.derived.review(other)
 
     def _ask(self, key: GroupKey) -> None:
         for each in self._called.get(key, ()):
@@ -232,22 +265,24 @@ class Sources:
         key = ObjectKey(source.name, metadata.namespace or "", metadata.name)
         origin = _Origin(source, resource, found, source.derive(found))
         before = self._origins.get(key)
-        if before is not None and before.group != origin.group:
+        if before is not None and before.groups != origin.groups:
             self._forget(key)
         self._origins[key] = origin
-        self._called.setdefault(origin.group, {})[key] = None
-        self.derived.review(origin.group)
+        for group in origin.groups:
+            self._called.setdefault(group, {})[key] = None
+            self.derived.review(group)
         self.reports.put(key, None)
 
     def _forget(self, key: ObjectKey) -> None:
         origin = self._origins.pop(key, None)
         if origin is None:
             return
-        called = self._called[origin.group]
-        del called[key]
-        if not called:
-            del self._called[origin.group]
-        self.derived.review(origin.group)
+        for group in origin.groups:
+            called = self._called[group]
+            del called[key]
+            if not called:
+                del self._called[group]
+            self.derived.review(group)
 
     def _tell(self, about: ObjectReference, reason: names.EventReason, note: str) -> None:
         if self._told.get(about.uid) == note:
@@ -285,20 +320,24 @@ class Sources:
         origins = [self._origins[each] for each in self._called.get(key, ())]
         for source in self._sources:
             for origin in origins:
-                if origin.source is source and isinstance(origin.found, Derived):
-                    if not self._is_ours(origin, key):
-                        continue
+                found = origin.derived.get(key) if origin.source is source else None
+                if found is not None and self._is_ours(origin, key):
                     label = origin.resource.label()
-                    return Wanted(label, origin.found.spec, tuple(_owners(origin)))
+                    return Wanted(label, found.spec, tuple(_owners(origin)))
         return None
 
     def _is_ours(self, origin: _Origin, key: GroupKey) -> bool:
         """Whether a group is ours to schedule, or was before."""
+        found = origin.derived.get(key)
         return (
-            (isinstance(origin.found, Derived) and origin.found.always)
+            (found is not None and found.always)
             or not self._ours.isdisjoint(origin.source.scheduler_names)
             or self.derived.found(key) is not None
-            or any(member.scheduler in self._ours for member in self._members.of(key))
+            or any(
+                member.scheduler in self._ours
+                for group in origin.because_of(key)
+                for member in self._members.of(group)
+            )
         )
 
     def _outdated(self, label: str) -> bool:
@@ -367,7 +406,9 @@ def _owners(origin: _Origin) -> Iterator[Mapping[str, Any]]:
     mine = OwnerReference(
         origin.resource.api_version, origin.resource.kind, metadata.name, metadata.uid
     )
-    yield _reference(mine, controller=False)
+    yield _reference(mine, controller=origin.source.controls)
+    if origin.source.controls:
+        return
     owners = metadata.owner_references or ()
     above = next((each for each in owners if each.controller), None)
     if above is None and len(owners) == 1:

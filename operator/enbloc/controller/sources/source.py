@@ -38,12 +38,15 @@ class Derived:
         name: of the PodGroup; "" = the object's own.
         always: it is made even while none of its pods names a scheduler of ours.
         ignored: which fields of the object have no effect, for an event on it; "" = none.
+        beside: the PodGroup of the same object with which it is made, before it has pods of its
+            own; "" = none.
     """
 
     spec: Mapping[str, Any]
     name: str = ""
     always: bool = False
     ignored: str = ""
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +102,21 @@ class Source(Generic[T]):
         name: of the project, for messages.
         resources: its versions, the preferred one first; the first that is served is read.
         shape: the type to read an object as.
-        derive: the PodGroup that an object calls for; None = none.
+        derive: the PodGroup that an object calls for, or several; None = none.
         report: what its `status` should hold, as a JSON merge patch of the status; None = nothing
             is written. Lists are replaced whole, if the object is still as it was read.
         subresource: where the status is written; "" = the kind has no such subresource.
         scheduler_names: whoever serves one of these takes that project's scheduler's place, and so
             answers its objects even before a pod names a scheduler of ours.
+        controls: its objects control the pods, and so the PodGroups too: pods of theirs that come
+            later, from another controller of theirs, are of the same gang (semantics §2.4).
     """
 
     name: str
     resources: tuple[Resource, ...]
     shape: type[T]
-    derive: Callable[[T], Derived | Refused | None]
+    derive: Callable[[T], Derived | tuple[Derived, ...] | Refused | None]
     report: Callable[[T, View], Mapping[str, Any] | None] | None = None
     subresource: str = "status"
     scheduler_names: frozenset[str] = frozenset()
+    controls: bool = False

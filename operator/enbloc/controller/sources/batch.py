@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs, those of CronJobs too, and StatefulSets: a PodGroup each.
+
+Source of the meaning of fields: kubernetes v1.36 staging/src/k8s.io/api/batch/v1/types.go and
+apps/v1/types.go.
+"""
+
+from typing import Final
+
+import msgspec
+
+from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
+from enbloc.kube.paths import JOBS, STATEFUL_SETS
+from enbloc.model.auto_groups import JOB, STATEFUL_SET, group_name
+
+
+class JobSpec(Part):
+    """`spec` of a Job."""
+
+    parallelism: int | None = None
+    completions: int | None = None
+    template: Template | None = None
+
+    @property
+    def at_once(self) -> int:
+        """How many pods it runs at the same time from the start."""
+        most = bounded(self.parallelism)
+        return most if self.completions is None else min(most, bounded(self.completions))
+
+
+class WorkloadJob(SourceObject):
+    """A Job."""
+
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
+
+
+class _SetSpec(Part):
+    replicas: int | None = None
+    pod_management_policy: str | None = None
+    template: Template | None = None
+
+
+class WorkloadSet(SourceObject):
+    """A StatefulSet."""
+
+    spec: _SetSpec = msgspec.field(default_factory=_SetSpec)
+
+
+def job(found: WorkloadJob) -> Derived:
+    """As many as it runs at once; a Job of that name that is made later has another PodGroup."""
+    name = group_name(JOB, found.metadata.name, found.metadata.uid)
+    return Derived(minimum_of([("", found.spec.at_once)]), name)
+
+
+def stateful_set(found: WorkloadSet) -> Derived:
+    """All replicas; where each waits for the one before, the first, and the capacity for all."""
+    spec, name = found.spec, group_name(STATEFUL_SET, found.metadata.name, found.metadata.uid)
+    replicas = bounded(spec.replicas)
+    if spec.pod_management_policy == "Parallel":
+        return Derived(minimum_of([("", replicas)]), name)
+    return Derived(minimum_of([("", 1)], requests(spec.template, replicas)), name)
+
+
+JOB_SOURCE: Final = Source("Job", (JOBS,), WorkloadJob, job, controls=True)
+STATEFUL_SET_SOURCE: Final = Source(
+    "StatefulSet", (STATEFUL_SETS,), WorkloadSet, stateful_set, controls=True
+)

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""JobSets: a PodGroup, and one more for each replicatedJob that is created later.
+
+Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from enbloc.controller.sources.batch import JobSpec
+from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.workloads import Part, bounded, minimum_of, requests
+from enbloc.kube.paths import Resource
+from enbloc.model.auto_groups import JOB_SET, group_name
+
+RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)
+_IN_ORDER: Final = "InOrder"
+_COMPLETE: Final = "Complete"
+
+
+class _JobTemplate(Part):
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
+
+
+class _Dependency(Part):
+    name: str = ""
+    status: str = ""
+
+
+class _ReplicatedJob(Part):
+    name: str = ""
+    replicas: int | None = None
+    template: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
+    depends_on: tuple[_Dependency, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many pods it has at the same time."""
+        return bounded(bounded(self.replicas) * self.template.spec.at_once)
+
+    @property
+    def requests(self) -> Counter[str]:
+        """What they ask for in all."""
+        return requests(self.template.spec.template, self.size)
+
+
+class _StartupPolicy(Part):
+    startup_policy_order: str | None = None
+
+
+class _Spec(Part):
+    replicated_jobs: tuple[_ReplicatedJob, ...] | None = None
+    startup_policy: _StartupPolicy | None = None
+
+
+class JobSet(SourceObject):
+    """A JobSet."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def derive(found: JobSet) -> tuple[Derived, ...]:
+    """The PodGroup of what is created at once, which reserves capacity for all, and the others."""
+    jobs, name = found.spec.replicated_jobs or (), found.metadata.name
+    policy = found.spec.startup_policy
+    if policy is not None and policy.startup_policy_order == _IN_ORDER:
+        first, later = jobs[:1], jobs[1:]
+    else:
+        first = tuple(job for job in jobs if not job.depends_on)
+        later = tuple(job for job in jobs if job.depends_on)
+    whole = group_name(JOB_SET, name)
+    reserved = _most(first, _together(jobs)) if later else None
+    return (
+        Derived(minimum_of(_roles(first), reserved), whole),
+        *(
+            Derived(
+                minimum_of(_roles([job])), group_name(JOB_SET, name, part=job.name), beside=whole
+            )
+            for job in later
+        ),
+    )
+
+
+def _roles(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int]]:
+    return [(job.name, job.size) for job in jobs]
+
+
+def _together(jobs: Iterable[_ReplicatedJob]) -> list[_ReplicatedJob]:
+    """Those that run at the same time in the end: nobody waits for them to be complete."""
+    jobs = list(jobs)
+    ending = {
+        each.name for job in jobs for each in job.depends_on or () if each.status == _COMPLETE
+    }
+    return [job for job in jobs if job.name not in ending]
+
+
+def _most(*waves: Iterable[_ReplicatedJob]) -> Counter[str]:
+    """The most that any of these ask for, by resource."""
+    total = Counter[str]()
+    for wave in waves:
+        total |= sum((job.requests for job in wave), Counter[str]())
+    return total
+
+
+JOB_SET_SOURCE: Final = Source("JobSet", (RESOURCE,), JobSet, derive, controls=True)

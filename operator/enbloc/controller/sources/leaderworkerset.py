@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""LeaderWorkerSets: a PodGroup for each of its groups of a leader and its workers.
+
+Source of the meaning of fields: LeaderWorkerSet v0.7,
+api/leaderworkerset/v1/leaderworkerset_types.go.
+"""
+
+from typing import Final
+
+import msgspec
+
+from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
+from enbloc.kube.paths import Resource
+from enbloc.model.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
+
+RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)
+_LEADER_READY: Final = "LeaderReady"
+
+
+class _RollingUpdate(Part):
+    max_surge: int | str | None = None
+
+
+class _Rollout(Part):
+    rolling_update_configuration: _RollingUpdate | None = None
+
+
+class _Group(Part):
+    size: int | None = None
+    leader_template: Template | None = None
+    worker_template: Template | None = None
+
+
+class _Spec(Part):
+    replicas: int | None = None
+    startup_policy: str | None = None
+    rollout_strategy: _Rollout | None = None
+    leader_worker_template: _Group = msgspec.field(default_factory=_Group)
+
+
+class LeaderWorkerSet(SourceObject):
+    """A LeaderWorkerSet."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def derive(found: LeaderWorkerSet) -> tuple[Derived, ...]:
+    """One for each group, those of a rollout's surge among them.
+
+    Workers that are created once their leader is ready are not counted; their capacity is reserved.
+    """
+    spec, of = found.spec, found.spec.leader_worker_template
+    workers = max(0, bounded(of.size) - 1)
+    if spec.startup_policy == _LEADER_READY:
+        leader = requests(of.leader_template or of.worker_template)
+        reserved = leader + requests(of.worker_template, workers)
+        wanted = minimum_of([(LEADER, 1), (WORKER, 0)], reserved)
+    else:
+        wanted = minimum_of([(LEADER, 1), (WORKER, workers)])
+    replicas = bounded(spec.replicas)
+    return tuple(
+        Derived(wanted, group_name(LEADER_WORKER_SET, found.metadata.name, part=str(index)))
+        for index in range(bounded(replicas + _surge(spec, replicas)))
+    )
+
+
+def _surge(spec: _Spec, replicas: int) -> int:
+    """How many more groups a rollout makes for a while; a percentage is rounded up."""
+    rollout = spec.rollout_strategy and spec.rollout_strategy.rolling_update_configuration
+    surge = rollout.max_surge if rollout else None
+    if isinstance(surge, str):
+        digits = surge.removesuffix("%")
+        percent = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 5 else 0
+        return -(-replicas * percent // 100)
+    return bounded(surge, 0)
+
+
+LEADER_WORKER_SET_SOURCE: Final = Source(
+    "LeaderWorkerSet", (RESOURCE,), LeaderWorkerSet, derive, controls=True
+)

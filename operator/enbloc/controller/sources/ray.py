@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""RayClusters, those of RayJobs and RayServices too: a PodGroup each.
+
+Source of the meaning of fields: KubeRay v1.4, ray-operator/apis/ray/v1/raycluster_types.go and
+ray-operator/controllers/ray/utils/util.go CalculateDesiredReplicas, CalculateMinReplicas.
+"""
+
+from typing import Final
+
+import msgspec
+
+from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.workloads import Part, bounded, minimum_of
+from enbloc.kube.paths import Resource
+from enbloc.model.auto_groups import HEAD, RAY_CLUSTER, group_name
+
+RESOURCE: Final = Resource("ray.io", "v1", "rayclusters", RAY_CLUSTER)
+
+
+class _WorkerGroup(Part):
+    group_name: str = ""
+    replicas: int | None = None
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+    num_of_hosts: int | None = None
+    suspend: bool | None = None
+
+    def least(self, *, scales: bool) -> int:
+        """How many pods it has from the start."""
+        if self.suspend:
+            return 0
+        least = bounded(self.min_replicas, 0)
+        replicas = least if scales else max(least, bounded(self.replicas, least))
+        if self.max_replicas is not None:
+            replicas = min(replicas, bounded(self.max_replicas))
+        return bounded(replicas * max(1, bounded(self.num_of_hosts)))
+
+
+class _Spec(Part):
+    enable_in_tree_autoscaling: bool | None = None
+    worker_group_specs: tuple[_WorkerGroup, ...] | None = None
+
+
+class RayCluster(SourceObject):
+    """A RayCluster."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def derive(found: RayCluster) -> Derived:
+    """The head and all workers; where Ray scales the workers, as few as it may have."""
+    spec = found.spec
+    scales = bool(spec.enable_in_tree_autoscaling)
+    groups = spec.worker_group_specs or ()
+    roles = [(HEAD, 1), *((group.group_name, group.least(scales=scales)) for group in groups)]
+    name = group_name(RAY_CLUSTER, found.metadata.name, found.metadata.uid)
+    return Derived(minimum_of(roles), name)
+
+
+RAY_CLUSTER_SOURCE: Final = Source("KubeRay", (RESOURCE,), RayCluster, derive, controls=True)

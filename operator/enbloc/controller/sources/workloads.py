@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What all workloads have in common: roles, pod templates, and the spec of their PodGroup.
+
+A minimum counts only pods that can exist together before any has started; where others follow once
+those run, the capacity for all is reserved by minResources. Source: semantics §5.2.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.model.auto_groups import role_name
+from enbloc.model.codec_specs import pod_class
+from enbloc.model.objects import PodObject, PodSpecObject
+from enbloc.model.quantity import render
+from enbloc.model.resources import PODS
+
+#: The most that the PodGroup takes: members, and roles.
+_MOST: Final = 100_000
+_MOST_ROLES: Final = 16
+
+
+class Part(msgspec.Struct, gc=False, rename="camel"):
+    """The base of what workloads hold: camelCase names, outside the garbage collector."""
+
+
+class Template(Part):
+    """`template` of pods."""
+
+    spec: PodSpecObject | None = None
+
+
+def requests(template: Template | None, count: int = 1) -> Counter[str]:
+    """What so many pods of a template ask for, by resource; what cannot be read asks for none."""
+    if template is None or template.spec is None:
+        return Counter()
+    spec, _ = pod_class(PodObject(spec=template.spec))
+    return Counter({name: amount * count for name, amount in spec.requests if name != PODS})
+
+
+def bounded(count: int | None, default: int = 1) -> int:
+    """A number of pods as PodGroups can have it."""
+    return min(_MOST, max(0, default if count is None else count))
+
+
+def minimum_of(
+    roles: Iterable[tuple[str, int]], reserved: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """The spec of a PodGroup, as JSON.
+
+    Args:
+        roles: `(name, minimum)`, in the order of the workload; where one has no name that a role
+            can have, or there are too many, only their sum counts.
+        reserved: `minResources`, by resource, CPU in milli.
+    """
+    floors = [(role_name(name), minimum) for name, minimum in roles]
+    total = sum(minimum for _, minimum in floors)
+    names = {name for name, _ in floors} - {""}
+    spec: dict[str, Any] = {"minMember": min(_MOST, max(1, total))}
+    if 0 < len(names) == len(floors) <= _MOST_ROLES and total <= _MOST:
+        spec["roles"] = [{"name": name, "minMember": minimum} for name, minimum in floors]
+    if reserved:
+        spec["minResources"] = {
+            name: render(name, amount) for name, amount in sorted(reserved.items()) if amount
+        }
+    return spec

@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of pods that name none: by the workload that made them, where that is switched on.
+
+Scheduler and controller both decide by this, from what a pod and its namespace show and nothing
+else. So a pod whose PodGroup does not exist yet is a member already, and waits for it. Labels are
+those that each project's controller sets on its pods: JobSet api/jobset/v1alpha2, LeaderWorkerSet
+api/leaderworkerset/v1, KubeRay ray-operator/controllers/ray/utils/constant.go, Spark operator
+pkg/common/spark.go, training-operator and MPI operator pkg/apis/kubeflow.
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeVar
+
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
+from enbloc.model.objects import Metadata, OwnerReference, PodObject
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.text import clipped
+
+JOB: Final = "Job"
+STATEFUL_SET: Final = "StatefulSet"
+JOB_SET: Final = "JobSet"
+LEADER_WORKER_SET: Final = "LeaderWorkerSet"
+RAY_CLUSTER: Final = "RayCluster"
+SPARK_APPLICATION: Final = "SparkApplication"
+MPI_JOB: Final = "MPIJob"
+#: Kinds of the training operator whose pods are its own, all of them.
+TRAINING: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
+
+#: Kinds whose pods are of no use one by one.
+GANGS: Final = frozenset(
+    {JOB_SET, LEADER_WORKER_SET, RAY_CLUSTER, SPARK_APPLICATION, MPI_JOB, *TRAINING}
+)
+#: Kinds whose pods often are.
+OTHERS: Final = frozenset({JOB, STATEFUL_SET})
+#: Every kind, by the lower-case word for it.
+_KINDS: Final = {kind.lower(): kind for kind in GANGS | OTHERS}
+
+#: The roles of kinds that name their pods otherwise, or not at all.
+LEADER: Final = "leader"
+WORKER: Final = "worker"
+LAUNCHER: Final = "launcher"
+DRIVER: Final = "driver"
+EXECUTOR: Final = "executor"
+HEAD: Final = "headgroup"
+
+_NO_TEXTS: Final[Mapping[str, str]] = {}
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST: Final = 253
+_HASHED: Final = 8
+_QUOTED: Final = 40
+
+_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
+_REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
+_LWS: Final = "leaderworkerset.sigs.k8s.io/name"
+_LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-index"
+_LWS_WORKER: Final = "leaderworkerset.sigs.k8s.io/worker-index"
+_RAY_GROUP: Final = "ray.io/group"
+_SPARK_APPLICATION: Final = "sparkoperator.k8s.io/app-name"
+_SPARK_ROLE: Final = "spark-role"
+_TRAINING_JOB: Final = "training.kubeflow.org/job-name"
+_TRAINING_OPERATOR: Final = "training.kubeflow.org/operator-name"
+_TRAINING_TYPE: Final = "training.kubeflow.org/replica-type"
+_TRAINING_ROLE: Final = "training.kubeflow.org/job-role"
+_MPI_OPERATORS: Final = frozenset({"mpi-operator", "mpijob-controller"})
+#: Kinds whose pods are told by their controller alone, and its API group.
+_BY_OWNER: Final = {
+    RAY_CLUSTER: "ray.io",
+    JOB: "batch",
+    STATEFUL_SET: "apps",
+    **dict.fromkeys(TRAINING, "kubeflow.org"),
+}
+
+
+class AutoGroup(NamedTuple):
+    """The group to which a pod belongs if groups are made for its kind.
+
+    Attributes:
+        kind: of the workload.
+        name: of the PodGroup of the whole workload.
+        wave: of the PodGroup of its own that its part of the workload has, if there is one: it is
+            created later than the rest; "" = never.
+        role: what it is in the workload; "" = nothing, or no name for a role.
+    """
+
+    kind: str
+    name: str
+    wave: str = ""
+    role: str = ""
+
+
+def group_name(kind: str, name: str, uid: str = "", part: str = "") -> str:
+    """The name of the PodGroup of a workload, or of a part of it.
+
+    Args:
+        kind: of the workload.
+        name: of the workload.
+        uid: of the workload, where its pods show it: a rerun then has a PodGroup of its own.
+        part: which part; "" = the whole.
+    """
+    digest = hashlib.sha256(f"{kind}\n{name}\n{uid}\n{part}".encode(errors="replace"))
+    readable = "-".join(filter(None, (kind.lower(), name, part)))
+    cut = readable[: _LONGEST - _HASHED - 1].rstrip("-.")
+    return f"{cut}-{digest.hexdigest()[:_HASHED]}"
+
+
+def role_name(text: str) -> str:
+    """The role of that name, in lower case as the training operator's differ; "" = none can be."""
+    lower = text.lower()
+    return lower if _DNS_LABEL.fullmatch(lower) else ""
+
+
+def auto_group(labels: Mapping[str, str], owner: OwnerReference | None) -> AutoGroup | None:
+    """The group that a pod belongs to by its labels and its controller; None = no such.
+
+    Whose name no PodGroup can have belongs to none: the API server would have refused it.
+
+    Args:
+        labels: of the pod.
+        owner: its controller; None = it has none.
+    """
+    if owner is None:
+        return None
+    found = _by_labels(labels) or _by_owner(labels, owner)
+    if found is None or not _SUBDOMAIN.fullmatch(found.name):
+        return None
+    return found if _SUBDOMAIN.fullmatch(found.wave) else found._replace(wave="")
+
+
+def _by_labels(labels: Mapping[str, str]) -> AutoGroup | None:
+    if jobset := labels.get(_JOBSET):
+        part = labels.get(_REPLICATED_JOB, "")
+        wave = group_name(JOB_SET, jobset, part=part) if part else ""
+        return AutoGroup(JOB_SET, group_name(JOB_SET, jobset), wave, role_name(part))
+    lws, index = labels.get(_LWS), labels.get(_LWS_GROUP)
+    if lws and index:
+        role = LEADER if labels.get(_LWS_WORKER) == "0" else WORKER
+        return AutoGroup(
+            LEADER_WORKER_SET, group_name(LEADER_WORKER_SET, lws, part=index), "", role
+        )
+    if application := labels.get(_SPARK_APPLICATION):
+        role = role_name(labels.get(_SPARK_ROLE, ""))
+        return AutoGroup(SPARK_APPLICATION, group_name(SPARK_APPLICATION, application), "", role)
+    job = labels.get(_TRAINING_JOB)
+    if job and labels.get(_TRAINING_OPERATOR) in _MPI_OPERATORS:
+        role = role_name(labels.get(_TRAINING_TYPE) or labels.get(_TRAINING_ROLE, ""))
+        return AutoGroup(MPI_JOB, group_name(MPI_JOB, job), "", role)
+    return None
+
+
+def _by_owner(labels: Mapping[str, str], owner: OwnerReference) -> AutoGroup | None:
+    group = _BY_OWNER.get(owner.kind)
+    if group is None or owner.api_version.partition("/")[0] != group:
+        return None
+    role = labels.get(_RAY_GROUP) if owner.kind == RAY_CLUSTER else labels.get(_TRAINING_TYPE)
+    name = group_name(owner.kind, owner.name, owner.uid)
+    return AutoGroup(owner.kind, name, "", role_name(role or ""))
+
+
+def kinds_of(switch: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The kinds for which a namespace's label switches groups on, and its words that name none.
+
+    "true": kinds whose pods are of no use one by one. "all": every kind. "false", "": none. Else
+    kinds, with dots between them.
+    """
+    if switch in ("", "false"):
+        return frozenset(), ()
+    if switch == "true":
+        return GANGS, ()
+    if switch == "all":
+        return GANGS | OTHERS, ()
+    words = switch.split(".")
+    return (
+        frozenset(_KINDS[word.lower()] for word in words if word.lower() in _KINDS),
+        tuple(word for word in words if word.lower() not in _KINDS),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A pod that may belong to a group, and to which it does as far as is known."""
+
+    auto: AutoGroup
+    said: str
+    plain: Pod
+    pod: Pod
+    ready: bool
+
+
+class AutoGroups:
+    """Which pods belong to groups that they do not name, as pods, namespaces and groups change.
+
+    Args:
+        unknown: whether every kind is switched on in a namespace that has not been seen. Who places
+            pods waits for it so; who makes PodGroups makes none yet.
+    """
+
+    def __init__(self, *, unknown: bool) -> None:
+        self._unknown = GANGS | OTHERS if unknown else frozenset[str]()
+        self._switches: dict[str, frozenset[str]] = {}
+        self._candidates: dict[PodUID, _Candidate] = {}
+        self._in: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
+        self._waves: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
+        self._groups: set[GroupKey] = set()
+
+    def pod(self, found: PodObject, pod: Pod, *, ready: bool = False) -> Pod:
+        """The pod, with the group that it belongs to.
+
+        Args:
+            found: as the API server shows it.
+            pod: what was read of it.
+            ready: what `was_ready` is to say of it.
+        """
+        metadata = found.metadata
+        labels = metadata.labels or _NO_TEXTS
+        annotations = metadata.annotations or _NO_TEXTS
+        auto = None
+        if pod.group is None and MIRROR_POD_KEY not in annotations:
+            auto = auto_group(labels, controller(metadata))
+        known = self._candidates.get(pod.uid)
+        if known is not None and known.auto != auto:
+            self.gone(pod.uid)
+            known = None
+        if auto is None:
+            return pod
+        said = annotations.get(AUTO_GROUP_KEY) or labels.get(AUTO_GROUP_KEY, "")
+        if known is None:
+            self._in[pod.key.namespace][pod.uid] = None
+            if auto.wave:
+                self._waves[GroupKey(pod.key.namespace, auto.wave)][pod.uid] = None
+        resolved = self._resolved(auto, said, pod)
+        self._candidates[pod.uid] = _Candidate(auto, said, pod, resolved, ready)
+        return resolved
+
+    def was_ready(self, uid: PodUID) -> bool:
+        """Whether a pod that may belong to a group was ready when it was seen last."""
+        return uid in self._candidates and self._candidates[uid].ready
+
+    def gone(self, uid: PodUID) -> None:
+        """A pod was deleted, or names a group now."""
+        candidate = self._candidates.pop(uid, None)
+        if candidate is None:
+            return
+        namespace = candidate.pod.key.namespace
+        _drop(self._in, namespace, uid)
+        if candidate.auto.wave:
+            _drop(self._waves, GroupKey(namespace, candidate.auto.wave), uid)
+
+    def namespace(self, name: str, labels: Mapping[str, str]) -> list[Pod]:
+        """A namespace as it is shown; the pods that belong to another group now."""
+        kinds, _ = kinds_of(labels.get(AUTO_GROUP_KEY, ""))
+        if self._switches.get(name) == kinds:
+            return []
+        self._switches[name] = kinds
+        return list(self._changed(self._in.get(name, {})))
+
+    def namespace_gone(self, name: str) -> None:
+        """A namespace was deleted, and all in it before."""
+        self._switches.pop(name, None)
+
+    def group(self, key: GroupKey, *, exists: bool) -> list[Pod]:
+        """A PodGroup was seen, or is gone; the pods that belong to another group now."""
+        if exists == (key in self._groups):
+            return []
+        if exists:
+            self._groups.add(key)
+        else:
+            self._groups.discard(key)
+        return list(self._changed(self._waves.get(key, {})))
+
+    def _changed(self, uids: Mapping[PodUID, None]) -> Iterator[Pod]:
+        for uid in uids:
+            before = self._candidates[uid]
+            after = self._resolved(before.auto, before.said, before.plain)
+            if after != before.pod:
+                self._candidates[uid] = replace(before, pod=after)
+                yield after
+
+    def _resolved(self, auto: AutoGroup, said: str, pod: Pod) -> Pod:
+        kinds = self._switches.get(pod.key.namespace, self._unknown)
+        if said not in ("", "true", "false"):
+            problem = f'{AUTO_GROUP_KEY} is "{clipped(said, _QUOTED)}"; use "true" or "false"'
+            pod = replace(pod, problem="; ".join(filter(None, (pod.problem, problem))))
+        elif said == "false" or (not said and auto.kind not in kinds):
+            return pod
+        wave = GroupKey(pod.key.namespace, auto.wave)
+        key = wave if wave in self._groups else GroupKey(pod.key.namespace, auto.name)
+        return replace(pod, group=key, role=auto.role)
+
+
+def controller(metadata: Metadata) -> OwnerReference | None:
+    """The controller of an object; None = it has none."""
+    return next((each for each in metadata.owner_references or () if each.controller), None)
+
+
+_K = TypeVar("_K")
+
+
+def _drop(table: dict[_K, dict[PodUID, None]], key: _K, uid: PodUID) -> None:
+    """Remove an item of a table of tables, and with the last one its table."""
+    table[key].pop(uid, None)
+    if not table[key]:
+        del table[key]

@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroups that the controller makes for workloads, on an API server."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from enbloc.controller.sources import WORKLOADS
+from enbloc.controller.sources.jobset import RESOURCE as JOB_SETS
+from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
+from enbloc.kube.client import PatchType
+from enbloc.kube.errors import AlreadyExists, NotFound
+from enbloc.kube.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.model import names
+from enbloc.model.auto_groups import group_name
+from tests.controller.conftest import World, controller, eventually
+from tests.foreign_crds import crd
+
+TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+JOB_TEMPLATE = {"spec": {"parallelism": 2, "completions": 2, "template": TEMPLATE}}
+
+
+async def serve(world: World, resource: Resource) -> None:
+    """Have the server serve a kind."""
+    with suppress(AlreadyExists):
+        await world.client.create(CRDS, crd(resource))
+    await eventually(lambda: world.client.serves(resource))
+
+
+async def switch(world: World, value: str | None) -> None:
+    """What the namespace says of groups for workloads."""
+    body = {"metadata": {"labels": {names.AUTO_GROUP_KEY: value}}}
+    await world.client.patch(NAMESPACES, world.namespace, body, kind=PatchType.MERGE)
+
+
+def reference(of: dict[str, Any]) -> dict[str, Any]:
+    """The reference to a controller."""
+    named = {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
+    return {"apiVersion": of["apiVersion"], "kind": of["kind"], "controller": True, **named}
+
+
+async def pod(
+    world: World,
+    name: str,
+    owner: dict[str, Any],
+    labels: dict[str, str],
+    scheduler: str = names.SCHEDULER_NAME,
+) -> None:
+    await world.create(
+        PODS,
+        metadata={"name": name, "labels": labels, "ownerReferences": [reference(owner)]},
+        spec={
+            "schedulerName": scheduler,
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "none"}],
+        },
+    )
+
+
+async def made(world: World, name: str) -> dict[str, Any] | None:
+    """A PodGroup; None = there is none."""
+    try:
+        return await world.get(POD_GROUPS, name)
+    except NotFound:
+        return None
+
+
+async def one_member(world: World, name: str) -> None:
+    """Wait until a PodGroup counts one."""
+
+    async def counted() -> bool:
+        status = (await world.get(POD_GROUPS, name)).get("status") or {}
+        return bool(status.get("members") == 1)
+
+    await eventually(counted)
+
+
+async def job(world: World, name: str = "train") -> dict[str, Any]:
+    template = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    spec = {"parallelism": 4, "completions": 4, "completionMode": "Indexed", "template": template}
+    return await world.create(JOBS, metadata={"name": name}, spec=spec)
+
+
+def group_of(job: dict[str, Any]) -> str:
+    return group_name("Job", job["metadata"]["name"], job["metadata"]["uid"])
+
+
+KINDS = [
+    (
+        "RayCluster",
+        {"workerGroupSpecs": [{"groupName": "gpu", "replicas": 2}]},
+        {"ray.io/cluster": "w", "ray.io/node-type": "head", "ray.io/group": "headgroup"},
+        "",
+        3,
+    ),
+    (
+        "LeaderWorkerSet",
+        {"replicas": 2, "leaderWorkerTemplate": {"size": 4, "workerTemplate": TEMPLATE}},
+        {
+            "leaderworkerset.sigs.k8s.io/name": "w",
+            "leaderworkerset.sigs.k8s.io/group-index": "1",
+            "leaderworkerset.sigs.k8s.io/worker-index": "0",
+        },
+        "1",
+        4,
+    ),
+    (
+        "SparkApplication",
+        {"driver": {"cores": 1}, "executor": {"instances": 2}},
+        {"sparkoperator.k8s.io/app-name": "w", "spark-role": "driver"},
+        "",
+        1,
+    ),
+    (
+        "MPIJob",
+        {"mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}},
+        {
+            "training.kubeflow.org/job-name": "w",
+            "training.kubeflow.org/operator-name": "mpi-operator",
+            "training.kubeflow.org/job-role": "worker",
+        },
+        "",
+        3,
+    ),
+    (
+        "PyTorchJob",
+        {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 3}}},
+        {
+            "training.kubeflow.org/job-name": "w",
+            "training.kubeflow.org/operator-name": "pytorchjob-controller",
+            "training.kubeflow.org/replica-type": "worker",
+        },
+        "",
+        4,
+    ),
+    (
+        "JobSet",
+        {"replicatedJobs": [{"name": "workers", "replicas": 2, "template": JOB_TEMPLATE}]},
+        {
+            "jobset.sigs.k8s.io/jobset-name": "w",
+            "jobset.sigs.k8s.io/replicatedjob-name": "workers",
+        },
+        "",
+        4,
+    ),
+]
+#: Kinds whose pods show the UID of the workload.
+BY_UID = ("RayCluster", "PyTorchJob")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "labels", "part", "minimum"), KINDS, ids=[each[0] for each in KINDS]
+)
+async def test_a_podgroup_is_made_once_a_pod_of_a_workload_exists_and_goes_with_the_workload(
+    world: World, kind: str, spec: dict[str, Any], labels: dict[str, str], part: str, minimum: int
+) -> None:
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
+    resource = source.resources[0]
+    await serve(world, resource)
+    await switch(world, "true")
+    async with controller(world):
+        workload = await world.create(resource, metadata={"name": "w"}, spec=spec)
+        uid = workload["metadata"]["uid"] if kind in BY_UID else ""
+        name = group_name(kind, "w", uid, part)
+        await pod(world, "p", workload, labels)
+        found = await eventually(lambda: made(world, name))
+        assert found["spec"]["minMember"] == minimum
+        assert found["metadata"]["labels"] == {names.DERIVED_KEY: resource.label()}
+        [owner] = found["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (workload["metadata"]["uid"], True)
+        await one_member(world, name)
+
+        await world.client.delete(resource, "w", world.namespace)
+
+        async def gone() -> bool:
+            return await made(world, name) is None
+
+        await eventually(gone)
+
+
+async def test_a_plain_job_is_a_gang_only_where_its_namespace_or_its_pods_say_so(
+    world: World,
+) -> None:
+    await switch(world, "true")
+    async with controller(world):
+        plain, told = await job(world), await job(world, "told")
+        await pod(world, "a", plain, {})
+        await pod(world, "b", told, {names.AUTO_GROUP_KEY: "true"})
+        assert (await eventually(lambda: made(world, group_of(told))))["spec"]["minMember"] == 4
+        assert await made(world, group_of(plain)) is None
+        await switch(world, "Job")
+        assert await eventually(lambda: made(world, group_of(plain)))
+
+
+async def test_a_podgroup_follows_the_scaling_of_its_workload(world: World) -> None:
+    await switch(world, "all")
+    async with controller(world):
+        found = await job(world)
+        await pod(world, "a", found, {})
+        await eventually(lambda: made(world, group_of(found)))
+        body = {"spec": {"parallelism": 6, "completions": 6}}
+        await world.client.patch(JOBS, "train", body, world.namespace, kind=PatchType.MERGE)
+
+        async def followed() -> bool:
+            spec: dict[str, Any] = (await world.get(POD_GROUPS, group_of(found)))["spec"]
+            return spec["minMember"] == 6
+
+        await eventually(followed)
+
+
+async def test_no_podgroup_is_made_for_pods_of_another_scheduler(world: World) -> None:
+    await switch(world, "all")
+    async with controller(world):
+        theirs, ours = await job(world, "theirs"), await job(world, "ours")
+        await pod(world, "a", theirs, {}, "default-scheduler")
+        await pod(world, "b", ours, {})
+        await eventually(lambda: made(world, group_of(ours)))
+        assert await made(world, group_of(theirs)) is None
+
+
+async def test_a_part_of_a_jobset_that_comes_later_has_its_podgroup_before_its_pods(
+    world: World,
+) -> None:
+    await serve(world, JOB_SETS)
+    await switch(world, "true")
+    jobs = [{"name": name, "replicas": 1, "template": JOB_TEMPLATE} for name in ("first", "then")]
+    spec = {"replicatedJobs": jobs, "startupPolicy": {"startupPolicyOrder": "InOrder"}}
+    whole, later = group_name("JobSet", "w"), group_name("JobSet", "w", part="then")
+
+    def labels(part: str) -> dict[str, str]:
+        return {
+            "jobset.sigs.k8s.io/jobset-name": "w",
+            "jobset.sigs.k8s.io/replicatedjob-name": part,
+        }
+
+    async with controller(world):
+        workload = await world.create(JOB_SETS, metadata={"name": "w"}, spec=spec)
+        await pod(world, "a", workload, labels("first"))
+        for name in (whole, later):
+            found = await eventually(lambda name=name: made(world, name))
+            assert found["spec"]["minMember"] == 2
+        await pod(world, "b", workload, labels("then"))
+        await one_member(world, whole)
+        await one_member(world, later)
+
+
+async def test_a_group_that_a_leaderworkerset_no_longer_has_loses_its_podgroup(
+    world: World,
+) -> None:
+    await serve(world, LEADER_WORKER_SETS)
+    await switch(world, "true")
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 1, "workerTemplate": TEMPLATE}}
+    groups = [group_name("LeaderWorkerSet", "w", part=part) for part in ("0", "1")]
+    async with controller(world):
+        workload = await world.create(LEADER_WORKER_SETS, metadata={"name": "w"}, spec=spec)
+        for index, name in enumerate(groups):
+            labels = {
+                "leaderworkerset.sigs.k8s.io/name": "w",
+                "leaderworkerset.sigs.k8s.io/group-index": str(index),
+                "leaderworkerset.sigs.k8s.io/worker-index": "0",
+            }
+            await pod(world, f"w-{index}", workload, labels)
+            await eventually(lambda name=name: made(world, name))
+        await world.client.patch(
+            LEADER_WORKER_SETS,
+            "w",
+            {"spec": {"replicas": 1}},
+            world.namespace,
+            kind=PatchType.MERGE,
+        )
+
+        async def scaled() -> bool:
+            return await made(world, groups[1]) is None
+
+        await eventually(scaled)
+        assert await made(world, groups[0])
+
+
+async def test_a_users_podgroup_of_that_name_stays_as_it_is(world: World) -> None:
+    await switch(world, "all")
+    found = await job(world)
+    await world.group(group_of(found), minMember=2)
+    async with controller(world):
+        await pod(world, "a", found, {})
+        await one_member(world, group_of(found))
+        spec = (await world.get(POD_GROUPS, group_of(found)))["spec"]
+        assert spec["minMember"] == 2

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which PodGroups workloads call for: the minimum of what can exist together, and what follows."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.controller.sources import WORKLOADS
+from enbloc.controller.sources.source import Derived
+from enbloc.model.auto_groups import group_name
+
+CPU = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]}
+TEMPLATE = {"spec": CPU}
+
+
+def job(parallelism: int, completions: int | None = None) -> dict[str, Any]:
+    return {"parallelism": parallelism, "completions": completions, "template": TEMPLATE}
+
+
+def replicated(name: str, replicas: int, **more: Any) -> dict[str, Any]:
+    return {"name": name, "replicas": replicas, "template": {"spec": job(2, 2)}, **more}
+
+
+def after(name: str, status: str) -> dict[str, Any]:
+    return {"dependsOn": [{"name": name, "status": status}]}
+
+
+def replicas(**counts: int) -> dict[str, Any]:
+    return {role: {"replicas": count, "template": TEMPLATE} for role, count in counts.items()}
+
+
+def roles(**floors: int) -> list[dict[str, Any]]:
+    return [{"name": name, "minMember": floor} for name, floor in floors.items()]
+
+
+def derived(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec of each PodGroup by its part, "" = of the whole, "1" = of its second group."""
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
+    metadata = {"name": "w", "namespace": "n", "uid": "u"}
+    found = source.derive(msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
+    made = (found,) if isinstance(found, Derived) else found
+    assert isinstance(made, tuple)
+    parts = ("", "driver", "workers", "0", "1", "2")
+    names = {group_name(kind, "w", uid, part): part for part in parts for uid in ("", "u")}
+    return {names[each.name]: dict(each.spec) for each in made}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"),
+    [
+        ("Job", job(4, 4), {"minMember": 4}),
+        ("Job", job(8, 3), {"minMember": 3}),
+        ("Job", job(5), {"minMember": 5}),
+        ("Job", {}, {"minMember": 1}),
+        ("Job", job(0, 4), {"minMember": 1}),
+        (
+            "StatefulSet",
+            {"replicas": 3, "template": TEMPLATE},
+            {"minMember": 1, "minResources": {"cpu": "6", "memory": "3Gi"}},
+        ),
+        ("StatefulSet", {"replicas": 3, "podManagementPolicy": "Parallel"}, {"minMember": 3}),
+        (
+            "RayCluster",
+            {
+                "headGroupSpec": {},
+                "workerGroupSpecs": [
+                    {"groupName": "gpu", "replicas": 2, "minReplicas": 1, "numOfHosts": 2},
+                    {"groupName": "cpu", "replicas": 9, "maxReplicas": 3},
+                    {"groupName": "off", "replicas": 9, "suspend": True},
+                ],
+            },
+            {"minMember": 8, "roles": roles(headgroup=1, gpu=4, cpu=3, off=0)},
+        ),
+        (
+            "RayCluster",
+            {
+                "enableInTreeAutoscaling": True,
+                "workerGroupSpecs": [{"groupName": "gpu", "replicas": 5, "minReplicas": 1}],
+            },
+            {"minMember": 2, "roles": roles(headgroup=1, gpu=1)},
+        ),
+        ("RayCluster", {}, {"minMember": 1, "roles": roles(headgroup=1)}),
+        (
+            "RayCluster",
+            {"workerGroupSpecs": [{"groupName": "not a role", "replicas": 2}]},
+            {"minMember": 3},
+        ),
+        (
+            "PyTorchJob",
+            {"pytorchReplicaSpecs": replicas(Master=1, Worker=3)},
+            {"minMember": 4, "roles": roles(master=1, worker=3)},
+        ),
+        (
+            "PyTorchJob",
+            {"pytorchReplicaSpecs": replicas(Worker=8), "elasticPolicy": {"minReplicas": 2}},
+            {"minMember": 2, "roles": roles(worker=2)},
+        ),
+        (
+            "TFJob",
+            {
+                "tfReplicaSpecs": replicas(PS=2, Worker=4),
+                "runPolicy": {"schedulingPolicy": {"minAvailable": 5}},
+            },
+            {"minMember": 5, "roles": roles(ps=0, worker=0)},
+        ),
+        (
+            "MPIJob",
+            {"mpiReplicaSpecs": replicas(Launcher=1, Worker=2)},
+            {"minMember": 3, "roles": roles(launcher=1, worker=2)},
+        ),
+        (
+            "MPIJob",
+            {
+                "mpiReplicaSpecs": replicas(Launcher=1, Worker=2),
+                "launcherCreationPolicy": "WaitForWorkersReady",
+            },
+            {
+                "minMember": 2,
+                "roles": roles(launcher=0, worker=2),
+                "minResources": {"cpu": "6", "memory": "3Gi"},
+            },
+        ),
+        (
+            "SparkApplication",
+            {
+                "type": "Scala",
+                "driver": {"cores": 1, "coreRequest": "500m", "memory": "1g"},
+                "executor": {"cores": 2, "instances": 3, "memory": "4096m"},
+            },
+            {
+                "minMember": 1,
+                "roles": roles(driver=1, executor=0),
+                "minResources": {"cpu": "6500m", "memory": "14926Mi"},
+            },
+        ),
+        (
+            "SparkApplication",
+            {
+                "type": "Python",
+                "driver": {"memory": "1g", "memoryOverhead": "1g", "coreRequest": "?"},
+                "executor": {"instances": 9, "memory": "1g", "gpu": {"name": "x.y/g"}},
+                "dynamicAllocation": {"enabled": True, "minExecutors": 1},
+                "memoryOverheadFactor": "1.0",
+            },
+            {
+                "minMember": 1,
+                "roles": roles(driver=1, executor=0),
+                "minResources": {"cpu": "2", "memory": "4Gi"},
+            },
+        ),
+    ],
+    ids=str,
+)
+def test_the_podgroup_of_a_workload(
+    kind: str, spec: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert derived(kind, spec) == {"": expected}
+
+
+def test_a_jobset_is_one_gang() -> None:
+    jobs = [replicated("driver", 1), replicated("workers", 2)]
+    expected = {"minMember": 6, "roles": roles(driver=2, workers=4)}
+    assert derived("JobSet", {"replicatedJobs": jobs}) == {"": expected}
+
+
+@pytest.mark.parametrize(
+    ("waits", "reserved"),
+    [
+        ({"startupPolicy": {"startupPolicyOrder": "InOrder"}}, {"cpu": "12", "memory": "6Gi"}),
+        (after("driver", "Ready"), {"cpu": "12", "memory": "6Gi"}),
+        (after("driver", "Complete"), {"cpu": "8", "memory": "4Gi"}),
+    ],
+    ids=["InOrder", "Ready", "Complete"],
+)
+def test_a_jobset_in_order_reserves_for_all_and_has_a_podgroup_for_what_comes_later(
+    waits: dict[str, Any], reserved: dict[str, str]
+) -> None:
+    depends = {"dependsOn": waits.pop("dependsOn")} if "dependsOn" in waits else {}
+    jobs = [replicated("driver", 1), replicated("workers", 2, **depends)]
+    assert derived("JobSet", {"replicatedJobs": jobs, **waits}) == {
+        "": {"minMember": 2, "roles": roles(driver=2), "minResources": reserved},
+        "workers": {"minMember": 4, "roles": roles(workers=4)},
+    }
+
+
+def test_each_group_of_a_leaderworkerset_is_a_gang_those_of_a_surge_too() -> None:
+    rollout = {"rollingUpdateConfiguration": {"maxSurge": "40%"}}
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 4}, "rolloutStrategy": rollout}
+    expected = {"minMember": 4, "roles": roles(leader=1, worker=3)}
+    assert derived("LeaderWorkerSet", spec) == dict.fromkeys(("0", "1", "2"), expected)
+
+
+def test_workers_that_wait_for_their_leader_are_reserved_for() -> None:
+    group = {"size": 3, "workerTemplate": TEMPLATE}
+    spec = {"replicas": 1, "startupPolicy": "LeaderReady", "leaderWorkerTemplate": group}
+    assert derived("LeaderWorkerSet", spec) == {
+        "0": {
+            "minMember": 1,
+            "roles": roles(leader=1, worker=0),
+            "minResources": {"cpu": "6", "memory": "3Gi"},
+        }
+    }
+
+
+@pytest.mark.parametrize("source", WORKLOADS, ids=lambda source: source.name)
+def test_a_workload_without_a_spec_calls_for_the_least(source: Any) -> None:
+    found = source.derive(source.shape())
+    made = (found,) if isinstance(found, Derived) else found
+    assert {each.spec["minMember"] for each in made} == {1}
+
+
+def test_amounts_and_counts_beyond_all_bounds_are_held_at_what_a_podgroup_takes() -> None:
+    jobs = [replicated("workers", 2**31 - 1)]
+    assert derived("JobSet", {"replicatedJobs": jobs})[""]["minMember"] == 100_000
