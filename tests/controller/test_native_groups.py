@@ -42,14 +42,16 @@ async def native(world: World, request: pytest.FixtureRequest) -> Resource:
     return found
 
 
-async def member(world: World, name: str, scheduler: str = names.SCHEDULER_NAME) -> None:
+async def member(
+    world: World, name: str, scheduler: str = names.SCHEDULER_NAME, *, of: str = "train"
+) -> None:
     await world.create(
         PODS,
         metadata={"name": name},
         spec={
             "schedulerName": scheduler,
             "automountServiceAccountToken": False,
-            "schedulingGroup": {"podGroupName": "train"},
+            "schedulingGroup": {"podGroupName": of},
             "containers": [{"name": "main", "image": "none"}],
         },
     )
@@ -66,11 +68,13 @@ async def made(world: World, name: str = "train") -> dict[str, Any] | None:
         return None
 
 
-async def told(world: World, native: Resource, status: str, reason: str) -> dict[str, Any]:
+async def told(
+    world: World, native: Resource, status: str, reason: str, name: str = "train"
+) -> dict[str, Any]:
     """The condition, once it has this status and reason."""
 
     async def probe() -> dict[str, Any] | None:
-        found = condition((await world.get(native)).get("status") or {}, KIND)
+        found = condition((await world.get(native, name)).get("status") or {}, KIND)
         return found if (found.get("status"), found.get("reason")) == (status, reason) else None
 
     found: dict[str, Any] = await eventually(probe)
@@ -155,27 +159,15 @@ async def test_its_condition_says_why_it_waits_and_stays_true_once_it_was(
         assert condition((await world.get(native))["status"], KIND) == found
 
 
-async def settled(world: World, native: Resource) -> None:
-    """Another group that came later was told."""
-    await group(world, native, "later", schedulingPolicy={"basic": {}})
-    await world.create(
-        PODS,
-        metadata={"name": "later"},
-        spec={
-            "schedulerName": names.SCHEDULER_NAME,
-            "automountServiceAccountToken": False,
-            "schedulingGroup": {"podGroupName": "later"},
-            "containers": [{"name": "main", "image": "none"}],
-        },
-    )
-    await eventually(lambda: made(world, "later"))
-    await world.scheduler_says("True", "Scheduled", "later")
-
-    async def said() -> bool:
-        status = (await world.get(native, "later")).get("status") or {}
-        return condition(status, KIND).get("status") == "True"
-
-    await eventually(said)
+async def settled(world: World, native: Resource, name: str = "later") -> None:
+    """Another group that came later was told, so whatever is to be said of others was."""
+    await group(world, native, name, schedulingPolicy={"basic": {}})
+    await member(world, f"{name}-0", of=name)
+    await eventually(lambda: made(world, name))
+    await world.scheduler_says("False", "Unschedulable", name)
+    await told(world, native, "False", "Unschedulable", name)
+    await world.scheduler_says("True", "Scheduled", name)
+    await told(world, native, "True", "Scheduled", name)
 
 
 async def test_nothing_is_said_while_members_are_missing(world: World, native: Resource) -> None:
@@ -223,22 +215,11 @@ async def test_a_group_whose_pods_are_another_schedulers_is_left_alone(
 
         await world.group("train", minMember=1)
         await world.scheduler_says("True", "Scheduled")
-        await world.client.delete(native, "later", world.namespace)
-        await world.client.delete(PODS, "later", world.namespace)
-        await settled_again(world)
+        await settled(world, native, "last")
         assert not (await world.get(native)).get("status")
 
 
-async def settled_again(world: World) -> None:
-    async def gone() -> bool:
-        return await made(world, "later") is None
-
-    await eventually(gone)
-
-
-async def test_one_that_is_deleted_and_created_again_begins_anew(
-    world: World, native: Resource
-) -> None:
+async def test_one_that_was_created_again_begins_anew(world: World, native: Resource) -> None:
     """What was scheduled was the one before: terminal True would be wrong for ever."""
     async with controller(world):
         await group(world, native, **GANG_OF_2)
@@ -247,20 +228,21 @@ async def test_one_that_is_deleted_and_created_again_begins_anew(
         await world.scheduler_says("True", "Scheduled")
         await told(world, native, "True", "Scheduled")
 
-        await world.client.delete(native, "train", world.namespace)
-        again = await group(world, native, **GANG_OF_2)
+    # As a garbage collector leaves ours that comes too late.
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan"}
+    await world.client.request("delete", native, "train", world.namespace, body=body)
+    again = await group(world, native, **GANG_OF_2)
+    async with controller(world):
 
-        async def anew() -> bool:
+        async def anew() -> dict[str, Any] | None:
             found = await made(world)
-            return bool(
-                found
-                and found["metadata"]["uid"] != before["metadata"]["uid"]
-                and found["metadata"]["ownerReferences"][0]["uid"] == again["metadata"]["uid"]
-            )
+            owners = (found or again)["metadata"].get("ownerReferences") or [{}]
+            return found if owners[0].get("uid") == again["metadata"]["uid"] else None
 
-        await eventually(anew)
+        ours = await eventually(anew)
         await settled(world, native)
-        assert not (await world.get(native)).get("status")
+    assert ours["metadata"]["uid"] != before["metadata"]["uid"]
+    assert not (await world.get(native)).get("status")
 
 
 @pytest.mark.parametrize(

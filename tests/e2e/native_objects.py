@@ -14,7 +14,7 @@ WORKLOADS = Resource(GROUPS.group, GROUPS.version, "workloads", "Workload")
 
 def native_control_plane(*, jobs: bool = True) -> ControlPlane:
     """A control plane of 1.36 that serves them, and perhaps makes them for Jobs."""
-    wanted = ["GenericWorkload", "GangScheduling", *(["WorkloadWithJob"] if jobs else [])]
+    wanted = ["GenericWorkload", *(["GangScheduling", "WorkloadWithJob"] if jobs else [])]
     gates = f"--feature-gates={','.join(f'{gate}=true' for gate in wanted)}"
     served = f"--runtime-config={GROUPS.api_version}=true"
     return ControlPlane(flags={API_SERVER: [gates, served], CONTROLLER_MANAGER: [gates]})

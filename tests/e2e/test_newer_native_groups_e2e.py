@@ -6,13 +6,14 @@ On a sandbox with schemas written for it, which protects no PodGroup whose pods 
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from enbloc.controller.sources.native import VERSIONS
 from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import CRDS
+from enbloc.kube.errors import AlreadyExists, NotFound
+from enbloc.kube.paths import CRDS, POD_GROUPS
 from tests.controller.native_kinds import crd
 from tests.e2e import native_objects as native
 from tests.e2e.targets import SandboxTarget
@@ -59,6 +60,13 @@ async def pods(world: World, name: str, first: int, count: int) -> None:
         await world.pod(f"{name}-{index}", **native.naming(name))
 
 
+async def made(world: World, name: str) -> bool:
+    with suppress(NotFound):
+        await world.client.get(POD_GROUPS, name, world.namespace)
+        return True
+    return False
+
+
 async def told(world: World, name: str) -> None:
     """Wait until it is told that it was scheduled."""
 
@@ -76,7 +84,8 @@ async def test_a_gang_follows_the_minimum_of_its_podgroup_down_and_up(world: Wor
     await world.nodes(1, cpu=SIZE)
     await gang(world, "train", SIZE + 1)
     await pods(world, "train", 0, SIZE)
-    await world.event("train-0", "WaitingForGang", note=f"{SIZE} of {SIZE + 1}")
+    await world.eventually(lambda: made(world, "train"), lambda: "a PodGroup of ours is made")
+    await world.condition("train", "Scheduled", "False", reason="WaitingForMembers")
     assert world.observer.bound(world.namespace, "train") == {}
 
     await scale(world, "train", SIZE)
