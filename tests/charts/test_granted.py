@@ -86,13 +86,12 @@ def test_a_release_grants_its_processes_what_the_table_holds(values: str, builti
     documents = [
         each for each in render(*settings, release=RELEASE, namespace=NAMESPACE) if not hooked(each)
     ]
-    accounts = {
-        each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"]["template"]["spec"][
-            "serviceAccountName"
-        ]
+    pods = {
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"]["template"]["spec"]
         for each in documents
         if each["kind"] == "Deployment"
     }
+    accounts = {process: spec["serviceAccountName"] for process, spec in pods.items()}
     fullname = accounts["scheduler"].removesuffix("-scheduler")
     leases = {
         names.SCHEDULER_LEASE: (NAMESPACE, f"{fullname}-scheduler"),
@@ -104,11 +103,10 @@ def test_a_release_grants_its_processes_what_the_table_holds(values: str, builti
     if builtin:
         here = [rule for rule in ROLES["scheduler"] if rule.scope == "namespace"]
         tables["scheduler"] = [*BEYOND_KUBE_SCHEDULER, *here]
-    grants = {process: needed(rules, leases) for process, rules in tables.items()}
-    if values.startswith("combined"):
-        grants = {"scheduler": grants["scheduler"] | grants["controller"]}
-    if values.startswith("second-scheduler"):
-        del grants["controller"]
+    needs = {process: needed(rules, leases) for process, rules in tables.items()}
+    grants = {process: needs[process] for process in pods}
+    if pods["scheduler"]["containers"][0]["args"][0] == "run":  # both in one process
+        grants["scheduler"] |= needs["controller"]
 
     assert {process: granted(documents, name) for process, name in accounts.items()} == grants
     for process, name in accounts.items():
