@@ -28,7 +28,10 @@ async def missing(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     """What is not allowed, a finding for each process."""
     for process in ours.processes:
         role, account = process.role, process.account
-        leases = dict.fromkeys((names.SCHEDULER_LEASE, names.CONTROLLER_LEASE), process.lease)
+        leases: dict[str, str] = {
+            names.SCHEDULER_LEASE: process.lease,
+            names.CONTROLLER_LEASE: process.lease,
+        }
         asked = list(wanted(ROLES[role], process.lease_namespace, leases))
         user = None if ours.planned else f"system:serviceaccount:{ours.namespace}:{account}"
         answers = await _reviewed(client, asked, user)
