@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flags of admission webhooks."""
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from enbloc.cli.flags import F, all_of
+from enbloc.cli.flags import F, Number, all_of
 from enbloc.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ _FILE = click.Path(path_type=Path)
 _FLAGS = (
     click.option(
         "--webhook-port",
-        type=click.IntRange(0, 65535),
+        type=Number(0, 65535),
         default=0,
         show_default=True,
         help="Where admission webhooks are served by HTTPS, on --bind-address; 0 = nowhere.",
@@ -33,7 +31,10 @@ _FLAGS = (
     click.option("--webhook-key-file", metavar="FILE", type=_FILE, help="The key of that."),
 )
 
-webhook_flags: Callable[[F], F] = functools.partial(all_of, _FLAGS)
+
+def webhook_flags(command: F) -> F:
+    """The flags of a command that serves admission webhooks."""
+    return all_of(_FLAGS, command)
 
 
 def take_webhooks(flags: dict[str, Any], bind_address: str) -> "Webhooks | None":
