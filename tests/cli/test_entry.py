@@ -36,8 +36,8 @@ def test_every_command_of_the_table_exists_and_explains_itself(
         pytest.param(
             ["sandbox", "--nodes=few"], "'few' is not a valid integer", id="no number of nodes"
         ),
-        pytest.param(["drain-chek"], "Did you mean 'drain-check'?", id="nearly a command"),
-        pytest.param(["config", "chek"], "Did you mean 'check'?", id="nearly a subcommand"),
+        pytest.param(["drain-checks"], "Did you mean 'drain-check'?", id="nearly a command"),
+        pytest.param(["config", "checks"], "Did you mean 'check'?", id="nearly a subcommand"),
         pytest.param(["doctor", "--releas=a"], "Did you mean '--release'?", id="nearly a flag"),
         pytest.param(["scheduler", "--bogus"], "No such option '--bogus'", id="unknown flag"),
         pytest.param(["run", "--health-port", "70000"], "not in the range", id="bad port"),
