@@ -105,6 +105,21 @@ GANGS: Final = (
         "return True",
     ),
     Fault(
+        "tree-a-plan-of-too-few-children-is-sent",
+        "return whole and not facts.problem",
+        "return True",
+    ),
+    Fault(
+        "tree-only-members-of-a-choice-count-in-a-proof",
+        "of_choice(facts, roles, everybody=True)",
+        "of_choice(facts, roles)",
+    ),
+    Fault(
+        "tree-children-beyond-the-floor-are-not-searched-for",
+        "share = steps // min(len(more), MOST_CHOICES)",
+        "share = 0",
+    ),
+    Fault(
         "lives-an-old-attempt-is-placed",
         "superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)",
         "superseded = False and bool(newest) and bool(attempts)",
