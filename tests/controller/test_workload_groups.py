@@ -3,6 +3,7 @@
 """PodGroups that the controller makes for workloads, on an API server."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -240,7 +241,7 @@ async def test_a_part_of_a_jobset_that_comes_later_has_its_podgroup_before_its_p
         workload = await world.create(JOB_SETS, metadata={"name": "w"}, spec=spec)
         await pod(world, "a", workload, labels("first"))
         for name in (whole, later):
-            found = await eventually(lambda name=name: made(world, name))
+            found = await eventually(partial(made, world, name))
             assert found["spec"]["minMember"] == 2
         await pod(world, "b", workload, labels("then"))
         await one_member(world, whole)
@@ -263,7 +264,7 @@ async def test_a_group_that_a_leaderworkerset_no_longer_has_loses_its_podgroup(
                 "leaderworkerset.sigs.k8s.io/worker-index": "0",
             }
             await pod(world, f"w-{index}", workload, labels)
-            await eventually(lambda name=name: made(world, name))
+            await eventually(partial(made, world, name))
         await world.client.patch(
             LEADER_WORKER_SETS,
             "w",

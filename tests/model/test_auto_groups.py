@@ -151,9 +151,13 @@ class Desk:
         return self.auto.namespace("ml", {AUTO_GROUP_KEY: switch} if switch else {})
 
     def see(
-        self, labels: dict[str, str], name: str = "p", *, ready: bool = False, **annotations: str
+        self,
+        labels: dict[str, str],
+        name: str = "p",
+        *,
+        ready: bool = False,
+        annotations: dict[str, str] | None = None,
     ) -> Pod:
-        keys = {key.replace("__", "/").replace("_", "-"): at for key, at in annotations.items()}
         reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "t", "uid": "u1"}
         body: Any = {
             "metadata": {
@@ -161,7 +165,7 @@ class Desk:
                 "namespace": "ml",
                 "uid": name,
                 "labels": labels,
-                "annotations": keys,
+                "annotations": annotations,
                 "ownerReferences": [{**reference, "controller": True}],
             },
             "spec": {"containers": []},
@@ -185,9 +189,8 @@ def test_a_pod_of_a_gang_by_nature_is_a_member_where_its_namespace_says_so() -> 
 def test_a_pod_says_otherwise_than_its_namespace() -> None:
     assert Desk(switch="").see({AUTO_GROUP_KEY: "true"}).group == JOB_GROUP
     assert Desk().see({**JOBSET, AUTO_GROUP_KEY: "false"}).group is None
-    assert Desk(switch="").see({}, enbloc_dev="x", **{"enbloc.dev__auto_group": "true"}).group == (
-        JOB_GROUP
-    )
+    annotated = Desk(switch="").see({}, annotations={AUTO_GROUP_KEY: "true"})
+    assert annotated.group == JOB_GROUP
 
 
 def test_a_pod_whose_word_cannot_be_read_is_not_placed_alone() -> None:
@@ -203,8 +206,7 @@ def test_the_group_that_a_pod_names_is_its_group() -> None:
 
 def test_a_mirror_pod_is_nobodys_member() -> None:
     desk = Desk()
-    found = desk.see({**JOBSET}, **{MIRROR_POD_KEY.replace("/", "__"): "x"})
-    assert found.group is None
+    assert desk.see(JOBSET, annotations={MIRROR_POD_KEY: "x"}).group is None
 
 
 def test_a_pod_of_a_namespace_that_was_not_seen_is_held_back_and_makes_no_podgroup() -> None:
