@@ -206,3 +206,22 @@ def test_a_mirror_pod_names_no_group_whatever_a_kubelet_writes(key: str) -> None
     keys = {key: "somebody-s", "kubernetes.io/config.mirror": "5f1a"}
     assert membership({}, keys) == Membership()
     assert membership({OURS: "somebody-s"}, keys) == Membership()
+
+
+@pytest.mark.parametrize(
+    ("key", "lacking"),
+    [
+        ("enbloc.dev/min-member", "enbloc.dev/pod-group"),
+        ("gang.scheduling.koordinator.sh/min-available", "gang.scheduling.koordinator.sh/name"),
+        ("pod-group.scheduling.sigs.k8s.io/min-available", "scheduling.x-k8s.io/pod-group"),
+        ("scheduling.volcano.sh/group-min-member", "scheduling.k8s.io/group-name"),
+        ("yunikorn.apache.org/task-group-name", "yunikorn.apache.org/app-id"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["annotation", "label"])
+def test_a_pod_that_says_something_of_a_group_and_names_none_is_held(
+    kind: str, key: str, lacking: str
+) -> None:
+    said = membership(*(({}, {key: "2"}) if kind == "annotation" else ({key: "2"}, {})))
+    expected = f"{kind} {key} is set, and the pod names no group; add {lacking}"
+    assert said == Membership(problem=expected)

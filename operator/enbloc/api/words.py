@@ -275,9 +275,10 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "Its spec, or that of a member, is invalid; the note names the field.",
     ),
     EventReason.UNSUPPORTED_FIELD: EventMeaning(
-        "PodGroup of another project",
+        "PodGroup of another project, pod",
         True,
-        "A field of it has no effect; the note names it and says what to use instead.",
+        "A field or annotation of it has no effect; the note names it and says what to use "
+        "instead.",
     ),
 }
 
@@ -295,6 +296,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "you",
         "The role of the member: one of the names in spec.roles of its PodGroup.",
     ),
+    names.MIN_MEMBER_KEY: KeyMeaning(
+        "annotation or label",
+        "pod",
+        "you",
+        "The minimum of the group that the pod names: where no PodGroup of that name exists, the "
+        "controller makes one. Of different minimums the largest counts.",
+    ),
     names.PLAN_KEY: KeyMeaning(
         "annotation",
         "pod",
@@ -307,7 +315,7 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "PodGroup",
         "the controller",
         "The kind that it made this PodGroup for, plural.group; it follows that object, and goes "
-        "with it.",
+        'with it. "pods": the metadata of pods declares it.',
     ),
     names.AUTO_GROUP_KEY: KeyMeaning(
         "label; on pods annotation or label",

@@ -140,7 +140,13 @@ class Controller:
         members, ask, synced = self._members, self._ask, self._synced
         works = (
             lead,
-            follow_pods(self._pods.stream(), members, self._auto, ask, synced[PODS]),
+            follow_pods(
+                self._sources.declaring.reading(self._pods.stream()),
+                members,
+                self._auto,
+                ask,
+                synced[PODS],
+            ),
             follow_namespaces(
                 self._namespaces.stream(), members, self._auto, ask, synced[NAMESPACES]
             ),

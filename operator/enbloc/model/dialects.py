@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from enbloc.model.names import MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
+from enbloc.model.names import MIN_MEMBER_KEY, MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.model.near_misses import near_misses
 
 
@@ -20,18 +20,20 @@ class Dialect:
         groups: annotation or label keys whose value is the group's name, the preferred one first.
         roles: the same for the role; empty = the dialect has none.
         only_with: a pod is a member only if it has this annotation or label too; "" = always.
+        alone: keys that mean nothing but that the pod has a group, which it must name as well.
     """
 
     project: str
     groups: tuple[str, ...]
     roles: tuple[str, ...] = ()
     only_with: str = ""
+    alone: tuple[str, ...] = ()
 
 
 #: In order of trust: when several name the same group, the first one's role counts. Keys are as
 #: these projects document them.
 DIALECTS: Final = (
-    Dialect("enbloc", (POD_GROUP_KEY,), (ROLE_KEY,)),
+    Dialect("enbloc", (POD_GROUP_KEY,), (ROLE_KEY,), alone=(MIN_MEMBER_KEY,)),
     Dialect(
         "the coscheduling plugin",
         (
@@ -39,23 +41,33 @@ DIALECTS: Final = (
             "pod-group.scheduling.sigs.k8s.io",
             "pod-group.scheduling.sigs.k8s.io/name",
         ),
+        alone=("pod-group.scheduling.sigs.k8s.io/min-available",),
     ),
     Dialect(
         "Volcano",
         ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
         ("volcano.sh/task-spec",),
+        alone=("scheduling.volcano.sh/group-min-member",),
     ),
-    Dialect("Koordinator", ("gang.scheduling.koordinator.sh/name",)),
+    Dialect(
+        "Koordinator",
+        ("gang.scheduling.koordinator.sh/name",),
+        alone=("gang.scheduling.koordinator.sh/min-available",),
+    ),
     Dialect("KAI", ("pod-group-name",), ("kai.scheduler/subgroup-name",)),
     Dialect(
         "YuniKorn",
         ("yunikorn.apache.org/app-id", "applicationId"),
         ("yunikorn.apache.org/task-group-name",),
         only_with="yunikorn.apache.org/task-group-name",
+        alone=("yunikorn.apache.org/task-group-name",),
     ),
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
 )
 _GROUPS: Final = frozenset(key for dialect in DIALECTS for key in dialect.groups)
+_ALONE: Final[Mapping[str, Dialect]] = {
+    key: dialect for dialect in DIALECTS for key in dialect.alone
+}
 #: The field of Kubernetes' own gang scheduling.
 NATIVE_FIELD: Final = "spec.schedulingGroup"
 
@@ -115,6 +127,8 @@ def membership(
         if POD_GROUP_KEY in pairs:
             text = f"{kind} {POD_GROUP_KEY} is empty; write the name of a PodGroup, or remove it"
             return Membership(problem=text)
+    if not certain and (lacking := _nameless(labels, annotations)):
+        return Membership(problem=lacking)
     if not odd:
         return _NOTHING
     return Membership(problem=odd) if certain else Membership(hint=odd)
@@ -139,6 +153,17 @@ def _named(
         elif said.role and not found.role:
             found = found._replace(role=said.role)
     return found
+
+
+def _nameless(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """What a pod lacks that says something of its group, and names none; "" = it does not."""
+    if _ALONE.keys().isdisjoint(annotations) and _ALONE.keys().isdisjoint(labels):
+        return ""
+    for key, dialect in _ALONE.items():
+        for kind, pairs in (("annotation", annotations), ("label", labels)):
+            if key in pairs:
+                return f"{kind} {key} is set, and the pod names no group; add {dialect.groups[0]}"
+    return ""
 
 
 def _said(

@@ -23,6 +23,8 @@ KUBE_SYSTEM: Final = "kube-system"
 # ── labels and annotations ───────────────────────────────────────────────────────────────────
 POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
 ROLE_KEY: Final = "enbloc.dev/role"
+#: On a pod: its group needs so many members, and is made where it does not exist.
+MIN_MEMBER_KEY: Final = "enbloc.dev/min-member"
 PLAN_KEY: Final = "enbloc.dev/plan"
 #: On a PodGroup that enbloc made: the kind that it was made for, `plural.group`.
 DERIVED_KEY: Final = "enbloc.dev/derived-from"

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.model.names import (
     API_GROUP,
     AUTO_GROUP_KEY,
+    MIN_MEMBER_KEY,
     PLAN_KEY,
     POD_GROUP_KEY,
     RANK_KEY,
@@ -16,7 +17,9 @@ from enbloc.model.names import (
     SIZE_KEY,
 )
 
-_OURS: Final = frozenset({POD_GROUP_KEY, ROLE_KEY, PLAN_KEY, RANK_KEY, SIZE_KEY, AUTO_GROUP_KEY})
+_OURS: Final = frozenset(
+    {POD_GROUP_KEY, ROLE_KEY, MIN_MEMBER_KEY, PLAN_KEY, RANK_KEY, SIZE_KEY, AUTO_GROUP_KEY}
+)
 _PROJECT: Final = API_GROUP.partition(".")[0]
 _SEPARATORS: Final = str.maketrans("", "", "-_./ ")
 _GROUPS: Final = ("podgroup", "podgroups", "podgroupname", "groupname", "group", "gang", "gangname")

@@ -20,6 +20,8 @@ from enbloc.telemetry import Problems
 
 #: The least time between two writes of one PodGroup (seconds); the first is at once.
 INTERVAL: Final = 1.0
+#: The source of a PodGroup that is declared by the metadata of pods alone.
+FROM_PODS: Final = "pods"
 #: What the API server fills in.
 _DEFAULTS: Final[Mapping[str, object]] = {"minMember": 1, "onIncomplete": "Repair"}
 
@@ -29,7 +31,7 @@ class Wanted:
     """A PodGroup as it should be.
 
     Attributes:
-        source: label value: the kind that it is made for, `plural.group`.
+        source: label value: the kind that it is made for, `plural.group`; or FROM_PODS.
         spec: its spec, as JSON.
         owners: its ownerReferences, as JSON.
     """
@@ -51,7 +53,7 @@ class DerivedGroups:
         client: may write only while this process is the leader.
         problems: told what keeps them from being written.
         wanted: the PodGroup that should be there by this name; None = none.
-        outdated: whether a PodGroup that was made for this source has lost what it was made for.
+        outdated: whether a PodGroup that was made, and is not wanted, may go.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class DerivedGroups:
         client: Client,
         problems: Problems,
         wanted: Callable[[GroupKey], Wanted | None],
-        outdated: Callable[[str], bool],
+        outdated: Callable[[Mapping[str, Any]], bool],
     ) -> None:
         self._client = client
         self._wanted = wanted
@@ -114,12 +116,13 @@ class DerivedGroups:
         del value
         found, wanted = self._found.get(key), self._wanted(key)
         if wanted is None:
-            if found is not None and source_of(found) and self._outdated(source_of(found)):
+            if found is not None and source_of(found) and self._outdated(found):
                 await self._delete(key, found)
         elif found is None:
             await self._create(key, wanted)
-        elif source_of(found) == wanted.source and not _same(found, wanted):
-            if made_for(found, wanted.owners[0]["uid"]):
+        elif not _same(found, wanted):
+            declared = FROM_PODS in (source_of(found), wanted.source)
+            if declared or made_for(found, wanted.owners[0]["uid"]):
                 await self._change(key, found, wanted)
             else:  # its status tells of the members of an object that is gone
                 await self._delete(key, found)
@@ -173,7 +176,9 @@ def made_for(found: Mapping[str, Any], uid: str) -> bool:
 
 def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
     """Whether a PodGroup is as it should be; also if it is another's, which is left alone."""
-    if source_of(found) != wanted.source:
+    if source_of(found) not in (wanted.source, FROM_PODS):
         return True
+    if source_of(found) != wanted.source:
+        return False  # an object came for what pods declared before
     spec, owners = found.get("spec") or {}, found["metadata"].get("ownerReferences") or []
     return {**_DEFAULTS, **spec} == {**_DEFAULTS, **wanted.spec} and owners == list(wanted.owners)

@@ -7,6 +7,8 @@
     objects of a source ──reflector──► derive() ──► DerivedGroups ──► PodGroups of ours
             ▲                                                             │ kopf
             └──────── status ◄──── report() ◄── members, status ◄─────────┘
+
+    pods that declare a group ──► DeclaringPods ──► DerivedGroups
 """
 
 import asyncio
@@ -21,7 +23,14 @@ import msgspec
 from cachetools import LRUCache
 
 from enbloc.controller.members import Members
-from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted, made_for
+from enbloc.controller.sources.declaring_pods import DeclaringPods
+from enbloc.controller.sources.derived_groups import (
+    FROM_PODS,
+    DerivedGroups,
+    Wanted,
+    made_for,
+    source_of,
+)
 from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
 from enbloc.kube.client import Client, PatchType
@@ -29,7 +38,7 @@ from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import APIError
 from enbloc.kube.events import Notice, ObjectReference, Recorder
 from enbloc.kube.items import Added, Deleted, Malformed, Modified, Synced
-from enbloc.kube.paths import Resource
+from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.kube.reflector import Reflector
 from enbloc.model import codec, names
 from enbloc.model.groups import GroupKey
@@ -144,6 +153,8 @@ class Sources:
         self._told: LRUCache[str, str] = LRUCache(TOLD)
         self._refused: set[str] = set()
         self.derived: Final = DerivedGroups(writer, problems, self._wanted, self._outdated)
+        self.declaring: Final = DeclaringPods(scheduler_names, self._declared)
+        self._leading = False
         self.reports: Final = CoalescingWriter[ObjectKey, None](
             "source status",
             self._report,
@@ -156,6 +167,7 @@ class Sources:
     async def run(self) -> None:
         """Follow all sources until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._begin(), name="begin with declared groups")
             for source in self._sources:
                 tasks.create_task(self._follow(source), name=f"follow {source.name}")
 
@@ -189,6 +201,8 @@ class Sources:
             for each in self._called[key]:
                 for other in self._origins[each].beside(key):
                     self.derived.review(other)
+        elif not self._members.of(key):
+            self.derived.review(key)  # what pods declared may go with the last one
 
     def _ask(self, key: GroupKey) -> None:
         for each in self._called.get(key, ()):
@@ -313,6 +327,28 @@ class Sources:
             case _:
                 pass
 
+    # ── groups that pods declare ─────────────────────────────────────────────────────────────
+
+    async def _begin(self) -> None:
+        """Look at all groups that pods declare, once it is known which PodGroups there are."""
+        if self.declaring.groups:
+            try:
+                async for found in self._client.list(POD_GROUPS):
+                    if self.derived.found(_key(found)) is None:
+                        self.derived.seen(_key(found), found)
+            except APIError as error:
+                log.debug(
+                    "Cannot list PodGroups: %s", error
+                )  # a write is answered by what is there
+        self._leading = True
+        for key in self.declaring.groups:
+            self._declared(key)
+
+    def _declared(self, key: GroupKey) -> None:
+        """What pods declare of a group changed; of many changes within a second one look is had."""
+        if self._leading:
+            self.derived.writer.put(key, None)
+
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
     def _wanted(self, key: GroupKey) -> Wanted | None:
@@ -324,7 +360,13 @@ class Sources:
                 if found is not None and self._is_ours(origin, key):
                     label = origin.resource.label()
                     return Wanted(label, found.spec, tuple(_owners(origin)))
-        return None
+        return self._declared_group(key)
+
+    def _declared_group(self, key: GroupKey) -> Wanted | None:
+        outcome = self.declaring.outcome(key)
+        for about, reason, note in outcome.words:
+            self._tell(about, reason, note)
+        return outcome.wanted
 
     def _is_ours(self, origin: _Origin, key: GroupKey) -> bool:
         """Whether a group is ours to schedule, or was before."""
@@ -340,8 +382,15 @@ class Sources:
             )
         )
 
-    def _outdated(self, label: str) -> bool:
-        """Whether what calls for PodGroups of this source has been read in full."""
+    def _outdated(self, found: Mapping[str, Any]) -> bool:
+        """Whether what calls for PodGroups like this one has been read in full.
+
+        One that pods declared stays while pods name it, or what controls them is there.
+        """
+        label = source_of(found)
+        if label == FROM_PODS:
+            owners = found["metadata"].get("ownerReferences")
+            return not owners and not self._members.of(_key(found))
         known = {resource.label() for source in self._sources for resource in source.resources}
         return label in self._listed or label not in known
 

@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pods that declare their group by metadata alone: the PodGroup that those of one group call for.
+
+Live members count, and while none is live the others. Of different minimums the largest counts:
+no member then starts with fewer beside it than it asks for.
+"""
+
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from enbloc.controller.sources.declared import declaration
+from enbloc.controller.sources.derived_groups import FROM_PODS, Wanted
+from enbloc.controller.sources.source import Derived, Refused
+from enbloc.kube.events import ObjectReference
+from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified
+from enbloc.kube.paths import PODS
+from enbloc.model.dialects import membership, readable
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import EventReason
+from enbloc.model.objects import OwnerReference, PodObject
+
+#: Of how many different declarations of one group something is said.
+_TOLD: Final = 16
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Declaring:
+    """A pod, and what it declares.
+
+    Attributes:
+        pod: for events about it.
+        declared: its PodGroup, or what is wrong with what it says.
+        owner: its controller; None = it has none.
+        live: it is neither finished nor terminating.
+    """
+
+    pod: ObjectReference
+    declared: Derived | Refused
+    owner: OwnerReference | None
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the pods of a group come to.
+
+    Attributes:
+        wanted: the PodGroup to make; None = none.
+        words: what is to be said, and on which pod.
+    """
+
+    wanted: Wanted | None = None
+    words: tuple[tuple[ObjectReference, EventReason, str], ...] = ()
+
+
+class DeclaringPods:
+    """The pods of our schedulers that declare a group, by group.
+
+    Args:
+        scheduler_names: which schedulers are ours.
+        changed: told of each group of which something changed.
+    """
+
+    def __init__(
+        self, scheduler_names: Collection[str], changed: Callable[[GroupKey], None]
+    ) -> None:
+        self._ours = frozenset(scheduler_names)
+        self._changed = changed
+        self._group_of: dict[str, GroupKey] = {}
+        self._pods: dict[GroupKey, dict[str, Declaring]] = {}
+        self._outcomes: dict[GroupKey, Outcome] = {}
+
+    @property
+    def groups(self) -> Collection[GroupKey]:
+        """The groups that a pod declares."""
+        return tuple(self._pods)
+
+    async def reading(
+        self, items: AsyncIterator[Item[PodObject]]
+    ) -> AsyncIterator[Item[PodObject]]:
+        """The same items, each read on its way; a malformed state of a pod is ignored."""
+        async for item in items:
+            match item:
+                case Added(object=found) | Modified(object=found):
+                    self.put(found)
+                case Deleted(meta=meta):
+                    self.remove(meta.uid)
+                case Malformed() | _:
+                    pass
+            yield item
+
+    def put(self, found: PodObject) -> None:
+        """A pod was added or changed."""
+        metadata, spec, status = found.metadata, found.spec, found.status
+        uid, labels, annotations = metadata.uid, metadata.labels or {}, metadata.annotations or {}
+        declared = None
+        if spec is not None and spec.scheduler_name in self._ours:
+            declared = declaration(labels, annotations)
+        if declared is None:
+            self.remove(uid)
+            return
+        native = spec.scheduling_group if spec is not None else None
+        name = readable(
+            membership(labels, annotations, (native.pod_group_name or "") if native else "")
+        ).group
+        key = GroupKey(metadata.namespace or "", name)
+        if self._group_of.get(uid) != key:
+            self.remove(uid)
+        if not name:
+            return  # the scheduler says what it lacks
+        ended = status is not None and status.phase in _FINISHED
+        declaring = Declaring(
+            ObjectReference(PODS, key.namespace, metadata.name, uid),
+            declared,
+            next((one for one in metadata.owner_references or () if one.controller), None),
+            not ended and metadata.deletion_timestamp is None,
+        )
+        pods = self._pods.setdefault(key, {})
+        if pods.get(uid) != declaring:
+            self._group_of[uid] = key
+            pods[uid] = declaring
+            self._touch(key)
+
+    def remove(self, uid: str) -> None:
+        """A pod was deleted, or declares nothing any more."""
+        key = self._group_of.pop(uid, None)
+        if key is None:
+            return
+        pods = self._pods[key]
+        del pods[uid]
+        if not pods:
+            del self._pods[key]
+        self._touch(key)
+
+    def _touch(self, key: GroupKey) -> None:
+        self._outcomes.pop(key, None)
+        self._changed(key)
+
+    def outcome(self, key: GroupKey) -> Outcome:
+        """What the pods of this group come to."""
+        if key not in self._pods:
+            return Outcome()
+        if key not in self._outcomes:
+            self._outcomes[key] = outcome(tuple(self._pods[key].values()))
+        return self._outcomes[key]
+
+
+def outcome(pods: Collection[Declaring]) -> Outcome:
+    """What the pods of one group come to together."""
+    counted = [each for each in pods if each.live] or pods
+    first = _distinct(counted)
+    derived = [(each, each.declared) for each in first if isinstance(each.declared, Derived)]
+    if not derived:
+        return Outcome(None, tuple(_words(first, 0)))
+    largest = max((one for _, one in derived), key=lambda one: one.spec["minMember"])
+    owners = {each.owner.uid if each.owner else "": each.owner for each in counted}
+    owner = next(iter(owners.values())) if len(owners) == 1 else None
+    wanted = Wanted(FROM_PODS, largest.spec, () if owner is None else (_reference(owner),))
+    return Outcome(wanted, tuple(_words(first, largest.spec["minMember"])))
+
+
+def _distinct(pods: Collection[Declaring]) -> list[Declaring]:
+    """The first pod of each declaration; siblings share it as an object."""
+    found: dict[int, Declaring] = {}
+    for each in pods:
+        found.setdefault(id(each.declared), each)
+    return list(found.values())
+
+
+def _words(
+    first: list[Declaring], largest: int
+) -> Iterator[tuple[ObjectReference, EventReason, str]]:
+    for each in first[:_TOLD]:
+        match each.declared:
+            case Refused(problem=problem):
+                yield each.pod, EventReason.INVALID_SPEC, problem
+            case Derived(spec=spec, ignored=ignored):
+                notes = [ignored] if ignored else []
+                if spec["minMember"] != largest:
+                    notes.append(
+                        f"the pod declares a minimum of {spec['minMember']}, another member of "
+                        f"its group one of {largest}, which counts; declare the same on all"
+                    )
+                if notes:
+                    yield each.pod, EventReason.UNSUPPORTED_FIELD, "; ".join(notes)
+
+
+def _reference(owner: OwnerReference) -> Mapping[str, Any]:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+    }

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""YuniKorn's task groups, as an application's pods have them in an annotation.
+
+Source of the meaning: yunikorn-k8shim v1.6, pkg/cache/utils.go and task_group.go, and its user
+guide on gang scheduling. There are no placeholder pods here: what of a task group says how a
+placeholder would be placed is not needed, for the pods themselves say it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.controller.sources.source import Derived, Refused
+from enbloc.kube.decoding import UNREADABLE, why
+from enbloc.model.objects import Quantities
+from enbloc.model.problems import Problems, quantities
+from enbloc.model.quantity import MAXIMUM, render
+from enbloc.model.text import clipped, quoted
+
+TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
+TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"
+POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
+#: Spark says of its pods by this label what they are.
+SPARK_ROLE: Final = "spark-role"
+KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
+
+_LARGEST: Final = 100_000
+_LONGEST_TIMEOUT: Final = 86_400
+#: A PodGroup takes so many.
+_MOST_ROLES: Final = 16
+_MOST_RESOURCES: Final = 64
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
+_STYLES: Final[Mapping[str, str]] = {
+    "Soft": "its pods are never started one by one",
+    "Hard": "its pods are not failed, and wait",
+}
+
+
+class _TaskGroup(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    min_member: int = 0
+    min_resource: Quantities | None = None
+
+
+_READ: Final = msgspec.json.Decoder(tuple[_TaskGroup, ...]).decode
+
+
+def declaration(said: Mapping[str, str]) -> Derived | Refused | None:
+    """The PodGroup of an application; None = these keys of one of its pods declare none.
+
+    A task group is a role. Spark's driver makes its executors once it runs: there the minimum is
+    that of the driver alone, and room for all is kept.
+    """
+    mine = said.get(TASK_GROUP)
+    if TASK_GROUPS not in said or not mine:
+        return None
+    try:
+        groups = _READ(said[TASK_GROUPS])
+        problem = "; ".join(_problems(groups))
+    except UNREADABLE as error:
+        problem = f"{why(error)}; write a JSON list of objects with name, minMember, minResource"
+    if problem:
+        return Refused(clipped(f"annotation {TASK_GROUPS}: {problem}"))
+    driver = said.get(SPARK_ROLE) == "driver"
+    minimums = {
+        each.name: each.min_member if not driver or each.name == mine else 0 for each in groups
+    }
+    spec: dict[str, Any] = {
+        "minMember": max(1, sum(minimums.values())),
+        "roles": [{"name": name, "minMember": minimum} for name, minimum in minimums.items()],
+    }
+    resources = _resources(groups)
+    if resources:
+        spec["minResources"] = resources
+    notes: list[str] = []
+    timeout = _policy(said.get(POLICY, ""), notes)
+    if timeout:
+        spec["scheduleTimeoutSeconds"] = timeout
+    return Derived(spec, ignored="; ".join(notes))
+
+
+def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
+    """Why no PodGroup can be made of these, each with the place in the list."""
+    if not groups:
+        yield "the list is empty; write one task group or more"
+    if len(groups) > _MOST_ROLES:
+        yield f"it lists {len(groups)} task groups; {_MOST_ROLES} are supported"
+        return
+    for index, each in enumerate(groups):
+        if not _NAME.fullmatch(each.name):
+            yield (
+                f"[{index}].name: {quoted(each.name)} is not a name of at most 63 small letters, "
+                'digits and "-"'
+            )
+        if not 0 <= each.min_member <= _LARGEST:
+            yield f"[{index}].minMember: {each.min_member} is not between 0 and {_LARGEST}"
+        problems = Problems()
+        quantities(each.min_resource, f"[{index}].minResource", problems)
+        yield from problems
+    for name, times in Counter(each.name for each in groups).items():
+        if times > 1:
+            yield f"{quoted(name)} is listed {times} times; list each task group once"
+    if sum(each.min_member for each in groups) > _LARGEST:
+        yield f"minMember adds up to more than {_LARGEST}"
+    if len({name for each in groups for name in each.min_resource or ()}) > _MOST_RESOURCES:
+        yield f"minResource names more than {_MOST_RESOURCES} resources"
+
+
+def _resources(groups: Sequence[_TaskGroup]) -> Mapping[str, str]:
+    """What the minimums of all task groups need together."""
+    total = Counter[str]()
+    for each in groups:
+        for name, amount in quantities(each.min_resource, "", Problems()).items():
+            total[name] += amount * each.min_member
+    return {name: render(name, min(amount, MAXIMUM)) for name, amount in total.items() if amount}
+
+
+def _policy(text: str, notes: list[str]) -> int:
+    """The timeout of the parameters in seconds, 0 = none; what is ignored goes to the notes."""
+    timeout = 0
+    for parameter in text.split():
+        name, _, value = parameter.partition("=")
+        if name == "placeholderTimeoutInSeconds":
+            if _SECONDS.fullmatch(value):
+                timeout = min(int(value), _LONGEST_TIMEOUT)
+            else:
+                notes.append(
+                    f"annotation {POLICY}: {name}={quoted(value)} is ignored; write whole seconds"
+                )
+        elif name == "gangSchedulingStyle" and value in _STYLES:
+            notes.append(
+                f"annotation {POLICY}: {name}={value} is ignored: when the timeout has passed, "
+                f"the group waits for its next attempt; {_STYLES[value]}"
+            )
+        else:
+            notes.append(f"annotation {POLICY}: {quoted(parameter)} is ignored")
+    return timeout

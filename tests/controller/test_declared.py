@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The PodGroups that metadata of pods declares, as their users write it."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.controller.sources.declared import LONGEST, declaration
+from enbloc.controller.sources.declaring_pods import DeclaringPods
+from enbloc.controller.sources.source import Derived, Refused
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import EventReason
+from enbloc.model.objects import PodObject
+
+OURS = "enbloc.dev/min-member"
+KOORDINATOR = "gang.scheduling.koordinator.sh/"
+YUNIKORN = "yunikorn.apache.org/"
+G = GroupKey("n", "g")
+
+
+def task_group(name: str, minimum: int, **resources: Any) -> dict[str, Any]:
+    return {"name": name, "minMember": minimum, "minResource": resources}
+
+
+def yunikorn(*groups: Any, mine: str = "worker", policy: str = "") -> dict[str, str]:
+    said = {f"{YUNIKORN}task-group-name": mine, f"{YUNIKORN}task-groups": json.dumps(groups)}
+    return said | ({f"{YUNIKORN}schedulingPolicyParameters": policy} if policy else {})
+
+
+@pytest.mark.parametrize(
+    ("said", "spec"),
+    [
+        ({OURS: "8"}, {"minMember": 8}),
+        ({"pod-group.scheduling.sigs.k8s.io/min-available": "3"}, {"minMember": 3}),
+        ({"scheduling.volcano.sh/group-min-member": "4"}, {"minMember": 4}),
+        (
+            {
+                f"{KOORDINATOR}min-available": "2",
+                f"{KOORDINATOR}total-number": "2",
+                f"{KOORDINATOR}mode": "Strict",
+                f"{KOORDINATOR}waiting-time": "1m30.5s",
+                f"{KOORDINATOR}match-policy": "once-satisfied",
+            },
+            {"minMember": 2, "scheduleTimeoutSeconds": 91},
+        ),
+        (
+            yunikorn(
+                task_group("head", 1, cpu="500m", memory="1Gi"),
+                task_group("worker", 3, cpu=1, memory="1Gi"),
+                policy="placeholderTimeoutInSeconds=30",
+            ),
+            {
+                "minMember": 4,
+                "roles": [{"name": "head", "minMember": 1}, {"name": "worker", "minMember": 3}],
+                "minResources": {"cpu": "3500m", "memory": "4Gi"},
+                "scheduleTimeoutSeconds": 30,
+            },
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["annotation", "label"])
+def test_a_group_is_declared_in_the_words_of_each_project(
+    kind: str, said: dict[str, str], spec: dict[str, Any]
+) -> None:
+    found = declaration({}, said) if kind == "annotation" else declaration(said, {})
+    assert found == Derived(spec)
+
+
+def test_sparks_driver_starts_alone_and_room_is_kept_for_its_executors() -> None:
+    said = yunikorn(
+        task_group("spark-driver", 1, cpu="1"),
+        task_group("spark-executor", 10, cpu="2"),
+        mine="spark-driver",
+    )
+    found = declaration({"spark-role": "driver"}, said)
+    assert found == Derived(
+        {
+            "minMember": 1,
+            "roles": [
+                {"name": "spark-driver", "minMember": 1},
+                {"name": "spark-executor", "minMember": 0},
+            ],
+            "minResources": {"cpu": "21"},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {f"{KOORDINATOR}name": "g"},
+        {f"{YUNIKORN}task-group-name": "worker"},
+        {f"{YUNIKORN}task-groups": "[]"},
+    ],
+)
+def test_what_has_no_minimum_or_no_task_group_declares_nothing(said: dict[str, str]) -> None:
+    assert declaration({}, said) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({OURS: "0"}, f'annotation {OURS}: "0" is not a whole number between 1 and 100000'),
+        ({OURS: "-1"}, '"-1" is not a whole number'),
+        ({OURS: "eight"}, '"eight" is not a whole number'),
+        ({OURS: "9" * 400}, "is not a whole number"),
+        (
+            {f"{KOORDINATOR}min-available": "2", f"{KOORDINATOR}waiting-time": "soon"},
+            'waiting-time: "soon" is not a duration; write one such as "60s"',
+        ),
+        (
+            {f"{YUNIKORN}task-group-name": "worker", f"{YUNIKORN}task-groups": '[{"name": '},
+            f"annotation {YUNIKORN}task-groups: ",
+        ),
+        (
+            {f"{YUNIKORN}task-group-name": "worker", f"{YUNIKORN}task-groups": "[" * 20_000},
+            "write a JSON list",
+        ),
+        (yunikorn(task_group("worker", 1, cpu="1x")), '[0].minResource[cpu]: "1x" is not a quant'),
+        (yunikorn(task_group("worker", -1)), "[0].minMember: -1 is not between"),
+        (yunikorn(task_group("Worker_1", 1)), '[0].name: "Worker_1" is not a name'),
+        (yunikorn(task_group("w", 1), task_group("w", 2)), '"w" is listed 2 times'),
+        (yunikorn(), "the list is empty"),
+        (yunikorn(*[task_group(f"w{i}", 1) for i in range(17)]), "17 task groups; 16 are"),
+        (
+            {f"{YUNIKORN}task-group-name": "w", f"{YUNIKORN}task-groups": " " * (LONGEST + 1)},
+            f"task-groups: it has {LONGEST + 1} characters",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_key_and_the_fix(
+    said: dict[str, str], problem: str
+) -> None:
+    found = declaration({}, said)
+    assert isinstance(found, Refused)
+    assert problem in found.problem
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "note"),
+    [
+        ({OURS: "3"}, {OURS: "2"}, f'label {OURS} is "3" and annotation {OURS} is "2", which'),
+        ({}, {OURS: "2", f"{KOORDINATOR}min-available": "4"}, "make them the same, or remove one"),
+        (
+            {},
+            {f"{KOORDINATOR}min-available": "2", f"{KOORDINATOR}total-number": "4"},
+            "total-number is ignored",
+        ),
+        (
+            {},
+            {f"{KOORDINATOR}min-available": "2", f"{KOORDINATOR}mode": "NonStrict"},
+            "mode: NonStrict is ignored",
+        ),
+        (
+            {},
+            {f"{KOORDINATOR}min-available": "2", f"{KOORDINATOR}groups": '["n/a","n/b"]'},
+            "groups is ignored: each gang starts by itself",
+        ),
+        (
+            {},
+            {f"{KOORDINATOR}min-available": "2", f"{KOORDINATOR}match-policy": "only-waiting"},
+            'match-policy: "only-waiting" is ignored',
+        ),
+        (
+            {},
+            yunikorn(task_group("worker", 2), policy="gangSchedulingStyle=Soft"),
+            "gangSchedulingStyle=Soft is ignored",
+        ),
+        (
+            {},
+            yunikorn(task_group("worker", 2), policy="placeholderTimeoutInSeconds=soon"),
+            'placeholderTimeoutInSeconds="soon" is ignored; write whole seconds',
+        ),
+    ],
+)
+def test_what_is_not_followed_is_noted(
+    labels: dict[str, str], annotations: dict[str, str], note: str
+) -> None:
+    found = declaration(labels, annotations)
+    assert isinstance(found, Derived)
+    assert found.spec["minMember"] == 2
+    assert note in found.ignored
+
+
+# ── the pods of a group together ─────────────────────────────────────────────────────────────
+
+
+def pod(
+    uid: str, minimum: str = "2", *, owner: str = "", phase: str = "Pending", group: str = "g"
+) -> PodObject:
+    controller = {"kind": "Job", "apiVersion": "batch/v1", "name": owner, "uid": owner}
+    body = {
+        "metadata": {
+            "name": uid,
+            "namespace": "n",
+            "uid": uid,
+            "annotations": {"enbloc.dev/pod-group": group} | ({OURS: minimum} if minimum else {}),
+            "ownerReferences": [{**controller, "controller": True}] if owner else [],
+        },
+        "spec": {"schedulerName": "ours"},
+        "status": {"phase": phase},
+    }
+    return msgspec.convert(body, PodObject)
+
+
+@pytest.fixture
+def pods() -> DeclaringPods:
+    return DeclaringPods(["ours"], lambda _: None)
+
+
+def test_the_controller_that_all_pods_have_owns_the_podgroup(pods: DeclaringPods) -> None:
+    pods.put(pod("a", owner="job"))
+    pods.put(pod("b", owner="job"))
+    wanted = pods.outcome(G).wanted
+    assert wanted is not None
+    assert [owner["uid"] for owner in wanted.owners] == ["job"]
+    pods.put(pod("c", owner="another"))
+    wanted = pods.outcome(G).wanted
+    assert wanted is not None
+    assert wanted.owners == ()
+
+
+def test_of_different_minimums_the_largest_counts_and_the_others_are_told(
+    pods: DeclaringPods,
+) -> None:
+    for uid, minimum in (("a", "2"), ("b", "2"), ("c", "3")):
+        pods.put(pod(uid, minimum))
+    found = pods.outcome(G)
+    assert found.wanted is not None
+    assert found.wanted.spec == {"minMember": 3}
+    [(about, reason, note)] = found.words
+    assert (about.name, reason) == ("a", EventReason.UNSUPPORTED_FIELD)
+    assert "declares a minimum of 2, another member of its group one of 3" in note
+
+
+def test_a_pod_that_has_ended_says_nothing_while_another_is_live(pods: DeclaringPods) -> None:
+    pods.put(pod("a", "5", owner="old", phase="Failed"))
+    wanted = pods.outcome(G).wanted
+    assert wanted is not None
+    assert wanted.spec == {"minMember": 5}
+    pods.put(pod("b", "2", owner="new"))
+    wanted = pods.outcome(G).wanted
+    assert wanted is not None
+    assert (wanted.spec, wanted.owners[0]["uid"]) == ({"minMember": 2}, "new")
+
+
+def test_a_pod_that_is_deleted_or_says_nothing_more_counts_no_longer() -> None:
+    touched = list[GroupKey]()
+    pods = DeclaringPods(["ours"], touched.append)
+    pods.put(pod("a"))
+    pods.put(pod("b"))
+    pods.put(pod("b"))
+    pods.put(pod("b", minimum=""))
+    pods.remove("a")
+    pods.remove("a")
+    assert touched == [G, G, G, G]
+    assert pods.outcome(G).wanted is None
+    assert not pods.groups
+
+
+def test_a_pod_that_names_another_group_leaves_the_first(pods: DeclaringPods) -> None:
+    pods.put(pod("a"))
+    pods.put(pod("a", group="h"))
+    assert pods.groups == (GroupKey("n", "h"),)
+
+
+def test_pods_of_other_schedulers_declare_nothing() -> None:
+    pods = DeclaringPods(["theirs"], lambda _: None)
+    pods.put(pod("a"))
+    assert not pods.groups
+
+
+def test_a_group_that_nobody_declares_in_words_that_can_be_read_is_not_made(
+    pods: DeclaringPods,
+) -> None:
+    pods.put(pod("a", "none"))
+    found = pods.outcome(G)
+    assert found.wanted is None
+    assert [reason for _, reason, _ in found.words] == [EventReason.INVALID_SPEC]
