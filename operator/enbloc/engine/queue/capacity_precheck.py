@@ -116,13 +116,13 @@ class CapacityPrecheck:
         if not wants or epoch != (now := self._state.epoch):
             return False
         version = now, self._state.nodes.placed_version
-        return all(self._short(want, version) for want in wants)
-
-    def _short(self, want: Want, version: object) -> bool:
-        if want.looked_at != version:
-            want.looked_at = version
-            want.short = shortage(want.packing.within(self._open_nodes())) is not None
-        return want.short
+        for want in wants:
+            if want.looked_at != version:
+                want.looked_at = version
+                want.short = shortage(want.packing.within(self._open_nodes())) is not None
+            if not want.short:
+                return False
+        return True
 
     @property
     def _version(self) -> object:
