@@ -6,6 +6,8 @@ from typing import Any
 
 from enbloc.kube.paths import CRDS, Resource
 
+#: Without it the API server takes no kind of a group under k8s.io.
+_APPROVED = "api-approved.kubernetes.io"
 _ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -23,7 +25,7 @@ def crd(resource: Resource) -> dict[str, Any]:
     return {
         "apiVersion": CRDS.api_version,
         "kind": CRDS.kind,
-        "metadata": {"name": resource.label()},
+        "metadata": {"name": resource.label(), "annotations": {_APPROVED: "unapproved, for tests"}},
         "spec": {
             "group": resource.group,
             "scope": "Namespaced",

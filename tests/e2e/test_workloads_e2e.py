@@ -328,11 +328,11 @@ async def test_each_replica_of_a_leaderworkerset_starts_whole_and_scales_by_whol
     await world.nodes(1, cpu=3)
     spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 2, "workerTemplate": TEMPLATE}}
     workload = await create(world, resource, spec)
-    for group in range(2):
-        for worker in range(2):
-            name = f"w-{group}-{worker}"
-            await world.pod(name, owner=workload, labels=_lws(group, worker))
+    for worker in range(2):
+        await world.pod(f"w-0-{worker}", owner=workload, labels=_lws(0, worker))
     await world.bound("w-0", 2)
+    for worker in range(2):
+        await world.pod(f"w-1-{worker}", owner=workload, labels=_lws(1, worker))
     second = group_name("LeaderWorkerSet", "w", part="1")
     await says(world, second, "Scheduled", "False", reason="Unschedulable")
     assert world.observer.bound(world.namespace, "w-1") == {}
