@@ -145,6 +145,14 @@
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups]
   verbs: [list, watch]
+# reading PodGroups of KAI
+- apiGroups: [scheduling.run.ai]
+  resources: [podgroups]
+  verbs: [list, watch]
+# reading PodGroups of Gödel
+- apiGroups: [scheduling.godel.kubewharf.io]
+  resources: [podgroups]
+  verbs: [list, watch]
 # writing the phase and the counters that its clients read
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups/status]

@@ -212,6 +212,18 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             why="reading PodGroups of the coscheduling plugin",
         ),
         Rule(
+            "scheduling.run.ai",
+            ["podgroups"],
+            ["list", "watch"],
+            why="reading PodGroups of KAI",
+        ),
+        Rule(
+            "scheduling.godel.kubewharf.io",
+            ["podgroups"],
+            ["list", "watch"],
+            why="reading PodGroups of Gödel",
+        ),
+        Rule(
             "scheduling.x-k8s.io",
             ["podgroups/status"],
             ["patch"],

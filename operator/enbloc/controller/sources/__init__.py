@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from enbloc.controller.sources.batch import JOB_SOURCE, STATEFUL_SET_SOURCE
 from enbloc.controller.sources.coscheduling import COSCHEDULING
+from enbloc.controller.sources.godel import GODEL
 from enbloc.controller.sources.jobset import JOB_SET_SOURCE
+from enbloc.controller.sources.kai import KAI
 from enbloc.controller.sources.kubeflow import MPI_JOB_SOURCE, TRAINING_SOURCES
 from enbloc.controller.sources.leaderworkerset import LEADER_WORKER_SET_SOURCE
 from enbloc.controller.sources.native import NATIVE
@@ -31,4 +33,4 @@ WORKLOADS: Final[tuple[Source[Any], ...]] = (
 )
 
 #: In order of precedence, where several call for a PodGroup of one name.
-SOURCES: Final[tuple[Source[Any], ...]] = (NATIVE, COSCHEDULING, *WORKLOADS)
+SOURCES: Final[tuple[Source[Any], ...]] = (NATIVE, COSCHEDULING, KAI, GODEL, *WORKLOADS)

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroups of Gödel, `scheduling.godel.kubewharf.io/v1alpha1`; they are told nothing.
+
+Source of the meaning of fields: kubewharf/godel-scheduler-api, pkg/apis/scheduling/v1alpha1.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject
+from enbloc.kube.paths import Resource
+from enbloc.model.objects import Int64
+
+RESOURCE: Final = Resource("scheduling.godel.kubewharf.io", "v1alpha1", "podgroups", "PodGroup")
+_LARGEST: Final = 100_000
+_LONGEST_TIMEOUT: Final = 86_400
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    min_member: Int64 | None = None
+    priority_class_name: str | None = None
+    schedule_timeout_seconds: Int64 | None = None
+    application: str | None = None
+    affinity: dict[str, Any] | None = None
+
+
+class GodelPodGroup(SourceObject):
+    """A PodGroup of Gödel."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def derive(found: GodelPodGroup) -> Derived | Refused:
+    """Our PodGroup; a minimum or a timeout of 0 is the default."""
+    spec = found.spec
+    minimum, timeout = spec.min_member or 1, spec.schedule_timeout_seconds or 0
+    if not 1 <= minimum <= _LARGEST:
+        return Refused(f"spec.minMember: {minimum} is not between 1 and {_LARGEST}")
+    if timeout < 0:
+        return Refused(f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default")
+    wanted: dict[str, Any] = {"minMember": minimum}
+    if timeout:
+        wanted["scheduleTimeoutSeconds"] = min(timeout, _LONGEST_TIMEOUT)
+    if spec.priority_class_name:
+        wanted["priorityClassName"] = spec.priority_class_name
+    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+
+
+def _ignored(spec: _Spec) -> Iterator[str]:
+    if spec.application:
+        yield "spec.application is ignored: groups of one application are ordered like any others"
+    if spec.affinity:
+        yield (
+            "spec.affinity is ignored: members may be placed in several domains; use a node "
+            "selector or affinity in the pods"
+        )
+
+
+GODEL: Final = Source(
+    name="Gödel",
+    resources=(RESOURCE,),
+    shape=GodelPodGroup,
+    derive=derive,
+    scheduler_names=frozenset({"godel-scheduler"}),
+)
