@@ -59,6 +59,7 @@ def declaration(said: Mapping[str, str]) -> Derived | Refused | None:
     mine = said.get(TASK_GROUP)
     if TASK_GROUPS not in said or not mine:
         return None
+    groups: Sequence[_TaskGroup] = ()
     try:
         groups = _READ(said[TASK_GROUPS])
         problem = "; ".join(_problems(groups))
