@@ -425,6 +425,9 @@ def rendered() -> dict[Path, str]:
     for source in sources:
         copy = generated(f"crds/{source.name}") + body(source.read_text("utf-8"))
         files[CHART / "files/crds" / source.name] = copy
+    for source in sorted((ROOT / CRDS / "dialects").glob("*.yaml")):
+        copy = generated(f"crds/dialects/{source.name}") + body(source.read_text("utf-8"))
+        files[CHART / "files/dialects" / source.name] = copy
     kinds = "---\n".join(body(source.read_text("utf-8")) for source in sources)
     files[Path("manifests/enbloc-crds.yaml")] = generated("crds/") + kinds
     for process in ROLES:

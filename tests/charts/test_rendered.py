@@ -98,6 +98,28 @@ def test_the_chart_s_kinds_are_those_of_the_manifests() -> None:
     assert ours == theirs
 
 
+def test_the_kinds_of_other_projects_are_installed_where_asked_for() -> None:
+    kind = "CustomResourceDefinition"
+
+    def added(*wanted: str) -> set[str]:
+        settings = [part for name in wanted for part in ("--set", f"compat.crds.{name}=true")]
+        found = {one["metadata"]["name"] for one in render(*settings) if one["kind"] == kind}
+        return found - {"podgroups.enbloc.dev"}
+
+    theirs = {"podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh"}
+    assert added() == set()
+    assert added("schedulerPlugins") == {"podgroups.scheduling.x-k8s.io"}
+    assert added("volcano") == theirs
+    assert added("volcano", "schedulerPlugins") == {*theirs, "podgroups.scheduling.x-k8s.io"}
+
+
+def test_the_controller_knows_every_scheduler_name_that_is_served() -> None:
+    rendered = by_key(render("--set", "scheduler.extraSchedulerNames={volcano}"))
+    spec = rendered["Deployment/enbloc-controller"]["spec"]["template"]["spec"]
+    told = [each for each in spec["containers"][0]["args"] if "scheduler-name" in each]
+    assert told == ["--scheduler-name=enbloc", "--scheduler-name=volcano"]
+
+
 def test_the_doctor_is_asked_before_anything_is_installed_and_only_where_wanted() -> None:
     found = [each for each in render("--set", "doctor.enabled=true") if hooked(each)]
     weights = {
@@ -283,6 +305,8 @@ SENTINELS = {
     "crds.enabled": False,
     "crds.keep": False,
     "crds.annotations": {"example.com/a": "b"},
+    "compat.crds.schedulerPlugins": True,
+    "compat.crds.volcano": True,
     "rbac.create": False,
     "rbac.aggregateClusterRoles": False,
 }

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from enbloc.controller.sources import SOURCES
+from enbloc.kube.paths import Resource
 from enbloc.model.names import API_GROUP, POD_GROUP_KIND, POD_GROUP_PLURAL
 
-FILES = sorted(Path("crds").iterdir())
+FILES = sorted(Path("crds").glob("*.yaml"))
+OTHERS = sorted(Path("crds/dialects").iterdir())
 CRDS = {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FILES}
 
 # Short names that other projects' kinds have already.
@@ -40,7 +43,7 @@ def below(crd: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_folder_holds_nothing_but_crds() -> None:
-    assert CRDS
+    assert {path.name for path in Path("crds").iterdir()} == {*CRDS, "dialects"}
     assert {crd["kind"] for crd in CRDS.values()} == {"CustomResourceDefinition"}
 
 
@@ -104,6 +107,33 @@ def test_the_columns_fit_and_age_is_the_last(crd: dict[str, Any]) -> None:
         columns = version["additionalPrinterColumns"]
         assert columns[-1]["name"] == "Age"
         assert not any(" " in column["name"] for column in columns)
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
+def test_a_kind_of_another_project_has_the_name_and_version_that_is_followed(path: Path) -> None:
+    crd = yaml.safe_load(path.read_text(encoding="utf-8"))
+    spec = crd["spec"]
+    [version] = spec["versions"]
+    served = Resource(
+        spec["group"],
+        version["name"],
+        spec["names"]["plural"],
+        spec["names"]["kind"],
+        namespaced=spec["scope"] == "Namespaced",
+    )
+    known = {resource for source in SOURCES for resource in source.resources}
+    known |= {resource for source in SOURCES for resource, _ in source.beside}
+
+    assert served in known
+    assert path.name == f"{served.label()}.yaml"
+    assert crd["metadata"]["name"] == served.label()
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
+def test_every_field_of_another_projects_kind_has_a_short_description(path: Path) -> None:
+    for field, schema in below(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        if not field.endswith((".*", "[]")):
+            assert 0 < len(schema.get("description", "")) <= 300, field
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -157,6 +157,14 @@
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups/status]
   verbs: [patch]
+# reading PodGroups of Volcano, and writing their status, which is no subresource
+- apiGroups: [scheduling.volcano.sh]
+  resources: [podgroups]
+  verbs: [list, watch, patch]
+# creating the queue default, for which clients of Volcano look
+- apiGroups: [scheduling.volcano.sh]
+  resources: [queues]
+  verbs: [create]
 # recording events
 - apiGroups: [events.k8s.io]
   resources: [events]

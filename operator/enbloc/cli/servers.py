@@ -26,7 +26,7 @@ from enbloc.cli.server_flags import (
 )
 from enbloc.cli.webhook_flags import take_webhooks, webhook_flags
 from enbloc.errors import EnblocError
-from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
+from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_NAME, SCHEDULER_PORT
 
 if TYPE_CHECKING:
     from enbloc.config import Configuration
@@ -133,6 +133,14 @@ def scheduler(**flags: Any) -> int:
 
 
 @click.command(cls=ServerCommand, short_help="Run the controller.")
+@click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    metavar="NAME",
+    help="A schedulerName that the scheduler serves; may be repeated. Of other projects' objects "
+    f"those are followed whose pods have one of them. Default: {SCHEDULER_NAME}.",
+)
 @cluster_flags
 @webhook_flags
 @server_flags(leader_elect=True, secure_port=CONTROLLER_PORT)

@@ -26,6 +26,7 @@ class Member:
         incarnation: what its controller or its labels say of the life it belongs to; "" = a pod
             without a controller.
         owner: UID of its controller; "" = it has none.
+        owner_name: the controller's name.
         scheduler: its schedulerName.
         created: creationTimestamp, seconds of server time since the epoch.
     """
@@ -38,6 +39,7 @@ class Member:
     ready: bool = False
     incarnation: str = ""
     owner: str = ""
+    owner_name: str = ""
     scheduler: str = ""
     created: float = 0.0
 
@@ -53,6 +55,7 @@ class Member:
             ready=ready and pod.live,
             incarnation=pod.incarnation,
             owner=pod.owner.uid if pod.owner is not None else "",
+            owner_name=pod.owner.name if pod.owner is not None else "",
             scheduler=pod.scheduler,
             created=pod.created,
         )

@@ -179,9 +179,9 @@ class GroupFacts:
 
     def _unknown_roles(self) -> list[str]:
         """A few of the roles that pending members name and their PodGroup, which has some, not."""
-        listed = {role.name for role in self.group.roles} if self.group is not None else set()
-        if not listed:
+        if self.group is None or self.group.derived or not self.group.roles:
             return []
+        listed = {role.name for role in self.group.roles}
         return sorted({pod.role for pod in self.pending} - listed - {""})[:_MOST_NAMED]
 
     def missing(self) -> str:

@@ -229,6 +229,18 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             ["patch"],
             why="writing the phase and the counters that its clients read",
         ),
+        Rule(
+            "scheduling.volcano.sh",
+            ["podgroups"],
+            ["list", "watch", "patch"],
+            why="reading PodGroups of Volcano, and writing their status, which is no subresource",
+        ),
+        Rule(
+            "scheduling.volcano.sh",
+            ["queues"],
+            ["create"],
+            why="creating the queue default, for which clients of Volcano look",
+        ),
         _EVENTS,
         *_DELEGATION,
         *_lease(names.CONTROLLER_LEASE),

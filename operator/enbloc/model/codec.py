@@ -36,6 +36,7 @@ from enbloc.model.groups import (
 from enbloc.model.incarnation import short
 from enbloc.model.limits import offered
 from enbloc.model.names import (
+    DERIVED_KEY,
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
     JOBSET_UID_KEY,
@@ -245,6 +246,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         on_incomplete=on_incomplete,
         owner=f"{owner.kind}/{owner.uid}" if owner else "",
         writers=status_writers(metadata),
+        derived=DERIVED_KEY in (metadata.labels or _EMPTY),
         sub_groups=needed.sub_groups,
         min_group_count=needed.min_group_count,
     )

@@ -154,6 +154,8 @@ class Group:
         on_incomplete: what to do when it is bound below its minimum.
         owner: kind and UID of its controller, `kind/uid`; "" = none.
         writers: the field managers of schedulers of ours that own a part of its status, in order.
+        derived: it was made for an object of another project, which need not list every role that
+            its pods name.
     """
 
     key: GroupKey
@@ -172,6 +174,7 @@ class Group:
     on_incomplete: OnIncomplete = OnIncomplete.REPAIR
     owner: str = ""
     writers: tuple[str, ...] = ()
+    derived: bool = False
     sub_groups: tuple[SubGroup, ...] = ()
     min_group_count: int = 0
 

@@ -19,6 +19,7 @@ from enbloc.controller.sources.native import NATIVE
 from enbloc.controller.sources.ray import RAY_CLUSTER_SOURCE
 from enbloc.controller.sources.source import Source
 from enbloc.controller.sources.spark import SPARK_APPLICATION_SOURCE
+from enbloc.controller.sources.volcano import VOLCANO
 
 #: Workloads whose pods are to be a gang.
 WORKLOADS: Final[tuple[Source[Any], ...]] = (
@@ -33,4 +34,11 @@ WORKLOADS: Final[tuple[Source[Any], ...]] = (
 )
 
 #: In order of precedence, where several call for a PodGroup of one name.
-SOURCES: Final[tuple[Source[Any], ...]] = (NATIVE, COSCHEDULING, KAI, GODEL, *WORKLOADS)
+SOURCES: Final[tuple[Source[Any], ...]] = (
+    NATIVE,
+    COSCHEDULING,
+    VOLCANO,
+    KAI,
+    GODEL,
+    *WORKLOADS,
+)

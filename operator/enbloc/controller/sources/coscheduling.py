@@ -11,14 +11,16 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
 from enbloc.kube.paths import Resource
-from enbloc.model.names import Reason
 from enbloc.model.objects import Int64, Quantities
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
 
 RESOURCE: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+#: Phases in which the work is over.
+ENDED: Final = frozenset({"Finished", "Failed"})
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -43,37 +45,61 @@ def derive(found: CoschedulingPodGroup) -> Derived | Refused:
     if timeout < 0:
         return Refused(f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default")
     wanted: dict[str, Any] = {"minMember": max(1, minimum)}
-    if spec.min_resources:
-        wanted["minResources"] = dict(spec.min_resources)
+    resources = readable(spec.min_resources or {})
+    if isinstance(resources, Refused):
+        return resources
+    if resources:
+        wanted["minResources"] = resources
     if timeout:
         wanted["scheduleTimeoutSeconds"] = timeout
     return Derived(wanted)
 
 
 def report(found: CoschedulingPodGroup, view: View) -> Mapping[str, Any]:
-    """The status that its clients read: a phase, counters, and whose pods they are."""
-    running = sum(member.live and member.phase is Phase.RUNNING for member in view.members)
-    succeeded = sum(member.phase is Phase.SUCCEEDED for member in view.members)
-    failed = sum(member.phase is Phase.FAILED for member in view.members)
-    existing = sum(member.live for member in view.members) + succeeded + failed
-    minimum = max(1, found.spec.min_member or 1)
-    if view.reason == Reason.SUCCEEDED or (succeeded >= minimum and not running):
-        phase = "Finished"
-    elif view.reason == Reason.FAILED or (failed and failed + running + succeeded >= minimum):
-        phase = "Failed"
-    elif running + succeeded >= minimum:
-        phase = "Running"
-    else:
-        phase = "Scheduling" if existing >= minimum else "Pending"
-    status: dict[str, Any] = {
-        "phase": phase,
-        "running": running,
-        "succeeded": succeeded,
-        "failed": failed,
-    }
-    if phase == "Scheduling" and not (found.status or {}).get("scheduleStartTime"):
-        status["scheduleStartTime"] = time_text(view.now)
+    """The status that its clients read: a phase, counters, and whose pods they are.
+
+    Every pod that names the group counts, terminating ones too. `Finished` and `Failed` stay when
+    the pods go; unlike there, a group that is used again is counted again. `Unknown` is never
+    written, as there.
+    """
+    before, members = found.status or {}, view.members
+    minimum = max(0, found.spec.min_member or 0)
+    running, succeeded, failed = (
+        sum(member.phase is phase for member in members)
+        for phase in (Phase.RUNNING, Phase.SUCCEEDED, Phase.FAILED)
+    )
+    phase = _phase(str(before.get("phase", "")), view, minimum, running, succeeded, failed)
+    counts = {"running": running, "succeeded": succeeded, "failed": failed}
+    status: dict[str, Any] = {"phase": phase}
+    if members or phase not in ENDED:  # what ended keeps its counters
+        status |= {name: count for name, count in counts.items() if count or before.get(name)}
+    if phase != "Pending":
+        if not before.get("scheduleStartTime"):
+            status["scheduleStartTime"] = time_text(view.now)
+        if not before.get("occupiedBy") and (owner := _owner(found, view)):
+            status["occupiedBy"] = owner
     return status
+
+
+def _phase(before: str, view: View, minimum: int, running: int, succeeded: int, failed: int) -> str:
+    if not view.members:
+        if before in ENDED:
+            return before
+        return {"Succeeded": "Finished", "Failed": "Failed"}.get(view.reason, "Pending")
+    if len(view.members) < minimum:
+        return "Pending"
+    if minimum and succeeded >= minimum:
+        return "Finished"
+    if failed and failed + running + succeeded >= minimum:
+        return "Failed"
+    return "Running" if running + succeeded >= max(1, minimum) else "Scheduling"
+
+
+def _owner(found: CoschedulingPodGroup, view: View) -> str:
+    """Whose the oldest pod is, `namespace/name`; "" = nobody's."""
+    oldest = min(view.members, key=lambda member: (member.created, member.uid), default=None)
+    name = oldest.owner_name if oldest is not None else ""
+    return f"{found.metadata.namespace}/{name}" if name else ""
 
 
 COSCHEDULING: Final = Source(

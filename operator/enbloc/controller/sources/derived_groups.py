@@ -10,6 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import ValidationError
+
+from enbloc.api.podgroup import PodGroupSpec
+from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import AlreadyExists, NotFound
@@ -161,9 +165,26 @@ class DerivedGroups:
         self._found.pop(key, None)
 
 
-def source_of(found: Mapping[str, Any]) -> str:
-    """The source that a PodGroup was made for; "" = none, a user made it."""
-    labels = found["metadata"].get("labels")
+def checked(
+    found: Derived | tuple[Derived, ...] | Refused | None,
+) -> Derived | tuple[Derived, ...] | Refused | None:
+    """The same, unless the API server would not take one of the specs: then why."""
+    for each in found if isinstance(found, tuple) else (found,):
+        if not isinstance(each, Derived):
+            continue
+        try:
+            PodGroupSpec.model_validate(each.spec)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            problem = f"a PodGroup of enbloc cannot be made from it: spec.{field}: {first['msg']}"
+            return Refused(problem)
+    return found
+
+
+def source_of(found: Mapping[str, Any] | None) -> str:
+    """The source that a PodGroup was made for; "" = none, a user made it, or there is none."""
+    labels = found["metadata"].get("labels") if found is not None else None
     value = labels.get(DERIVED_KEY) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else ""
 

@@ -28,6 +28,7 @@ from enbloc.controller.sources.derived_groups import (
     FROM_PODS,
     DerivedGroups,
     Wanted,
+    checked,
     made_for,
     source_of,
 )
@@ -35,7 +36,7 @@ from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.errors import APIError
+from enbloc.kube.errors import AlreadyExists, APIError, NotFound
 from enbloc.kube.events import Notice, ObjectReference, Recorder
 from enbloc.kube.items import Added, Deleted, Malformed, Modified, Synced
 from enbloc.kube.paths import POD_GROUPS, Resource
@@ -244,6 +245,9 @@ class Sources:
             self._has_listed(source.resources[0])
             await asyncio.get_running_loop().create_future()
             return
+        if not self._ours.isdisjoint(source.scheduler_names):
+            for kind, body in source.beside:
+                await self._make(kind, body)
         reflector = Reflector(self._client, resource, source.shape, report=self._says(resource))
         async for item in reflector.stream():
             match item:
@@ -257,6 +261,16 @@ class Sources:
                     self._tell(about, names.EventReason.INVALID_SPEC, problem)
                 case Synced():
                     self._has_listed(resource)
+
+    async def _make(self, kind: Resource, body: Mapping[str, Any]) -> None:
+        """Create what clients look for, unless it is there; enbloc works as well without it."""
+        try:
+            await self._writer.create(kind, body)
+        except (AlreadyExists, NotFound):  # or its kind is not served
+            return
+        except APIError as error:
+            name = body["metadata"]["name"]
+            log.warning("Cannot create %s %s: %s", kind.label(), name, error)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         """Say once what keeps a source from being read; enbloc is as ready without it."""
@@ -277,7 +291,7 @@ class Sources:
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
         metadata = found.metadata
         key = ObjectKey(source.name, metadata.namespace or "", metadata.name)
-        origin = _Origin(source, resource, found, source.derive(found))
+        origin = _Origin(source, resource, found, checked(source.derive(found)))
         before = self._origins.get(key)
         if before is not None and before.groups != origin.groups:
             self._forget(key)
@@ -374,7 +388,7 @@ class Sources:
         return (
             (found is not None and found.always)
             or not self._ours.isdisjoint(origin.source.scheduler_names)
-            or self.derived.found(key) is not None
+            or source_of(self.derived.found(key)) == origin.resource.label()
             or any(
                 member.scheduler in self._ours
                 for group in origin.because_of(key)
@@ -400,7 +414,7 @@ class Sources:
         if origin is None or not self._is_ours(origin, origin.group):
             return
         self._tell_of(origin)
-        if origin.source.report is None:
+        if origin.source.report is None or isinstance(origin.found, Refused):
             return
         metadata = origin.object.metadata
         wanted = origin.source.report(origin.object, self._view(origin))

@@ -110,6 +110,8 @@ class Source(Generic[T]):
             answers its objects even before a pod names a scheduler of ours.
         controls: its objects control the pods, and so the PodGroups too: pods of theirs that come
             later, from another controller of theirs, are of the same gang (semantics §2.4).
+        beside: cluster-scoped objects that its clients look for, each with its resource; who takes
+            that scheduler's place makes those that are not there.
     """
 
     name: str
@@ -120,3 +122,4 @@ class Source(Generic[T]):
     subresource: str = "status"
     scheduler_names: frozenset[str] = frozenset()
     controls: bool = False
+    beside: tuple[tuple[Resource, Mapping[str, Any]], ...] = ()

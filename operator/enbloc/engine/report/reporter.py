@@ -317,7 +317,8 @@ class Reporter:
 
     def suspect(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
         """Say once on each of the oldest pending members what looks like a mistake in its keys."""
-        roles = [role.name for role in facts.group.roles] if facts.group is not None else []
+        listed = facts.group is not None and not facts.group.derived
+        roles = [role.name for role in facts.group.roles] if facts.group and listed else []
         for pod in facts.pending[:MOST_TOLD]:
             if pod.hint:
                 self._warn_pod(turn, pod, EventReason.UNKNOWN_KEY, pod.hint, reporter)

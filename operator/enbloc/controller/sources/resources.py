@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What other projects' PodGroups ask for in all."""
+
+from enbloc.controller.sources.source import Refused
+from enbloc.model.objects import Quantities
+from enbloc.model.problems import Problems, quantities
+
+
+def readable(given: Quantities) -> Quantities | Refused:
+    """`spec.minResources` as it is given, unless an amount cannot be read."""
+    problems = Problems()
+    quantities(given, "spec.minResources", problems)
+    return Refused(problems.text()) if problems else dict(given)

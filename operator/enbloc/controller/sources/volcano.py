@@ -1,0 +1,280 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGroups of Volcano, `scheduling.volcano.sh/v1beta1`.
+
+Their kind has no status subresource: clients create one with `status.phase: Pending`, and some make
+no pod before they read `Inqueue`.
+
+Source of the meaning of fields, phases and conditions: volcano apis v1.12
+pkg/apis/scheduling/v1beta1/types.go; volcano v1.12 pkg/scheduler/framework/session.go jobStatus and
+pkg/scheduler/plugins/gang/gang.go.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.controller.members import Member
+from enbloc.controller.sources.resources import readable
+from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.kube.paths import Resource
+from enbloc.model.names import Condition, Reason
+from enbloc.model.objects import Int64, Quantities
+from enbloc.model.pods import Phase
+from enbloc.model.times import time_text
+
+RESOURCE: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+SCHEDULER_NAME: Final = "volcano"
+#: The queue of who names none; clients look whether it is there.
+DEFAULT_QUEUE: Final[Mapping[str, Any]] = {
+    "apiVersion": QUEUES.api_version,
+    "kind": QUEUES.kind,
+    "metadata": {"name": "default"},
+    "spec": {"weight": 1, "reclaimable": True},
+}
+#: As Volcano's scheduler spells the reason of condition Scheduled.
+READY: Final = "tasks in gang are ready to be scheduled"
+#: How many of its own roles a PodGroup of ours may have.
+MOST_ROLES: Final = 16
+#: Prefixes of what is counted for a quota, and no resource of a node.
+_QUOTA: Final = ("count/", "limits.")
+_REQUESTS: Final = "requests."
+_LACK: Final = frozenset({Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.TIMED_OUT})
+#: While these are the reasons, the scheduler has not said no.
+_UNDECIDED: Final = frozenset({"", Reason.PENDING, Reason.BINDING, Reason.WAITING_FOR_MEMBERS})
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    min_member: Int64 | None = None
+    min_task_member: dict[str, Int64] | None = None
+    queue: str | None = None
+    priority_class_name: str | None = None
+    min_resources: Quantities | None = None
+    network_topology: Any = None
+    sub_group_policy: Any = None
+
+
+class VolcanoPodGroup(SourceObject):
+    """A PodGroup of Volcano."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+# ── what it calls for ────────────────────────────────────────────────────────────────────────
+
+
+def derive(found: VolcanoPodGroup) -> Derived | Refused:
+    """Our PodGroup.
+
+    A minimum of 0, which clients write once their job is over, lets each pod start on its own, and
+    so does ours of 1. As there, the minimums of tasks count only while minMember covers them.
+    """
+    spec = found.spec
+    minimum, tasks = spec.min_member or 0, spec.min_task_member or {}
+    if minimum < 0:
+        return Refused(f"spec.minMember: {minimum} is negative; use 0 or more")
+    for name, least in tasks.items():
+        if least < 0:
+            return Refused(f"spec.minTaskMember[{name}]: {least} is negative; use 0 or more")
+    if len(tasks) > MOST_ROLES:
+        return Refused(f"spec.minTaskMember: {len(tasks)} tasks; use at most {MOST_ROLES}")
+    resources = readable(_of_nodes(spec.min_resources or {}))
+    if isinstance(resources, Refused):
+        return resources
+    wanted: dict[str, Any] = {"minMember": max(1, minimum)}
+    if tasks and _counts(minimum, tasks):
+        wanted["roles"] = [{"name": name, "minMember": tasks[name]} for name in sorted(tasks)]
+    if resources:
+        wanted["minResources"] = resources
+    if spec.priority_class_name:
+        wanted["priorityClassName"] = spec.priority_class_name
+    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+
+
+def _counts(minimum: int, tasks: Mapping[str, int]) -> bool:
+    return sum(tasks.values()) <= max(1, minimum)
+
+
+def _of_nodes(given: Quantities) -> Quantities:
+    """What nodes have of it: Volcano's own controllers write the names of a quota beside those."""
+    kept = {name: value for name, value in given.items() if not name.startswith(_QUOTA)}
+    plain = {name: value for name, value in kept.items() if not name.startswith(_REQUESTS)}
+    asked = {name.removeprefix(_REQUESTS): value for name, value in kept.items()}
+    return {**asked, **plain}
+
+
+def _ignored(spec: _Spec) -> Iterator[str]:
+    """What of a PodGroup has no effect here, for an event on it."""
+    if spec.queue not in (None, "", "default"):
+        yield (
+            f'spec.queue: "{spec.queue}" has no effect, for enbloc has no queues; limit what a '
+            "namespace may use by a ResourceQuota or by Kueue"
+        )
+    if spec.network_topology:
+        yield "spec.networkTopology has no effect; use pod affinity to a topology domain"
+    if spec.sub_group_policy:
+        yield "spec.subGroupPolicy has no effect; use spec.minTaskMember for a minimum per task"
+
+
+# ── what it is told ──────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The pods of a group as Volcano counts them.
+
+    Attributes:
+        valid: live or succeeded.
+        allocated: bound or succeeded.
+        short: whether a task has fewer valid pods than its minimum.
+        ready: the minimum, and that of each task, is allocated.
+    """
+
+    minimum: int
+    valid: int
+    allocated: int
+    live: int
+    running: int
+    succeeded: int
+    failed: int
+    short: str
+    ready: bool
+
+    @classmethod
+    def of(cls, spec: _Spec, members: Sequence[Member]) -> "_Counts":
+        minimum = max(0, spec.min_member or 0)
+        tasks = spec.min_task_member or {}
+        tasks = tasks if _counts(minimum, tasks) else {}
+        succeeded = [each for each in members if each.phase is Phase.SUCCEEDED]
+        live = [each for each in members if each.live]
+        allocated = [each for each in live if each.bound] + succeeded
+        valid, placed = _roles([*live, *succeeded]), _roles(allocated)
+        short = sorted(name for name, least in tasks.items() if valid[name] < least)
+        return cls(
+            minimum=minimum,
+            valid=len(live) + len(succeeded),
+            allocated=len(allocated),
+            live=len(live),
+            running=sum(each.phase is Phase.RUNNING for each in live),
+            succeeded=len(succeeded),
+            failed=sum(each.phase is Phase.FAILED for each in members),
+            short=", ".join(f"{name}: {valid[name]}/{tasks[name]}" for name in short),
+            ready=bool(allocated)
+            and len(allocated) >= minimum
+            and all(placed[name] >= least for name, least in tasks.items()),
+        )
+
+
+def _roles(members: Sequence[Member]) -> Counter[str]:
+    return Counter(member.role for member in members)
+
+
+def report(found: VolcanoPodGroup, view: View) -> Mapping[str, Any]:
+    """The status that its clients read: a phase, counters, and why it waits."""
+    before = found.status or {}
+    counts = _Counts.of(found.spec, tuple(view.members))
+    status: dict[str, Any] = {"phase": _phase(str(before.get("phase", "")), counts)}
+    for name in ("running", "succeeded", "failed"):
+        count = getattr(counts, name)
+        if count or before.get(name):
+            status[name] = count
+    if (told := _told(counts, view)) is not None:
+        standing = before.get("conditions")
+        status["conditions"] = list(
+            _conditions(standing if isinstance(standing, list) else [], told, found, view.now)
+        )
+    return status
+
+
+def _phase(before: str, counts: _Counts) -> str:
+    """The phase; never `Pending`, for which some clients would wait with their pods for ever."""
+    if not counts.live:
+        done = counts.succeeded > 0 and counts.succeeded >= counts.minimum
+        emptied = not counts.minimum and before == "Running"  # a client that takes its job back
+        if done or emptied or (before == "Completed" and not counts.failed):
+            return "Completed"
+        return "Inqueue"
+    if counts.ready:
+        return "Running"
+    return "Unknown" if counts.running else "Inqueue"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The condition that is true; the other one is not."""
+
+    kind: str
+    reason: str
+    message: str
+
+
+def _told(counts: _Counts, view: View) -> _Told | None:
+    """Why it waits, or that it does not; None = as it was told before."""
+    if counts.ready:
+        return _Told("Scheduled", READY, "")
+    if counts.valid < max(1, counts.minimum):
+        text = (
+            "Not enough valid tasks for gang-scheduling, "
+            f"valid: {counts.valid}, min: {max(1, counts.minimum)}"
+        )
+        return _Told("Unschedulable", "NotEnoughTasks", text)
+    if counts.short:
+        text = f"Not enough valid pods of each task for gang-scheduling, {counts.short}"
+        return _Told("Unschedulable", "NotEnoughPodsOfTask", text)
+    condition = view.condition(Condition.SCHEDULED)
+    reason = str(condition.get("reason", ""))
+    if condition.get("status") != "False" or reason in _UNDECIDED:
+        return None
+    why = "NotEnoughResources" if reason in _LACK else reason
+    return _Told("Unschedulable", why, str(condition.get("message", "")))
+
+
+def _conditions(
+    standing: Sequence[Any], told: _Told, found: VolcanoPodGroup, now: float
+) -> Iterator[Mapping[str, Any]]:
+    """All conditions: those of others, and ours with what is new of them."""
+    said = False
+    for condition in standing:
+        kind = condition.get("type") if isinstance(condition, dict) else None
+        if kind == told.kind:
+            said = True
+            yield _condition(condition, "True", told, found, now)
+        elif kind in ("Scheduled", "Unschedulable") and condition.get("status") != "False":
+            past = _Told(str(kind), told.reason, told.message)
+            yield _condition(condition, "False", past, found, now)
+        else:
+            yield condition
+    if not said:
+        yield _condition({}, "True", told, found, now)
+
+
+def _condition(
+    before: Mapping[str, Any], status: str, told: _Told, found: VolcanoPodGroup, now: float
+) -> Mapping[str, Any]:
+    """One condition, with a transitionID of its own for each change of its status or reason."""
+    wanted = {"type": told.kind, "status": status, "reason": told.reason}
+    if told.message:
+        wanted["message"] = told.message
+    if all(before.get(name) == wanted[name] for name in ("status", "reason")):
+        return {**before, **wanted}
+    since = time_text(now)
+    text = f"{found.metadata.uid}/{told.kind}/{status}/{told.reason}/{now}"
+    transition = str(uuid.uuid5(uuid.NAMESPACE_OID, text))
+    return {**wanted, "lastTransitionTime": since, "transitionID": transition}
+
+
+VOLCANO: Final = Source(
+    name="Volcano",
+    resources=(RESOURCE,),
+    shape=VolcanoPodGroup,
+    derive=derive,
+    report=report,
+    subresource="",
+    scheduler_names=frozenset({SCHEDULER_NAME}),
+    beside=((QUEUES, DEFAULT_QUEUE),),
+)

@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What PodGroups of the coscheduling plugin and of Volcano call for, and what they are told."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.controller.members import Member
+from enbloc.controller.sources import coscheduling, volcano
+from enbloc.controller.sources.derived_groups import checked
+from enbloc.controller.sources.source import Derived, Refused, View
+from enbloc.model.pods import Phase, PodUID
+
+NOW = 1_800_000_000.0
+NOW_TEXT = "2027-01-15T08:00:00Z"
+STATES = {
+    "waiting": {},
+    "bound": {"bound": True},
+    "running": {"bound": True, "phase": Phase.RUNNING},
+    "leaving": {"live": False, "phase": Phase.RUNNING},
+    "succeeded": {"live": False, "phase": Phase.SUCCEEDED},
+    "failed": {"live": False, "phase": Phase.FAILED},
+}
+
+
+def members(*states: str, role: str = "") -> list[Member]:
+    """Pods in these states, the oldest first."""
+    return [
+        Member(
+            uid=PodUID(f"{role}{index}"),
+            role=role,
+            owner="u",
+            owner_name="train",
+            created=float(index),
+            **STATES[state],  # type: ignore[arg-type]
+        )
+        for index, state in enumerate(states)
+    ]
+
+
+def view(pods: list[Member], *, scheduled: Mapping[str, Any] | None = None) -> View:
+    """What is known, with this condition Scheduled."""
+    conditions = [{"type": "Scheduled", **scheduled}] if scheduled else []
+    return View(status={"conditions": conditions}, members=pods, now=NOW)
+
+
+# ── the coscheduling plugin ──────────────────────────────────────────────────────────────────
+
+
+def theirs(status: Any = None, **spec: Any) -> coscheduling.CoschedulingPodGroup:
+    found = {"metadata": {"name": "g", "namespace": "ns"}, "spec": spec, "status": status}
+    return msgspec.convert(found, coscheduling.CoschedulingPodGroup)
+
+
+@pytest.mark.parametrize(
+    ("states", "phase"),
+    [
+        ((), "Pending"),
+        (("waiting",), "Pending"),
+        (("waiting", "waiting"), "Scheduling"),
+        (("running", "bound"), "Scheduling"),
+        (("running", "running"), "Running"),
+        (("running", "succeeded"), "Running"),
+        (("running", "leaving"), "Running"),
+        (("running", "failed"), "Failed"),
+        (("failed", "waiting"), "Scheduling"),
+        (("succeeded", "succeeded"), "Finished"),
+        (("succeeded", "succeeded", "failed"), "Finished"),
+    ],
+)
+def test_the_phase_is_the_one_that_the_coscheduling_controller_writes(
+    states: tuple[str, ...], phase: str
+) -> None:
+    told = coscheduling.report(theirs(minMember=2), view(members(*states)))
+    assert told["phase"] == phase
+
+
+def test_whose_the_pods_are_and_since_when_they_are_scheduled_is_told_once() -> None:
+    first = coscheduling.report(theirs(minMember=1), view(members("waiting")))
+    assert (first["occupiedBy"], first["scheduleStartTime"]) == ("ns/train", NOW_TEXT)
+    later = coscheduling.report(theirs(dict(first), minMember=1), view(members("running")))
+    assert later == {"phase": "Running", "running": 1}
+
+
+@pytest.mark.parametrize("phase", ["Finished", "Failed"])
+def test_what_has_ended_keeps_its_phase_and_counters_when_its_pods_go(phase: str) -> None:
+    status = {"phase": phase, "succeeded": 2, "scheduleStartTime": "t", "occupiedBy": "ns/train"}
+    assert coscheduling.report(theirs(status, minMember=2), view([])) == {"phase": phase}
+
+
+def test_a_group_that_is_used_again_is_counted_again() -> None:
+    status = {"phase": "Finished", "succeeded": 2, "scheduleStartTime": "t", "occupiedBy": "ns/x"}
+    told = coscheduling.report(theirs(status, minMember=2), view(members("waiting", "waiting")))
+    assert told == {"phase": "Scheduling", "succeeded": 0}
+
+
+def test_a_timeout_of_zero_is_the_default() -> None:
+    found = coscheduling.derive(theirs(minMember=2, scheduleTimeoutSeconds=0))
+    assert found == Derived({"minMember": 2})
+
+
+# ── Volcano ──────────────────────────────────────────────────────────────────────────────────
+
+
+def volcanos(status: Any = None, **spec: Any) -> volcano.VolcanoPodGroup:
+    found = {
+        "metadata": {"name": "g", "namespace": "ns", "uid": "u"},
+        "spec": spec,
+        "status": status,
+    }
+    return msgspec.convert(found, volcano.VolcanoPodGroup)
+
+
+def spec_of(**spec: Any) -> Mapping[str, Any]:
+    found = checked(volcano.derive(volcanos(**spec)))
+    assert isinstance(found, Derived)
+    return found.spec
+
+
+def test_a_minimum_of_zero_lets_each_pod_start_on_its_own() -> None:
+    assert spec_of(minMember=0, minResources={}) == {"minMember": 1}
+    assert spec_of() == {"minMember": 1}
+
+
+def test_tasks_with_a_minimum_are_roles() -> None:
+    spec = spec_of(minMember=3, minTaskMember={"worker": 2, "master": 1}, priorityClassName="high")
+    assert spec == {
+        "minMember": 3,
+        "roles": [{"name": "master", "minMember": 1}, {"name": "worker", "minMember": 2}],
+        "priorityClassName": "high",
+    }
+
+
+def test_tasks_count_for_nothing_where_the_minimum_does_not_cover_them() -> None:
+    assert spec_of(minMember=2, minTaskMember={"worker": 2, "master": 1}) == {"minMember": 2}
+
+
+def test_of_the_names_of_a_quota_those_count_that_nodes_have() -> None:
+    given = {
+        "cpu": "4",
+        "requests.cpu": "4",
+        "limits.cpu": "8",
+        "count/pods": "2",
+        "pods": "2",
+        "requests.nvidia.com/gpu": "8",
+    }
+    spec = spec_of(minMember=2, minResources=given)
+    assert spec["minResources"] == {"cpu": "4", "pods": "2", "nvidia.com/gpu": "8"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"minMember": -1}, "spec.minMember: -1 is negative; use 0 or more"),
+        (
+            {"minMember": 1, "minTaskMember": {"w": -2}},
+            "spec.minTaskMember[w]: -2 is negative; use 0 or more",
+        ),
+        (
+            {"minMember": 20, "minTaskMember": {f"t{n}": 1 for n in range(17)}},
+            "spec.minTaskMember: 17 tasks; use at most 16",
+        ),
+        ({"minResources": {"cpu": "1x"}}, 'spec.minResources[cpu]: "1x" is not a quantity'),
+        ({"minMember": 100_001}, "spec.minMember: Input should be less than or equal to 100000"),
+        ({"priorityClassName": "Not Valid"}, "spec.priorityClassName: String should match"),
+    ],
+)
+def test_what_cannot_be_followed_names_the_field(spec: Any, problem: str) -> None:
+    found = checked(volcano.derive(volcanos(**spec)))
+    assert isinstance(found, Refused)
+    assert problem in found.problem
+
+
+@pytest.mark.parametrize(
+    ("spec", "note"),
+    [
+        ({"queue": "research"}, 'spec.queue: "research" has no effect'),
+        ({"networkTopology": {"mode": "hard"}}, "spec.networkTopology has no effect"),
+        ({"subGroupPolicy": [{"name": "a"}]}, "spec.subGroupPolicy has no effect"),
+    ],
+)
+def test_what_has_no_effect_is_said(spec: Any, note: str) -> None:
+    found = volcano.derive(volcanos(minMember=1, **spec))
+    assert isinstance(found, Derived)
+    assert found.ignored.startswith(note)
+
+
+def test_the_default_queue_is_nothing_to_speak_of() -> None:
+    assert volcano.derive(volcanos(minMember=1, queue="default")) == Derived({"minMember": 1})
+
+
+@pytest.mark.parametrize(
+    ("before", "minimum", "states", "phase"),
+    [
+        ("Pending", 2, (), "Inqueue"),
+        ("Pending", 2, ("waiting", "waiting"), "Inqueue"),
+        ("Inqueue", 2, ("bound", "waiting"), "Inqueue"),
+        ("Inqueue", 2, ("bound", "bound"), "Running"),
+        ("Running", 2, ("running", "succeeded"), "Running"),
+        ("Running", 2, ("running", "failed"), "Unknown"),
+        ("Running", 2, ("running", "waiting"), "Unknown"),
+        ("Running", 2, ("succeeded", "succeeded"), "Completed"),
+        ("Running", 2, ("failed", "failed"), "Inqueue"),
+        ("Running", 2, (), "Inqueue"),
+        ("Completed", 2, (), "Completed"),
+        ("Completed", 2, ("waiting", "waiting"), "Inqueue"),
+        ("Running", 0, (), "Completed"),
+        ("Pending", 0, (), "Inqueue"),
+        ("Inqueue", 0, ("waiting", "bound"), "Running"),
+    ],
+)
+def test_the_phase_lets_clients_create_their_pods_and_says_what_became_of_them(
+    before: str, minimum: int, states: tuple[str, ...], phase: str
+) -> None:
+    found = volcanos({"phase": before}, minMember=minimum)
+    assert volcano.report(found, view(members(*states)))["phase"] == phase
+
+
+REFUSED = {"status": "False", "reason": "Unschedulable", "message": "2 members do not fit"}
+
+
+@pytest.mark.parametrize(
+    ("pods", "scheduled", "reason", "message"),
+    [
+        (members("waiting"), REFUSED, "NotEnoughTasks", "valid: 1, min: 2"),
+        (
+            members("waiting", "waiting", role="master"),
+            REFUSED,
+            "NotEnoughPodsOfTask",
+            "worker: 0/1",
+        ),
+        (
+            members("waiting", "waiting", role="worker"),
+            REFUSED,
+            "NotEnoughResources",
+            "2 members do not fit",
+        ),
+        (
+            members("waiting", "waiting", role="worker"),
+            {"status": "False", "reason": "InvalidSpec", "message": "spec is invalid"},
+            "InvalidSpec",
+            "spec is invalid",
+        ),
+    ],
+)
+def test_why_a_group_waits_is_told_in_the_words_of_volcano(
+    pods: list[Member], scheduled: Mapping[str, Any], reason: str, message: str
+) -> None:
+    found = volcanos(minMember=2, minTaskMember={"worker": 1})
+    [condition] = volcano.report(found, view(pods, scheduled=scheduled))["conditions"]
+    assert (condition["type"], condition["status"]) == ("Unschedulable", "True")
+    assert condition["reason"] == reason
+    assert message in condition["message"]
+    assert condition["lastTransitionTime"] == NOW_TEXT
+
+
+def test_nothing_is_said_before_the_scheduler_has_decided() -> None:
+    told = volcano.report(volcanos(minMember=1), view(members("waiting")))
+    assert told == {"phase": "Inqueue"}
+
+
+def test_a_group_that_starts_is_scheduled_and_no_longer_unschedulable() -> None:
+    waits = volcano.report(volcanos(minMember=2), view(members("waiting")))
+    [before] = waits["conditions"]
+    other = {"type": "Theirs", "status": "True"}
+    found = volcanos({**waits, "conditions": [other, before]}, minMember=2)
+    told = volcano.report(found, view(members("running", "bound")))
+    kept, unschedulable, scheduled = told["conditions"]
+    assert kept == other
+    assert (unschedulable["type"], unschedulable["status"]) == ("Unschedulable", "False")
+    assert (scheduled["type"], scheduled["status"]) == ("Scheduled", "True")
+    ids = {each["transitionID"] for each in (before, unschedulable, scheduled)}
+    assert len(ids) == 3
+    again = volcano.report(volcanos(dict(told), minMember=2), view(members("running", "bound")))
+    assert again == told
+
+
+def test_the_pods_are_counted_by_phase() -> None:
+    pods = members("running", "running", "leaving", "succeeded", "failed", "waiting")
+    told = volcano.report(volcanos(minMember=2), view(pods))
+    assert (told["running"], told["succeeded"], told["failed"]) == (2, 1, 1)
