@@ -107,6 +107,22 @@ async def test_executors_join_the_driver_that_was_given_their_capacity(cluster: 
     await runs(cluster, 5, "etl", "report")
 
 
+async def test_of_jobs_that_are_made_gangs_of_one_runs_and_the_other_waits_whole(
+    cluster: Cluster,
+) -> None:
+    """There are CPUs for eight of their twelve pods."""
+    await cluster.kubectl("label", "namespaces", "default", "enbloc.dev/auto-group=Job")
+    try:
+        await applied(cluster, EXAMPLES / "jobs-without-a-podgroup.yaml")
+
+        phases = ("get", "pods", "-o", "jsonpath={.items[*].status.phase}")
+        await cluster.reads(" ".join([*["Running"] * 6, *["Pending"] * 6]), *phases)
+        minimums = ("get", "podgroups.enbloc.dev", "-o", "jsonpath={.items[*].spec.minMember}")
+        await cluster.reads("6 6", *minimums)
+    finally:
+        await cluster.kubectl("label", "namespaces", "default", "enbloc.dev/auto-group-")
+
+
 async def test_a_job_set_runs(cluster: Cluster) -> None:
     found = (await applied(cluster, INTEGRATIONS / "jobset.yaml"))["JobSet"]
 

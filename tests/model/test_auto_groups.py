@@ -180,6 +180,7 @@ JOB_GROUP = GroupKey("ml", group_name("Job", "t", "u1"))
 
 
 def test_a_pod_of_a_gang_by_nature_is_a_member_where_its_namespace_says_so() -> None:
+    """semantics §6.6"""
     desk = Desk()
     assert (desk.see(JOBSET).group, desk.see(JOBSET).role) == (WHOLE, "workers")
     assert desk.see({}, "plain").group is None
