@@ -63,7 +63,7 @@ async def serve_webhooks(webhooks: Webhooks, names: Collection[str]) -> AsyncGen
         except OSError as error:
             raise ConfigError(f"--webhook-port {webhooks.port}: {error.strerror}") from error
         reloading = asyncio.create_task(_keep_loading(context, webhooks.certificate, state))
-        logger.info("Serving admission webhooks", extra={"port": webhooks.port})
+        logger.info("Serving admission webhooks on port %d", webhooks.port)
         yield
     finally:
         if reloading is not None:
