@@ -146,9 +146,7 @@ def test_the_arguments_are_those_of_a_command(deployment: dict[str, Any]) -> Non
     told = command.make_context("enbloc", flags).params
 
     assert told["log_format"] == "json"
-    assert told.get("configs") or told["leader_elect"], (
-        "without a configuration a flag elects"
-    )
+    assert told.get("configs") or told["leader_elect"], "without a configuration a flag elects"
 
 
 @each_process
