@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads whose pods name no group become gangs, with the objects that their controllers make."""
 
+import asyncio
 import copy
+import functools
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,13 +12,16 @@ from typing import Any
 
 import pytest
 
-from enbloc.controller.sources import WORKLOADS
+from enbloc.controller.sources import SOURCES, WORKLOADS
+from enbloc.controller.sources.native import NATIVE
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, STATEFUL_SETS, Resource
 from enbloc.model.auto_groups import group_name
 from enbloc.model.names import AUTO_GROUP_KEY
 from tests.e2e import manifests
+from tests.e2e.requests import Requests
+from tests.e2e.targets import ControlPlaneTarget
 from tests.e2e.world import World
 from tests.foreign_crds import crd
 
@@ -362,6 +367,7 @@ async def test_a_spark_driver_starts_only_where_its_executors_fit_and_they_get_t
     labels = {"sparkoperator.k8s.io/app-name": "w", "spark-app-selector": "spark-1"}
     await world.pod("w-driver", owner=application, labels={**labels, "spark-role": "driver"})
     await world.bound("w-driver", 1)
+    await asyncio.sleep(1.0)  # of two that were created in the same second either may come first
     await world.pod("other", cpu=1)
     await world.quiet()
     assert world.observer.bound(world.namespace, "other") == {}
@@ -402,3 +408,41 @@ async def test_a_stateful_set_starts_together_where_its_pods_need_not_wait_for_e
     name = group_name("StatefulSet", "w", made["metadata"]["uid"])
     await says(world, name, "Ready", "True", reason="Running")
     await world.client.delete(STATEFUL_SETS, "w", world.namespace)
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("target", ["controlplane"], indirect=True)
+async def test_every_kind_that_groups_are_made_for_is_read_where_it_is_served(
+    world: World,
+) -> None:
+    target = world.target
+    assert isinstance(target, ControlPlaneTarget)
+    # Kubernetes' own are served by gates, and never defined.
+    kinds = [each.resources[0] for each in SOURCES if each is not NATIVE]
+    made = []
+    for kind in kinds:
+        if not any([await world.client.serves(each) for each in versions(kind)]):
+            with suppress(AlreadyExists):
+                made.append(await world.client.create(CRDS, crd(kind)))
+    names = {one["metadata"]["name"] for one in made}
+    for kind in (each for each in kinds if each.label() in names):
+        await world.eventually(
+            functools.partial(world.client.serves, kind), lambda: "the kinds are served"
+        )
+    world.controller.kill()
+    await world.start_controller()
+    wanted = {(verb, kind.plural, kind.group) for verb in ("list", "watch") for kind in kinds}
+
+    async def read() -> bool:
+        asked = {request[1:] for request in Requests.of(target).made}
+        return {each for each in wanted if f"{each[1]}.{each[2]}" in names} <= asked
+
+    await world.eventually(read, lambda: "the controller reads them all", timeout=PATIENCE)
+    for name in names:
+        await world.client.delete(CRDS, name)
+
+
+def versions(kind: Resource) -> tuple[Resource, ...]:
+    """All that a source of this kind reads."""
+    [found] = [each.resources for each in SOURCES if each.resources[0] == kind]
+    return found

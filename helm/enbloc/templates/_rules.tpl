@@ -108,7 +108,7 @@
 # making PodGroups for those of other projects, and for workloads
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
-  verbs: [create, get, patch, delete]
+  verbs: [create, patch, delete]
 # PodGroups of Kubernetes itself
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]

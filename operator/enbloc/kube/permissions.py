@@ -174,7 +174,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule(
             names.API_GROUP,
             ["podgroups"],
-            ["create", "get", "patch", "delete"],
+            ["create", "patch", "delete"],
             why="making PodGroups for those of other projects, and for workloads",
         ),
         Rule(

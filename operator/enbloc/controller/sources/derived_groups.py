@@ -139,13 +139,8 @@ class DerivedGroups:
             "metadata": {"name": key.name, "namespace": key.namespace, **wanted.metadata},
             "spec": wanted.spec,
         }
-        try:
-            made = await self._client.create(POD_GROUPS, body, key.namespace)
-        except AlreadyExists:
-            made = await self._client.get(POD_GROUPS, key.name, key.namespace)
-            self.seen(key, made)
-        else:
-            self._found[key] = made
+        with suppress(AlreadyExists):  # the watch is about to show it, whoever made it
+            self._found[key] = await self._client.create(POD_GROUPS, body, key.namespace)
 
     async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: Wanted) -> None:
         metadata = found["metadata"]
