@@ -41,7 +41,7 @@ def url(checks: Checks) -> Iterator[str]:
 
 def get(url: str) -> tuple[int, str]:
     try:
-        with urlopen(url, timeout=5) as response:
+        with urlopen(url, timeout=60) as response:
             return response.status, response.read().decode()
     except HTTPError as error:
         with error:
