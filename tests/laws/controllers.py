@@ -20,6 +20,7 @@ from tests.laws.judge_of_runs import JudgeOfRuns
 from tests.laws.runs import Ledger, Run
 from tests.laws.waiting import nobody_is_lost, nothing_is_kept
 from tests.world.builders import spec
+from tests.world.server import SHOWN
 
 #: How many members of each part there are, of a workload of so many; the floor counts the first.
 KINDS: Final[Mapping[str, Callable[[int], tuple[int, ...]]]] = {
@@ -347,6 +348,17 @@ class Controllers(Actions):
             self.delete(pod.key.name)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────
+
+    def start(self, order: Sequence[Stream] = SHOWN, *, listed: int = len(SHOWN)) -> None:
+        """Another process, which cannot know when the members ended that it finds finished.
+
+        A pod without a controller that waits alone then may be of the next run, to it (semantics
+        §2.4).
+        """
+        for run in self.ledger.runs:
+            bare = [pod for pod in run.live if pod.owner is None]
+            run.doubtful |= bool(bare and run.succeeded and not any(pod.node for pod in run.live))
+        super().start(order, listed=listed)
 
     def nobody_is_lost(self) -> None:
         if self.leader is not None and not self.leader.unlisted:
