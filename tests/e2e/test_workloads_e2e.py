@@ -73,6 +73,12 @@ async def serve(world: World, kind: str) -> Resource:
     return resource
 
 
+async def a_younger_pod(world: World) -> None:
+    """A pod that wants a CPU; of two that were created in the same second either may come first."""
+    await asyncio.sleep(1.0)
+    await world.pod("other", cpu=1)
+
+
 @dataclass
 class Workload:
     """A workload, and what its own controller makes of it.
@@ -314,7 +320,7 @@ async def test_what_a_jobset_creates_later_is_a_gang_of_its_own_whose_capacity_w
         await world.pod(f"w-driver-{index}", owner=workload, labels=_jobset("driver", index))
     await world.bound("w-driver", 2)
     await world.eventually(lambda: has_group(world, later), lambda: "the later part has a PodGroup")
-    await world.pod("other", cpu=1)
+    await a_younger_pod(world)
     await world.pod("w-workers-0", owner=workload, labels=_jobset("workers", 0))
     await says(world, later, "Scheduled", "False", reason="WaitingForMembers")
     assert world.observer.bound(world.namespace, "w-workers") == {}
@@ -367,8 +373,7 @@ async def test_a_spark_driver_starts_only_where_its_executors_fit_and_they_get_t
     labels = {"sparkoperator.k8s.io/app-name": "w", "spark-app-selector": "spark-1"}
     await world.pod("w-driver", owner=application, labels={**labels, "spark-role": "driver"})
     await world.bound("w-driver", 1)
-    await asyncio.sleep(1.0)  # of two that were created in the same second either may come first
-    await world.pod("other", cpu=1)
+    await a_younger_pod(world)
     await world.quiet()
     assert world.observer.bound(world.namespace, "other") == {}
     driver = await world.client.get(PODS, "w-driver", world.namespace)
