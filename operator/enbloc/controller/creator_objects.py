@@ -19,6 +19,7 @@ from enbloc.model.objects import (
     OwnerReference,
     SchedulingGroupObject,
     Texts,
+    controller_of,
 )
 from enbloc.model.text import clipped
 
@@ -160,7 +161,7 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
         owner = OwnerReference(_API_VERSIONS.get(kind, ""), kind, metadata.name, metadata.uid)
         auto = auto_group(of.labels or {}, owner)
         group, role = (auto.name, auto.role) if auto else ("", "")
-    above = next((o for o in metadata.owner_references or () if o.controller), OwnerReference())
+    above = controller_of(metadata.owner_references) or OwnerReference()
     return Creator(
         kind=kind,
         name=metadata.name,

@@ -4,12 +4,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final
 
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
-from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, T
+from enbloc.kube.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, T
 from enbloc.model import codec
 from enbloc.model.auto_groups import AutoGroups, kinds_of
 from enbloc.model.groups import GroupKey
@@ -30,24 +30,18 @@ async def follow_pods(
     ask: Ask,
     synced: asyncio.Event,
 ) -> None:
-    """Keep the members in step with the pods; a malformed state of a pod is ignored."""
-    async for item in items:
-        match item:
-            case Added(object=found) | Modified(object=found):
-                conditions = (found.status.conditions if found.status else None) or ()
-                ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
-                pod = auto.pod(found, codec.pod(found), ready=ready)
-                touched = members.put(pod, ready=ready)
-            case Deleted(meta=meta):
-                auto.gone(PodUID(meta.uid))
-                touched = members.remove(PodUID(meta.uid))
-            case Synced():
-                synced.set()
-                continue
-            case Malformed():
-                continue
-        for group in touched:
-            ask(group)
+    """Keep the members in step with the pods."""
+
+    def put(found: PodObject) -> Iterable[GroupKey]:
+        conditions = (found.status.conditions if found.status else None) or ()
+        ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
+        return members.put(auto.pod(found, codec.pod(found), ready=ready), ready=ready)
+
+    def remove(meta: Meta) -> Iterable[GroupKey]:
+        auto.gone(PodUID(meta.uid))
+        return members.remove(PodUID(meta.uid))
+
+    await _follow(items, put, remove, ask, synced)
 
 
 async def follow_namespaces(
@@ -58,33 +52,31 @@ async def follow_namespaces(
     synced: asyncio.Event,
 ) -> None:
     """Keep the members in step with what namespaces say of groups for workloads."""
-    async for item in items:
-        match item:
-            case Added(object=found) | Modified(object=found):
-                labels = found.metadata.labels or {}
-                regroup(auto.namespace(found.metadata.name, labels), members, auto, ask)
-                _, unknown = kinds_of(labels.get(AUTO_GROUP_KEY, ""))
-                if unknown:
-                    log.warning(
-                        "Namespace %s: label %s names %s, of which no groups are made; use true, "
-                        "all, false, or kinds with dots between them",
-                        found.metadata.name,
-                        AUTO_GROUP_KEY,
-                        ", ".join(unknown),
-                    )
-            case Deleted(meta=meta):
-                auto.namespace_gone(meta.name)
-            case Synced():
-                synced.set()
-            case Malformed():
-                continue
+
+    def put(found: NamespaceObject) -> Iterable[GroupKey]:
+        labels = found.metadata.labels or {}
+        _, unknown = kinds_of(labels.get(AUTO_GROUP_KEY, ""))
+        if unknown:
+            log.warning(
+                "Namespace %s: label %s names %s, of which no groups are made; use true, "
+                "all, false, or kinds with dots between them",
+                found.metadata.name,
+                AUTO_GROUP_KEY,
+                ", ".join(unknown),
+            )
+        return regrouped(auto.namespace(found.metadata.name, labels), members, auto)
+
+    def remove(meta: Meta) -> Iterable[GroupKey]:
+        auto.namespace_gone(meta.name)
+        return ()
+
+    await _follow(items, put, remove, ask, synced)
 
 
-def regroup(pods: Iterable[Pod], members: Members, auto: AutoGroups, ask: Ask) -> None:
-    """Pods belong to another group now, though they did not change."""
+def regrouped(pods: Iterable[Pod], members: Members, auto: AutoGroups) -> Iterator[GroupKey]:
+    """Pods belong to another group now, though they did not change; the groups that it touches."""
     for pod in pods:
-        for group in members.put(pod, ready=auto.was_ready(pod.uid)):
-            ask(group)
+        yield from members.put(pod, ready=auto.was_ready(pod.uid))
 
 
 async def follow_creators(
@@ -94,13 +86,30 @@ async def follow_creators(
     ask: Ask,
     synced: asyncio.Event,
 ) -> None:
-    """Keep what creates members in step with the API; a malformed state is ignored."""
+    """Keep what creates members in step with the API."""
+    await _follow(
+        items,
+        lambda found: members.put_creator(read(found)),
+        lambda meta: members.remove_creator(meta.uid),
+        ask,
+        synced,
+    )
+
+
+async def _follow(
+    items: AsyncIterator[Item[T]],
+    put: Callable[[T], Iterable[GroupKey]],
+    remove: Callable[[Meta], Iterable[GroupKey]],
+    ask: Ask,
+    synced: asyncio.Event,
+) -> None:
+    """Take what changes, and ask for the groups that it touches; a malformed state is ignored."""
     async for item in items:
         match item:
             case Added(object=found) | Modified(object=found):
-                touched = members.put_creator(read(found))
+                touched = put(found)
             case Deleted(meta=meta):
-                touched = members.remove_creator(meta.uid)
+                touched = remove(meta)
             case Synced():
                 synced.set()
                 continue

@@ -36,7 +36,7 @@ from enbloc.controller.informers import (
     follow_creators,
     follow_namespaces,
     follow_pods,
-    regroup,
+    regrouped,
 )
 from enbloc.controller.members import Members
 from enbloc.controller.sources import SOURCES
@@ -227,7 +227,8 @@ class Controller:
             self._statuses.gone(found)
             self._sources.group_gone(found)
         key = GroupKey(found["metadata"].get("namespace") or "", found["metadata"]["name"])
-        regroup(self._auto.group(key, exists=exists), self._members, self._auto, self._ask)
+        for group in regrouped(self._auto.group(key, exists=exists), self._members, self._auto):
+            self._ask(group)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
         return partial(self._problems.report, f"watching {resource.label()}")

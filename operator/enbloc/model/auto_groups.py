@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
-from enbloc.model.objects import Metadata, OwnerReference, PodObject
+from enbloc.model.objects import OwnerReference, PodObject, controller_of
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.text import clipped
 
@@ -222,7 +222,7 @@ class AutoGroups:
         annotations = metadata.annotations or _NO_TEXTS
         auto = None
         if pod.group is None and MIRROR_POD_KEY not in annotations:
-            auto = auto_group(labels, controller(metadata))
+            auto = auto_group(labels, controller_of(metadata.owner_references))
         known = self._candidates.get(pod.uid)
         if known is not None and known.auto != auto:
             self.gone(pod.uid)
@@ -292,11 +292,6 @@ class AutoGroups:
         wave = GroupKey(pod.key.namespace, auto.wave)
         key = wave if wave in self._groups else GroupKey(pod.key.namespace, auto.name)
         return replace(pod, group=key, role=auto.role)
-
-
-def controller(metadata: Metadata) -> OwnerReference | None:
-    """The controller of an object; None = it has none."""
-    return next((each for each in metadata.owner_references or () if each.controller), None)
 
 
 _K = TypeVar("_K")

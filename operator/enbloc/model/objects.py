@@ -7,6 +7,7 @@ optional here, so decoding fails only on a value of the wrong type or a number b
 allows. `gc=False`: none of these can form a cycle.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -42,6 +43,11 @@ class OwnerReference(_Struct):
     name: str = ""
     uid: str = ""
     controller: bool | None = None
+
+
+def controller_of(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
+    """Of an object's owners its controller; None = it has none."""
+    return next((each for each in owners or () if each.controller), None)
 
 
 class Metadata(_Struct):

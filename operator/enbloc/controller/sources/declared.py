@@ -15,14 +15,10 @@ from math import ceil
 from typing import Any, Final, NamedTuple
 
 from enbloc.controller.sources import yunikorn
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, Refused
 from enbloc.model.names import MIN_MEMBER_KEY
 from enbloc.model.text import clipped, quoted
 
-#: The largest minimum that a PodGroup takes.
-LARGEST: Final = 100_000
-#: The longest schedule timeout that a PodGroup takes (seconds).
-LONGEST_TIMEOUT: Final = 86_400
 #: What a pod says of its group is read up to so many characters.
 LONGEST: Final = 32_768
 

@@ -6,12 +6,12 @@ Live members count, and while none is live the others. Of different minimums the
 no member then starts with fewer beside it than it asks for.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from enbloc.controller.sources.declared import declaration
-from enbloc.controller.sources.derived_groups import FROM_PODS, Wanted
+from enbloc.controller.sources.derived_groups import FROM_PODS, Wanted, reference
 from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.events import ObjectReference
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified
@@ -19,7 +19,7 @@ from enbloc.kube.paths import PODS
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
-from enbloc.model.objects import OwnerReference, PodObject
+from enbloc.model.objects import OwnerReference, PodObject, controller_of
 
 #: Of how many different declarations of one group something is said.
 _TOLD: Final = 16
@@ -115,7 +115,7 @@ class DeclaringPods:
         declaring = Declaring(
             ObjectReference(PODS, key.namespace, metadata.name, uid),
             declared,
-            next((one for one in metadata.owner_references or () if one.controller), None),
+            controller_of(metadata.owner_references),
             not ended and metadata.deletion_timestamp is None,
         )
         pods = self._pods.setdefault(key, {})
@@ -158,7 +158,9 @@ def outcome(pods: Collection[Declaring]) -> Outcome:
     largest = max((one for _, one in derived), key=lambda one: one.spec["minMember"])
     owners = {each.owner.uid if each.owner else "": each.owner for each in counted}
     owner = next(iter(owners.values())) if len(owners) == 1 else None
-    wanted = Wanted(FROM_PODS, largest.spec, () if owner is None else (_reference(owner),))
+    wanted = Wanted(
+        FROM_PODS, largest.spec, () if owner is None else (reference(owner, controller=True),)
+    )
     return Outcome(wanted, tuple(_words(first, largest.spec["minMember"])))
 
 
@@ -186,13 +188,3 @@ def _words(
                     )
                 if notes:
                     yield each.pod, EventReason.UNSUPPORTED_FIELD, "; ".join(notes)
-
-
-def _reference(owner: OwnerReference) -> Mapping[str, Any]:
-    return {
-        "apiVersion": owner.api_version,
-        "kind": owner.kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-    }

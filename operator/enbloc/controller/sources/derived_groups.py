@@ -20,6 +20,7 @@ from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY
+from enbloc.model.objects import OwnerReference
 from enbloc.telemetry import Problems
 
 #: The least time between two writes of one PodGroup (seconds); the first is at once.
@@ -188,6 +189,17 @@ def made_for(found: Mapping[str, Any], uid: str) -> bool:
     """Whether a PodGroup was made for this object; also if a user made it, for no other."""
     owners = found["metadata"].get("ownerReferences") or ()
     return not source_of(found) or any(owner.get("uid") == uid for owner in owners)
+
+
+def reference(owner: OwnerReference, *, controller: bool) -> Mapping[str, Any]:
+    """An ownerReference, as JSON."""
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        **({"controller": True} if controller else {}),
+    }
 
 
 def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:

@@ -30,6 +30,7 @@ from enbloc.controller.sources.derived_groups import (
     Wanted,
     checked,
     made_for,
+    reference,
     source_of,
 )
 from enbloc.controller.sources.served import Discovery
@@ -43,7 +44,7 @@ from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.kube.reflector import Reflector
 from enbloc.model import codec, names
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import OwnerReference, PodGroupObject
+from enbloc.model.objects import OwnerReference, PodGroupObject, controller_of
 from enbloc.telemetry import Problems
 
 log = logging.getLogger(__name__)
@@ -469,25 +470,15 @@ def _owners(origin: _Origin) -> Iterator[Mapping[str, Any]]:
     mine = OwnerReference(
         origin.resource.api_version, origin.resource.kind, metadata.name, metadata.uid
     )
-    yield _reference(mine, controller=origin.source.controls)
+    yield reference(mine, controller=origin.source.controls)
     if origin.source.controls:
         return
     owners = metadata.owner_references or ()
-    above = next((each for each in owners if each.controller), None)
+    above = controller_of(owners)
     if above is None and len(owners) == 1:
         [above] = owners
     if above is not None and above.uid:
-        yield _reference(above, controller=True)
-
-
-def _reference(owner: OwnerReference, *, controller: bool) -> Mapping[str, Any]:
-    return {
-        "apiVersion": owner.api_version,
-        "kind": owner.kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        **({"controller": True} if controller else {}),
-    }
+        yield reference(above, controller=True)
 
 
 def _holds(standing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -10,13 +10,18 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject
+from enbloc.controller.sources.source import (
+    LARGEST,
+    LONGEST_TIMEOUT,
+    Derived,
+    Refused,
+    Source,
+    SourceObject,
+)
 from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
 
 RESOURCE: Final = Resource("scheduling.godel.kubewharf.io", "v1alpha1", "podgroups", "PodGroup")
-_LARGEST: Final = 100_000
-_LONGEST_TIMEOUT: Final = 86_400
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -37,13 +42,13 @@ def derive(found: GodelPodGroup) -> Derived | Refused:
     """Our PodGroup; a minimum or a timeout of 0 is the default."""
     spec = found.spec
     minimum, timeout = spec.min_member or 1, spec.schedule_timeout_seconds or 0
-    if not 1 <= minimum <= _LARGEST:
-        return Refused(f"spec.minMember: {minimum} is not between 1 and {_LARGEST}")
+    if not 1 <= minimum <= LARGEST:
+        return Refused(f"spec.minMember: {minimum} is not between 1 and {LARGEST}")
     if timeout < 0:
         return Refused(f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default")
     wanted: dict[str, Any] = {"minMember": minimum}
     if timeout:
-        wanted["scheduleTimeoutSeconds"] = min(timeout, _LONGEST_TIMEOUT)
+        wanted["scheduleTimeoutSeconds"] = min(timeout, LONGEST_TIMEOUT)
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
     return Derived(wanted, ignored="; ".join(_ignored(spec)))

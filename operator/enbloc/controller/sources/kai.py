@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject
+from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject
 from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, quoted
 
 RESOURCE: Final = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
-_LARGEST: Final = 100_000
 #: A PodGroup of ours takes so many.
 _MOST_ROLES: Final = 16
 #: Sub-groups that are looked at: to follow the parents of all takes the square of it.
@@ -81,8 +80,8 @@ def _needed(name: str, groups: Sequence[_SubGroup]) -> int:
 
 def _problems(spec: _Spec, groups: Sequence[_SubGroup]) -> Iterator[str]:
     """Why no PodGroup can be made of it, each with its field."""
-    if spec.min_member is not None and not 1 <= spec.min_member <= _LARGEST:
-        yield f"spec.minMember: {spec.min_member} is not between 1 and {_LARGEST}"
+    if spec.min_member is not None and not 1 <= spec.min_member <= LARGEST:
+        yield f"spec.minMember: {spec.min_member} is not between 1 and {LARGEST}"
     if spec.min_sub_group is not None:
         yield "spec.minSubGroup is not supported: leave it out, and all sub-groups are needed"
     if len(groups) > _MOST_GROUPS:
@@ -108,8 +107,8 @@ def _problems_of(group: _SubGroup, names: Collection[str]) -> Iterator[str]:
         )
     if group.parent and group.parent not in names:
         yield f"parent: {quoted(group.parent)} is no sub-group; name one that is listed"
-    if group.min_member is not None and not 0 <= group.min_member <= _LARGEST:
-        yield f"minMember: {group.min_member} is not between 0 and {_LARGEST}"
+    if group.min_member is not None and not 0 <= group.min_member <= LARGEST:
+        yield f"minMember: {group.min_member} is not between 0 and {LARGEST}"
     if group.min_sub_group is not None:
         yield "minSubGroup is not supported: leave it out, and all are needed"
 

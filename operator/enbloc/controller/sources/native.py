@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject, View
 from enbloc.kube.paths import Resource
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64
@@ -22,8 +22,6 @@ VERSIONS: Final = tuple(
     Resource("scheduling.k8s.io", version, "podgroups", "PodGroup")
     for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 )
-#: The most that a PodGroup of ours may ask for.
-LARGEST: Final = 100_000
 #: The condition of a version; it was renamed after the first.
 _CONDITIONS: Final[Mapping[str, str]] = {"v1alpha2": "PodGroupScheduled"}
 _CONDITION: Final = "PodGroupInitiallyScheduled"

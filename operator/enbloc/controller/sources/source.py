@@ -8,7 +8,7 @@ three pure functions; who watches and writes is `follow.py`.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -17,6 +17,11 @@ from enbloc.kube.paths import Resource
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition
 from enbloc.model.objects import Metadata
+
+#: The largest minimum that a PodGroup takes.
+LARGEST: Final = 100_000
+#: The longest schedule timeout that a PodGroup takes (seconds).
+LONGEST_TIMEOUT: Final = 86_400
 
 
 class SourceObject(msgspec.Struct, gc=False, rename="camel"):

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, Refused
 from enbloc.kube.decoding import UNREADABLE, why
 from enbloc.model.objects import Quantities
 from enbloc.model.problems import Problems, quantities
@@ -28,8 +28,6 @@ POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
 SPARK_ROLE: Final = "spark-role"
 KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 
-_LARGEST: Final = 100_000
-_LONGEST_TIMEOUT: Final = 86_400
 #: A PodGroup takes so many.
 _MOST_ROLES: Final = 16
 _MOST_RESOURCES: Final = 64
@@ -98,16 +96,16 @@ def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
                 f"[{index}].name: {quoted(each.name)} is not a name of at most 63 small letters, "
                 'digits and "-"'
             )
-        if not 0 <= each.min_member <= _LARGEST:
-            yield f"[{index}].minMember: {each.min_member} is not between 0 and {_LARGEST}"
+        if not 0 <= each.min_member <= LARGEST:
+            yield f"[{index}].minMember: {each.min_member} is not between 0 and {LARGEST}"
         problems = Problems()
         quantities(each.min_resource, f"[{index}].minResource", problems)
         yield from problems
     for name, times in Counter(each.name for each in groups).items():
         if times > 1:
             yield f"{quoted(name)} is listed {times} times; list each task group once"
-    if sum(each.min_member for each in groups) > _LARGEST:
-        yield f"minMember adds up to more than {_LARGEST}"
+    if sum(each.min_member for each in groups) > LARGEST:
+        yield f"minMember adds up to more than {LARGEST}"
     if len({name for each in groups for name in each.min_resource or ()}) > _MOST_RESOURCES:
         yield f"minResource names more than {_MOST_RESOURCES} resources"
 
@@ -128,7 +126,7 @@ def _policy(text: str, notes: list[str]) -> int:
         name, _, value = parameter.partition("=")
         if name == "placeholderTimeoutInSeconds":
             if _SECONDS.fullmatch(value):
-                timeout = min(int(value), _LONGEST_TIMEOUT)
+                timeout = min(int(value), LONGEST_TIMEOUT)
             else:
                 notes.append(
                     f"annotation {POLICY}: {name}={quoted(value)} is ignored; write whole seconds"
