@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks import bind_rate, completeness, deadlock, engine, flood, flood_served
+from benchmarks import bind_rate, completeness, deadlock, engine, flood, flood_served, gang_cost
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
 
@@ -37,6 +37,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
     "bind_rate": bind_rate.bind_rate,
     "deadlock": deadlock.deadlock,
+    "gang_cost": gang_cost.gang_cost,
 }
 
 

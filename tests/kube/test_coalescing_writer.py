@@ -9,7 +9,12 @@ from itertools import pairwise
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.kube.coalescing_writer import BUG_SECONDS, NEWER_SECONDS, CoalescingWriter
+from enbloc.kube.coalescing_writer import (
+    BUG_SECONDS,
+    LATEST_SECONDS,
+    NEWER_SECONDS,
+    CoalescingWriter,
+)
 from enbloc.kube.errors import (
     APIError,
     Conflict,
@@ -312,3 +317,64 @@ async def test_it_counts_as_a_work_queue_does() -> None:
     await writer.settled()
     assert [value(name) - was for name, was in zip(names, before, strict=True)] == [2, 1, 3]
     assert value("depth") == value("unfinished_work_seconds") == 0
+
+
+def settling(sink: Sink, seconds: float) -> CoalescingWriter[str, int]:
+    """Of values that settle after so long, but 0 at once."""
+    return CoalescingWriter(
+        "test",
+        sink.write,
+        sink.problems,
+        queue="test",
+        settles=lambda value: seconds if value else 0.0,
+    )
+
+
+async def test_a_value_is_written_once_it_has_settled() -> None:
+    sink = Sink()
+    writer = settling(sink, 1.0)
+    for value in (1, 2, 3):
+        writer.put("a", value)
+        await asyncio.sleep(0.6)
+    await writer.settled()
+    [(at, key, value)] = sink.begun
+    assert (key, value) == ("a", 3)
+    assert at == pytest.approx(2.2)
+
+
+async def test_a_value_that_has_settled_by_itself_is_written_at_once() -> None:
+    sink = Sink()
+    writer = settling(sink, 1.0)
+    writer.put("a", 1)
+    await asyncio.sleep(0.3)
+    writer.put("a", 0)
+    await writer.settled()
+    assert [value for _, _, value in sink.begun] == [0]
+
+
+async def test_what_never_settles_is_written_all_the_same() -> None:
+    sink = Sink()
+    writer = settling(sink, 1.0)
+    for value in range(1, 100):
+        writer.put("a", value)
+        await asyncio.sleep(0.1)
+    assert [time for time, _, _ in sink.begun] == pytest.approx([LATEST_SECONDS, 8.0], abs=0.3)
+
+
+async def test_a_value_whose_write_failed_need_not_settle_again() -> None:
+    sink = Sink(ServerError("patch", "test", "no"))
+    writer = settling(sink, 3.0)
+    writer.put("a", 1)
+    await writer.settled()
+    first, second = (time for time, _, _ in sink.begun)
+    assert first == 3.0
+    assert second < 5.0
+
+
+async def test_a_value_that_has_not_settled_is_written_at_the_end() -> None:
+    sink = Sink()
+    writer = settling(sink, 3.0)
+    writer.put("a", 1)
+    await asyncio.sleep(0.1)
+    await writer.finish(1.0)
+    assert sink.written == [("a", 1)]

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from enbloc.kube.errors import APIError, Forbidden, Unreachable
-from enbloc.kube.events import PARALLEL, QUEUE_LENGTH, Notice, ObjectReference, Recorder
+from enbloc.kube.events import (
+    PARALLEL,
+    QUEUE_LENGTH,
+    ROUTINE_BURST,
+    ROUTINE_RATE,
+    Notice,
+    ObjectReference,
+    Recorder,
+)
 from enbloc.kube.paths import NODES, PODS, Resource
 from enbloc.kube.transport import WRITE_SECONDS
 from enbloc.telemetry import metrics
@@ -278,7 +286,7 @@ async def test_however_many_namespaces_hang_a_bounded_number_of_events_is_kept()
         if number % 50 == 0:
             await asyncio.sleep(0.01)
     await asyncio.sleep(1)
-    assert len(asyncio.all_tasks()) - tasks <= QUEUE_LENGTH
+    assert len(asyncio.all_tasks()) - tasks <= QUEUE_LENGTH + 1  # and the one that paces
     assert dropped() - before == 500
     run.cancel()
     await asyncio.wait({run})
@@ -307,3 +315,59 @@ async def test_a_flush_writes_what_is_left_and_no_longer_than_allowed() -> None:
     await recorder.flush(2)
     assert asyncio.get_running_loop().time() - began == pytest.approx(2)
     assert dropped() - before == 1
+
+
+def of_pod(number: int, namespace: str = "team") -> Notice:
+    """A pod was bound."""
+    about = ObjectReference(PODS, namespace, f"p{number}", f"u{number}")
+    return Notice("Normal", "Scheduled", "Binding", "to n1", "enbloc", about, routine=True)
+
+
+async def test_routine_events_are_written_at_once_up_to_a_burst_and_then_at_a_steady_rate() -> None:
+    async with recording() as (recorder, client):
+        for number in range(ROUTINE_BURST + 200):
+            recorder.emit(of_pod(number))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        first = len(client.sent)
+        await asyncio.sleep(4)
+        after_four_seconds = len(client.sent)
+        await asyncio.sleep(10)
+    assert first == ROUTINE_BURST
+    assert after_four_seconds == pytest.approx(ROUTINE_BURST + 4 * ROUTINE_RATE, abs=2)
+    assert [body["regarding"]["name"] for _, _, body in client.sent] == [
+        f"p{number}" for number in range(ROUTINE_BURST + 200)
+    ]
+
+
+async def test_other_events_do_not_wait_for_routine_ones() -> None:
+    async with recording() as (recorder, client):
+        for number in range(ROUTINE_BURST + 500):
+            recorder.emit(of_pod(number))
+        recorder.emit(NOTICE)
+        await asyncio.sleep(0.01)
+        reasons = [body["reason"] for _, _, body in client.sent]
+    assert reasons.count("Scheduled") == ROUTINE_BURST
+    assert reasons[-1] == "FailedScheduling"
+
+
+async def test_routine_events_that_are_too_many_are_dropped_where_most_wait_and_counted() -> None:
+    before = dropped()
+    async with recording() as (recorder, client):
+        for number in range(ROUTINE_BURST + QUEUE_LENGTH):
+            recorder.emit(of_pod(number, "crowded"))
+        for number in range(10):
+            recorder.emit(of_pod(number, "quiet"))
+        await asyncio.sleep(1)  # they come in turn
+    assert dropped() - before == 10
+    names = [body["regarding"]["namespace"] for _, _, body in client.sent]
+    assert names.count("quiet") == 10
+
+
+async def test_routine_events_that_wait_are_written_at_the_end() -> None:
+    client = MemoryClient(Store())
+    recorder = Recorder(client, "scheduler-0")
+    for number in range(ROUTINE_BURST + 50):
+        recorder.emit(of_pod(number))
+    await recorder.flush(60)
+    assert len(client.sent) == ROUTINE_BURST + 50

@@ -268,11 +268,7 @@ async def test_a_missing_permission_to_list_is_named_and_awaited(
     plural = resource.partition(".")[0]
     sandbox.faults.add(verb="list", resource=plural, status=403)
     async with world.scheduler() as running:
-
-        async def told() -> bool:
-            return "grant the verb" in caplog.text
-
-        await world.until(told)
+        await world.until_logged(caplog, "grant the verb")
         assert f'"list" on {plural}' in caplog.text
         assert f"{plural}-synced" in running.health.failed("readyz")
         sandbox.faults.clear()
@@ -288,7 +284,8 @@ async def test_a_missing_permission_to_write_status_is_named_and_the_gang_still_
     async with world.scheduler() as running:
         await world.gang("g", 4)
         await world.until_bound("g-", 4)
-        assert 'grant the verb "patch" on podgroups.enbloc.dev/status' in caplog.text
+        words = 'grant the verb "patch" on podgroups.enbloc.dev/status'
+        await world.until_logged(caplog, words)
         assert "scheduler-api" in running.health.failed("readyz")
         sandbox.faults.clear()
 

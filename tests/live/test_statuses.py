@@ -102,6 +102,30 @@ async def test_a_status_that_stands_already_is_not_written_again(problems: Probl
     assert len(client.sent) == 2
 
 
+@pytest.mark.looptime
+async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    binding = ConditionValue(Condition.SCHEDULED, False, Reason.BINDING, "binding 8 members")
+    placed = ConditionValue(Condition.SCHEDULED, True, Reason.SCHEDULED, "8 of 8")
+    for condition in (binding, placed):
+        statuses.writer.put(GROUP, replace(EFFECT, conditions=(condition,)))
+        await asyncio.sleep(1)
+    await statuses.writer.settled()
+    [(_, _, body)] = client.sent
+    assert body["status"].conditions[0].reason == "Scheduled"
+
+
+@pytest.mark.looptime
+async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    binding = ConditionValue(Condition.SCHEDULED, False, Reason.BINDING, "binding 8 members")
+    statuses.writer.put(GROUP, replace(EFFECT, conditions=(binding,)))
+    await asyncio.sleep(2)
+    assert len(client.sent) == 1
+
+
 async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None:
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)

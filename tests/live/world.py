@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 import yaml
 
 from enbloc.config import Configuration, default_profiles
@@ -171,6 +172,12 @@ class World:
                     if await holds():
                         return
                 await asyncio.sleep(0.02)
+
+    async def until_logged(self, caplog: pytest.LogCaptureFixture, words: str) -> None:
+        async def logged() -> bool:
+            return words in caplog.text
+
+        await self.until(logged)
 
     async def until_bound(self, prefix: str, count: int, seconds: float = PATIENCE) -> None:
         async def all_bound() -> bool:

@@ -173,7 +173,11 @@ REASONS: Final[Mapping[Reason, str]] = {
 }
 
 EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
-    EventReason.SCHEDULED: EventMeaning("pod", False, "The pod is bound to a node."),
+    EventReason.SCHEDULED: EventMeaning(
+        "pod",
+        False,
+        "The pod is bound to a node. After a burst of 100 such events 25 a second are written.",
+    ),
     EventReason.FAILED_SCHEDULING: EventMeaning(
         "pod",
         True,

@@ -34,6 +34,10 @@ log = logging.getLogger(__name__)
 
 #: The least time between two reconciliations of one group (seconds).
 INTERVAL: Final = 1.0
+#: A group is looked at when neither it nor its members have changed for so long (seconds).
+SETTLED: Final = 0.4
+#: Or for so long, while it is on its way to running.
+PASSING: Final = 1.5
 #: How many groups are reconciled, and so written, at the same time.
 PARALLEL: Final = 32
 #: Of how many Jobs, and of how many groups, it is kept that they were warned of.
@@ -89,6 +93,7 @@ class StatusWriter:
             queue="podgroup_controller",
             parallel=PARALLEL,
             interval=INTERVAL,
+            settles=_settles,
         )
 
     def clear(self) -> None:
@@ -176,6 +181,17 @@ def _read(found: Mapping[str, Any]) -> Group | None:
     except msgspec.ValidationError as error:
         log.warning("Ignored a malformed PodGroup: %s", error)
         return None
+
+
+def _settles(known: _Known) -> float:
+    """For how long nothing of a group must have changed for it to be looked at (seconds)."""
+    for condition in known.status.get("conditions") or ():
+        if condition.get("type") == names.Condition.SCHEDULED:
+            placed = condition.get("status") == "True"
+            starts = placed and not known.status.get("startedTime")
+            binds = condition.get("reason") in (names.Reason.PENDING, names.Reason.BINDING)
+            return PASSING if starts or binds else SETTLED
+    return PASSING
 
 
 def _gathered(status: Mapping[str, Any]) -> float:

@@ -4,9 +4,11 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
@@ -17,11 +19,27 @@ from enbloc.telemetry import Problems, metrics
 BUG_SECONDS: Final = 30.0
 #: A newer one is written instead after no more than this (seconds): it may be valid.
 NEWER_SECONDS: Final = 1.0
+#: A value that goes on changing is written after this (seconds).
+LATEST_SECONDS: Final = 4.0
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Waiting(Generic[V]):
+    """A value that is not written.
+
+    Attributes:
+        since: when the first came that it replaces, else itself; seconds of the loop's clock.
+        changed: when it came itself; -inf = it is known to have settled.
+    """
+
+    value: V
+    since: float
+    changed: float
 
 
 class CoalescingWriter(Generic[K, V]):
@@ -38,6 +56,8 @@ class CoalescingWriter(Generic[K, V]):
         problems: told what keeps values from being written.
         parallel: the most writes in flight.
         interval: the least time between the beginnings of two writes of one key, seconds.
+        settles: for how long no newer value of its key must have come before this one is written,
+            in seconds, but never longer than LATEST_SECONDS after the first that waits.
     """
 
     def __init__(
@@ -49,19 +69,20 @@ class CoalescingWriter(Generic[K, V]):
         queue: str,
         parallel: int = 8,
         interval: float = 0.0,
+        settles: Callable[[V], float] = lambda _: 0.0,
     ) -> None:
         self._what = what
         self._write = write
         self._problems = problems
         self._slots = asyncio.Semaphore(parallel)
         self._interval = interval
-        self._newest: dict[K, V] = {}
+        self._settles = settles
+        self._newest: dict[K, _Waiting[V]] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._rejected: dict[K, str] = {}
         self._newer: dict[K, asyncio.Event] = {}
         self._closing = asyncio.Event()
         self._name = queue
-        self._put_at: dict[K, float] = {}
         self._began: dict[K, float] = {}
         metrics.WORKQUEUE_DEPTH.labels(self._name).set_function(lambda: len(self._newest))
         metrics.WORKQUEUE_UNFINISHED.labels(self._name).set_function(lambda: sum(self._running()))
@@ -78,13 +99,17 @@ class CoalescingWriter(Generic[K, V]):
         """Write this value as soon as the key's turn comes; it replaces one that waits."""
         if self._closing.is_set():
             return
-        self._newest[key] = value
-        self._put_at.setdefault(key, time.monotonic())
+        self._wait(key, value)
         metrics.series(metrics.WORKQUEUE_ADDS, self._name).inc()
         if key in self._newer:
             self._newer[key].set()
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._run(key), name=f"write {key}")
+
+    def _wait(self, key: K, value: V) -> None:
+        now = asyncio.get_running_loop().time()
+        before = self._newest.get(key)
+        self._newest[key] = _Waiting(value, before.since if before else now, now)
 
     async def settled(self) -> None:
         """Return when nothing is left to write."""
@@ -110,6 +135,7 @@ class CoalescingWriter(Generic[K, V]):
         backoff = Backoff()
         try:
             while key in self._newest:
+                await self._settle(key)
                 async with self._slots:
                     next_turn = now() + self._interval
                     retry_after = await self._measured(key, self._newest.pop(key), backoff)
@@ -121,8 +147,18 @@ class CoalescingWriter(Generic[K, V]):
                     await asyncio.sleep(max(retry_after, next_turn - now()))
         finally:
             del self._tasks[key]
-            self._put_at.pop(key, None)
             self._rejected.pop(key, None)
+
+    async def _settle(self, key: K) -> None:
+        """Wait while newer values may come; not when this is closing."""
+        now = asyncio.get_running_loop().time
+        while not self._closing.is_set():
+            waiting = self._newest[key]
+            settled = waiting.changed + self._settles(waiting.value)
+            until = min(settled, waiting.since + LATEST_SECONDS)
+            if until <= now():
+                return
+            await self._rest(until - now())
 
     async def _rest(self, seconds: float) -> None:
         """Let the interval of a key pass, unless this is closing."""
@@ -142,13 +178,13 @@ class CoalescingWriter(Generic[K, V]):
         finally:
             del self._newer[key]
 
-    async def _measured(self, key: K, value: V, backoff: Backoff) -> float | None:
+    async def _measured(self, key: K, waiting: _Waiting[V], backoff: Backoff) -> float | None:
         """As `_attempt`, with what the metrics tell of a work queue."""
-        began = self._began[key] = time.monotonic()
-        waited = began - self._put_at.pop(key, began)
+        self._began[key] = time.monotonic()
+        waited = asyncio.get_running_loop().time() - waiting.since
         metrics.series(metrics.WORKQUEUE_QUEUE_DURATION, self._name).observe(waited)
         try:
-            retry_after = await self._attempt(key, value, backoff)
+            retry_after = await self._attempt(key, waiting.value, backoff)
         finally:
             seconds = time.monotonic() - self._began.pop(key)
             metrics.series(metrics.WORKQUEUE_WORK_DURATION, self._name).observe(seconds)
@@ -164,7 +200,7 @@ class CoalescingWriter(Generic[K, V]):
             if _is_pointless(error):
                 logger.debug("Dropped %s update of %s: %s", self._what, key, error)
                 return None
-            self._newest.setdefault(key, value)
+            self._again(key, value)
             if isinstance(error, Invalid):
                 self._say_rejected(key, str(error))
                 return BUG_SECONDS
@@ -178,12 +214,18 @@ class CoalescingWriter(Generic[K, V]):
             return pause
         except Exception:  # a bug must not keep other objects from being written
             logger.exception("Failed %s update of %s", self._what, key)
-            self._newest.setdefault(key, value)
+            self._again(key, value)
             return BUG_SECONDS
         else:
             self._problems.report(f"{self._what} update", None)
         backoff.reset()
         return None
+
+    def _again(self, key: K, value: V) -> None:
+        """Keep a value that was not written, unless there is a newer one."""
+        if key not in self._newest:
+            now = asyncio.get_running_loop().time()
+            self._newest[key] = _Waiting(value, now, -math.inf)
 
     def _say_rejected(self, key: K, why: str) -> None:
         """Log it, once while it stands."""

@@ -7,6 +7,9 @@ counted, and the count is written every 30 minutes and when nothing came for 6.
 
 The events of one namespace are written one after another, beside those of all others: one that
 refuses or hangs, as behind a webhook, delays its own alone.
+
+Routine events, one for each pod that is bound, are written at a bounded rate: the API server's time
+is for the Bindings.
 """
 
 import asyncio
@@ -30,6 +33,7 @@ from enbloc.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from enbloc.kube.paced_queue import PacedQueue
 from enbloc.kube.paths import EVENTS, Resource
 from enbloc.model.text import printable
 from enbloc.model.times import micro_time_text
@@ -37,6 +41,9 @@ from enbloc.telemetry import metrics
 
 #: The most that wait or are being written, in all namespaces.
 QUEUE_LENGTH: Final = 1000
+#: Routine events: so many are written at once, and after them so many a second.
+ROUTINE_BURST: Final = 100
+ROUTINE_RATE: Final = 25.0
 #: The most requests at once.
 PARALLEL: Final = 8
 SERIES: Final = 4096
@@ -93,6 +100,7 @@ class Notice:
         reporter: the reportingController.
         regarding: what it is about.
         related: a second object, if any.
+        routine: it tells of what went well, and may come late.
     """
 
     type: str
@@ -102,6 +110,7 @@ class Notice:
     reporter: str
     regarding: ObjectReference
     related: ObjectReference | None = None
+    routine: bool = False
 
     def key(self) -> tuple[object, ...]:
         """What a series has in common."""
@@ -149,6 +158,13 @@ class Recorder:
         self._instance = instance[:_WORD]
         self._queues: dict[str, deque[Notice | _Series]] = {}
         self._waiting = 0
+        self._routine = PacedQueue[Notice](
+            self._put,
+            metrics.EVENTS_DROPPED.inc,
+            rate=ROUTINE_RATE,
+            burst=ROUTINE_BURST,
+            length=QUEUE_LENGTH,
+        )
         self._slots = asyncio.Semaphore(PARALLEL)
         self._writers: asyncio.TaskGroup | None = None
         self._busy: set[str] = set()
@@ -157,12 +173,14 @@ class Recorder:
 
     def emit(self, notice: Notice) -> None:
         """Queue an event; when 1000 wait, the oldest where most wait is dropped and counted."""
-        self._put(notice.regarding.namespace or DEFAULT, notice)
+        put = self._routine.put if notice.routine else self._put
+        put(notice.regarding.namespace or DEFAULT, notice)
 
     async def run(self) -> None:
         """Write what is queued, for ever."""
         async with asyncio.TaskGroup() as writers:
             self._writers = writers
+            writers.create_task(self._routine.run(), name="routine events")
             try:
                 for namespace in list(self._queues):
                     self._start(namespace)
@@ -178,6 +196,7 @@ class Recorder:
 
         ``run`` must have ended.
         """
+        self._routine.drain()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._drain()

@@ -65,6 +65,7 @@ class EventRecorder:
                 note=effect.note,
                 reporter=effect.reporter,
                 regarding=_about(effect),
+                routine=effect.reason == EventReason.SCHEDULED,
             )
         )
 

@@ -22,6 +22,15 @@ from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
 from enbloc.telemetry import Problems
 
+#: The least time between two writes of one group's status (seconds).
+INTERVAL: Final = 1.0
+#: A status is written when it has not changed for so long (seconds).
+SETTLED: Final = 0.4
+#: Or for so long, while what it says is about to change by itself.
+PASSING: Final = 1.5
+#: Reasons of condition Scheduled that pass by themselves.
+_PASSING: Final = (Reason.PENDING, Reason.BINDING)
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -57,7 +66,12 @@ class GroupStatuses:
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
-            "PodGroup status", self._write, problems, queue="podgroup_status"
+            "PodGroup status",
+            self._write,
+            problems,
+            queue="podgroup_status",
+            interval=INTERVAL,
+            settles=settles,
         )
 
     def seen(self, group: GroupObject) -> None:
@@ -111,6 +125,12 @@ class GroupStatuses:
             self._client, effect.group, effect.uid, status, manager, shape=GroupObject
         )
         self.seen(written)
+
+
+def settles(effect: SetGroupStatus) -> float:
+    """For how long a status must not have changed to be written (seconds)."""
+    scheduled = effect.conditions[0]
+    return PASSING if scheduled.reason in _PASSING else SETTLED
 
 
 PodCondition = SetPodCondition | SetGangRunning
