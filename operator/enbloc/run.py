@@ -1,18 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduler and controller in one process, for development and small clusters."""
+"""Scheduler and controller in one process, for development and small clusters.
+
+Pods are read once, for both. So the two have their terms of leadership together: where one has lost
+its Lease, what it decided by may be outdated, and both begin anew.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from typing import Final
 
-from enbloc.controller import run_controller
-from enbloc.kube import cluster_access
+from enbloc import controller, live
+from enbloc.kube.items import Item
 from enbloc.kube.options import Options, served_health
-from enbloc.live import run_scheduler
+from enbloc.kube.terms import run_terms
 from enbloc.model.names import KUBE_SCHEDULER_LEASE
+from enbloc.model.objects import PodObject
 
 Shell = Callable[[Options], Awaitable[int]]
+
+#: So many pods are passed on before others get a turn.
+_AT_ONCE: Final = 256
 
 
 async def run_both(options: Options) -> int:
@@ -27,17 +36,32 @@ async def run_both(options: Options) -> int:
     Raises:
         ConfigError: as the two do.
     """
-    # Before anything is served: what is served looks for the same API server, and would say first
-    # what that means to it.
-    await cluster_access.load(options.kubeconfig, options.context, master=options.master)
-    theirs = replace(options, lease_name=controller_lease(options))
+    theirs = controller_lease(options)
+    async with live.connected(options) as one, controller.connected(options) as other:
 
-    async def controller(shared: Options) -> int:
-        return await run_controller(
-            replace(theirs, health=shared.health, stop=shared.stop, lease_timing=None)
-        )
+        async def term(shared: Options) -> int:
+            pods: asyncio.Queue[Item[PodObject]] = asyncio.Queue()
 
-    return await run_together(options, (run_scheduler, controller))
+            async def schedule(each: Options) -> int:
+                return await live.Scheduler(one, each, pods=pods.put_nowait).run()
+
+            async def control(each: Options) -> int:
+                assert each.health is not None, "it is served"
+                own = replace(each, lease_name=theirs, lease_timing=None)
+                return await controller.Controller(other, own, each.health, _stream(pods)).run()
+
+            return await run_together(shared, (schedule, control))
+
+        return await run_terms(options, term)
+
+
+async def _stream(pods: asyncio.Queue[Item[PodObject]]) -> AsyncIterator[Item[PodObject]]:
+    passed = 0
+    while True:
+        yield await pods.get()
+        passed += 1
+        if passed % _AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def controller_lease(options: Options) -> str | None:
@@ -51,8 +75,13 @@ def controller_lease(options: Options) -> str | None:
 
 
 async def run_together(options: Options, shells: tuple[Shell, ...]) -> int:
-    """Run shells in one process, with one health server and one stop."""
-    stop = options.stop or asyncio.Event()
+    """Run shells in one process, with one health server; when one ends, the others are told to."""
+    stop, told = asyncio.Event(), options.stop or asyncio.Event()
+
+    async def pass_on() -> None:
+        await told.wait()
+        stop.set()
+
     with served_health(options) as health:
         shared = replace(options, health=health, stop=stop)
 
@@ -62,7 +91,11 @@ async def run_together(options: Options, shells: tuple[Shell, ...]) -> int:
             finally:
                 stop.set()
 
-        outcomes = await asyncio.gather(*map(run, shells), return_exceptions=True)
+        passing = asyncio.create_task(pass_on())
+        try:
+            outcomes = await asyncio.gather(*map(run, shells), return_exceptions=True)
+        finally:
+            passing.cancel()
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome

@@ -8,7 +8,6 @@ from prometheus_client import REGISTRY
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import APIError
 from enbloc.kube.events import Recorder
 from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
@@ -434,7 +433,7 @@ async def test_a_leader_whose_lease_is_taken_stands_by_and_leads_again_once_it_i
     async with world.scheduler(leader_elect=True) as leader:
         await world.gang("a", 4)
         await world.until_bound("a-", 4)
-        await _hand_lease_to(world, "another")
+        await world.hand_lease_to("another")
 
         async def lost() -> bool:
             return "Stopped deciding: lost the Lease" in caplog.text
@@ -448,22 +447,9 @@ async def test_a_leader_whose_lease_is_taken_stands_by_and_leads_again_once_it_i
 
         await world.until(stands_by)
         assert set(await world.bound()) == {"a-0", "a-1", "a-2", "a-3", "b-0"}
-        await _hand_lease_to(world, "")
+        await world.hand_lease_to("")
         await world.until_bound("b-", 2)
         assert not leader.task.done()
-
-
-async def _hand_lease_to(world: World, holder: str) -> None:
-    async def taken() -> bool:
-        lease = await world.client.get(LEASES, "enbloc-scheduler", NAMESPACE)
-        lease["spec"]["holderIdentity"] = holder
-        try:
-            await world.client.replace(LEASES, "enbloc-scheduler", lease, NAMESPACE)
-        except APIError:  # it was renewed in between
-            return False
-        return True
-
-    await world.until(taken)
 
 
 # ── one thing at a time ──────────────────────────────────────────────────────────────────────

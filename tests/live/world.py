@@ -17,10 +17,10 @@ from enbloc.config import Configuration, default_profiles
 from enbloc.framework.extenders import Extender
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.config import Cluster
-from enbloc.kube.errors import Unreachable
+from enbloc.kube.errors import APIError, Unreachable
 from enbloc.kube.items import Timing
 from enbloc.kube.options import Options
-from enbloc.kube.paths import CRDS, EVENTS, NODES, POD_GROUPS, PODS
+from enbloc.kube.paths import CRDS, EVENTS, LEASES, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES
 from enbloc.kube.terms import run_terms
 from enbloc.live.scheduler import Scheduler
@@ -127,6 +127,20 @@ class World:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         await self.client.create(PODS, body, NAMESPACE, name=name, subresource="binding")
+
+    async def hand_lease_to(self, holder: str) -> None:
+        """Say that somebody else holds the scheduler's Lease, or nobody."""
+
+        async def taken() -> bool:
+            lease = await self.client.get(LEASES, "enbloc-scheduler", NAMESPACE)
+            lease["spec"]["holderIdentity"] = holder
+            try:
+                await self.client.replace(LEASES, "enbloc-scheduler", lease, NAMESPACE)
+            except APIError:  # it was renewed in between
+                return False
+            return True
+
+        await self.until(taken)
 
     async def delete(self, name: str) -> None:
         """Delete a pod for good, as its kubelet would confirm it."""

@@ -7,6 +7,6 @@ this package; pods come through `enbloc.kube`. It decides nothing about placemen
 writes a pod.
 """
 
-from enbloc.controller.shell import run_controller
+from enbloc.controller.shell import Controller, connected, run_controller
 
-__all__ = ["run_controller"]
+__all__ = ["Controller", "connected", "run_controller"]

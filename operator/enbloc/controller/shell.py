@@ -19,7 +19,8 @@ Lease is held.
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -47,6 +48,7 @@ from enbloc.kube import Client, LeaseLost, Reflector, load
 from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
 from enbloc.kube.events import Recorder
+from enbloc.kube.items import Item
 from enbloc.kube.options import Options
 from enbloc.kube.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.kube.terms import run_terms
@@ -71,9 +73,16 @@ class Controller:
         client: the API.
         options: what the flags say.
         health: where its checks are registered.
+        pods: the stream of all pods; None = it reads them itself.
     """
 
-    def __init__(self, client: Client, options: Options, health: Health) -> None:
+    def __init__(
+        self,
+        client: Client,
+        options: Options,
+        health: Health,
+        pods: AsyncIterator[Item[PodObject]] | None = None,
+    ) -> None:
         self._client = client
         self._options = options
         self._problems = Problems()
@@ -102,7 +111,7 @@ class Controller:
             now=clock.now,
             scheduler_names=_scheduler_names(options),
         )
-        self._pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
+        self._pods = pods or Reflector(client, PODS, PodObject, report=self._says(PODS)).stream()
         self._namespaces = Reflector(
             client, NAMESPACES, NamespaceObject, report=self._says(NAMESPACES)
         )
@@ -141,7 +150,7 @@ class Controller:
         works = (
             lead,
             follow_pods(
-                self._sources.declaring.reading(self._pods.stream()),
+                self._sources.declaring.reading(self._pods),
                 members,
                 self._auto,
                 ask,
@@ -255,12 +264,23 @@ async def run_controller(options: Options) -> int:
         ConfigError: the cluster cannot be found, a port is taken, or the Lease's
             namespace does not exist.
     """
-    cluster = await load(options.kubeconfig, options.context, master=options.master)
-    log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
-    async with Client(cluster, component="controller") as client:
+    async with connected(options) as client:
 
         async def term(shared: Options) -> int:
             assert shared.health is not None, "it is served"
             return await Controller(client, shared, shared.health).run()
 
         return await run_terms(options, term)
+
+
+@asynccontextmanager
+async def connected(options: Options) -> AsyncGenerator[Client, None]:
+    """The client of a controller that is about to start.
+
+    Raises:
+        ConfigError: the cluster cannot be found.
+    """
+    cluster = await load(options.kubeconfig, options.context, master=options.master)
+    log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
+    async with Client(cluster, component="controller") as client:
+        yield client

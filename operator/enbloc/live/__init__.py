@@ -7,6 +7,6 @@ controller and the sandbox are other processes to this one, met in API objects a
 """
 
 from enbloc.live.read_once import Reading, read_once
-from enbloc.live.scheduler import run_scheduler
+from enbloc.live.scheduler import Scheduler, connected, run_scheduler
 
-__all__ = ["Reading", "read_once", "run_scheduler"]
+__all__ = ["Reading", "Scheduler", "connected", "read_once", "run_scheduler"]

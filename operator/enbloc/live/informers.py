@@ -118,6 +118,8 @@ class Informer(Generic[T]):
         optional: str = "",
     ) -> None:
         self.optional = optional
+        #: Is given each item as well; may be set until this runs.
+        self.also: Callable[[items.Item[T]], None] | None = None
         self.stream = stream
         self.reflector = reflector
         self._seen = seen
@@ -156,6 +158,8 @@ class Informer(Generic[T]):
         try:
             async for item in self.reflector.stream():
                 self._take(item)
+                if self.also is not None:
+                    self.also(item)
         finally:
             doing_without.cancel()
 
@@ -243,10 +247,11 @@ class Informers:
         conditions: PodConditions | None = None,
         statuses: GroupStatuses | None = None,
         raw: dict[str, Raw] | None = None,
+        pods: Callable[[items.Item[PodObject]], None] | None = None,
     ) -> tuple[Informer[Any], ...]:
         """All that the engine waits for; what is given learns what its objects show."""
         return (
-            self.pods(conditions),
+            self.pods(conditions, pods),
             self.nodes(raw),
             self.groups(statuses),
             self.priority_classes(),
@@ -254,8 +259,12 @@ class Informers:
             *self.workloads(),
         )
 
-    def pods(self, conditions: PodConditions | None = None) -> Informer[PodObject]:
-        """All pods; `conditions`, if given, learns what they show."""
+    def pods(
+        self,
+        conditions: PodConditions | None = None,
+        also: Callable[[items.Item[PodObject]], None] | None = None,
+    ) -> Informer[PodObject]:
+        """All pods; `conditions`, if given, learns what they show, and `also` is given them too."""
         keep = self._declared()
 
         def seen(shown: PodObject) -> Event:
@@ -270,7 +279,9 @@ class Informers:
                 conditions.gone(PodUID(meta.uid))
             return PodGone(PodKey(meta.namespace, meta.name), PodUID(meta.uid))
 
-        return self._informer(Stream.PODS, PODS, PodObject, seen, gone)
+        informer = self._informer(Stream.PODS, PODS, PodObject, seen, gone)
+        informer.also = also
+        return informer
 
     def nodes(self, raw: dict[str, Raw] | None = None) -> Informer[Any]:
         """All nodes; `raw`, if given, is kept as a map of all of them as JSON, by name."""

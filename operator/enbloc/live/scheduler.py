@@ -8,7 +8,8 @@ import gc
 import logging
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from enbloc.kube.client import Client
 from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
 from enbloc.kube.events import ObjectReference
-from enbloc.kube.items import Timing
+from enbloc.kube.items import Item, Timing
 from enbloc.kube.lease import LeaseLost, LeaseTiming
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import LEASES
@@ -41,6 +42,7 @@ from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.traces import from_environment
 from enbloc.model.field_managers import field_manager
+from enbloc.model.objects import PodObject
 from enbloc.telemetry import Health, Heartbeat, Problems
 
 #: How long a stop waits for Bindings under way (seconds).
@@ -62,12 +64,23 @@ async def run_scheduler(options: Options) -> int:
         ConfigError: the kubeconfig, the Lease's namespace or a certificate for an extender is
             wrong.
     """
+    async with connected(options) as client:
+        return await run_terms(options, lambda shared: Scheduler(client, shared).run())
+
+
+@asynccontextmanager
+async def connected(options: Options) -> AsyncGenerator[Client, None]:
+    """The client of a scheduler that is about to start.
+
+    Raises:
+        ConfigError: the kubeconfig is wrong.
+    """
     for warning in options.configuration.warnings if options.configuration else ():
         logger.warning("Configuration: %s", warning)
     cluster = await cluster_access.load(options.kubeconfig, options.context, master=options.master)
     logger.info("Starting the scheduler", extra={"server": cluster.shown, "by": cluster.source})
     async with Client(cluster, component="scheduler") as client:
-        return await run_terms(options, lambda shared: Scheduler(client, shared).run())
+        yield client
 
 
 class Scheduler:
@@ -79,6 +92,7 @@ class Scheduler:
         settings: of the engine, in place of the configuration's; its identity is made unique
             here.
         timing: how long the reflectors wait.
+        pods: is given what the stream of pods brings, after the scheduler has taken it in.
     """
 
     def __init__(
@@ -88,6 +102,7 @@ class Scheduler:
         *,
         settings: Settings | None = None,
         timing: Timing | None = None,
+        pods: Callable[[Item[PodObject]], None] | None = None,
     ) -> None:
         self._options = options
         self._client = client
@@ -147,7 +162,7 @@ class Scheduler:
         informers = Informers(
             client, self._queue, self._malformed, profiles, self._problems, timing
         )
-        self._informers = informers.every(conditions, statuses, self._extenders.nodes)
+        self._informers = informers.every(conditions, statuses, self._extenders.nodes, pods)
         self._loop = Loop(
             self._engine, self._queue, self._executor.start, clock.now, self._may_step
         )

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc run`: scheduler and controller in one process, which reads pods once."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from enbloc.kube.config import Cluster
+from enbloc.kube.lease import LeaseTiming
+from enbloc.kube.options import Options
+from enbloc.kube.paths import POD_GROUPS
+from enbloc.run import run_both
+from enbloc.sandbox import Sandbox
+from enbloc.telemetry import Health
+from tests.live.world import NAMESPACE, World
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox() as server:
+        yield server
+
+
+@pytest.fixture
+async def world(sandbox: Sandbox) -> AsyncIterator[World]:
+    async with World(Cluster(sandbox.url)) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def running(sandbox: Sandbox, folder: Path, *, elect: bool) -> AsyncIterator[Health]:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": sandbox.url}}],
+        "contexts": [
+            {"name": "c", "context": {"cluster": "c", "user": "", "namespace": NAMESPACE}}
+        ],
+        "current-context": "c",
+    }
+    (folder / "config").write_text(json.dumps(config))
+    health, stop = Health(), asyncio.Event()
+    options = Options(
+        kubeconfig=folder / "config",
+        leader_elect=elect,
+        lease_timing=LeaseTiming(3.0, 2.0, 0.2),
+        health=health,
+        stop=stop,
+    )
+    task = asyncio.create_task(run_both(options))
+    try:
+        yield health
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(task, 60) == 0
+
+
+async def members_of(world: World, group: str) -> object:
+    found = await world.client.get(POD_GROUPS, group, NAMESPACE)
+    return found.get("status", {}).get("members")
+
+
+async def test_a_gang_is_bound_and_told_of_by_one_process_that_watches_pods_once(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    await world.nodes("n1", cpu=8)
+    sandbox.faults.add(verb="watch", resource="pods", delay=0.001, times=1000)
+    async with running(sandbox, tmp_path, elect=False):
+        await world.gang("g", 4)
+        await world.until_bound("g-", 4)
+
+        async def told() -> bool:
+            return await world.condition("g", "Ready") == ("False", "Starting")
+
+        await world.until(told)
+        assert await members_of(world, "g") == 4
+        [watches] = sandbox.faults._faults
+        assert watches.times == 1000 - 1
+
+
+async def test_both_begin_anew_when_one_has_lost_its_lease(
+    world: World, sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.nodes("n1", cpu=8)
+    async with running(sandbox, tmp_path, elect=True) as health:
+        await world.gang("g", 4)
+        await world.until_bound("g-", 4)
+        await world.hand_lease_to("another")
+        await world.until_logged(caplog, "Stopped deciding: lost the Lease")
+        await world.delete("g-0")
+        await world.pod("g-4", "g")
+        await world.pod("g-5", "g")
+        await world.hand_lease_to("")
+        await world.until_bound("g-", 5)
+
+        async def told() -> bool:
+            return await members_of(world, "g") == 5
+
+        await world.until(told)
+
+        async def well() -> bool:
+            return not health.failed("readyz")
+
+        await world.until(well)
