@@ -11,9 +11,10 @@ import pytest
 from enbloc.controller.sources import WORKLOADS
 from enbloc.controller.sources.jobset import RESOURCE as JOB_SETS
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
+from enbloc.controller.sources.spark import RESOURCE as SPARK_APPLICATIONS
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import CRDS, EVENTS, JOBS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.model import names
 from enbloc.model.auto_groups import group_name
 from tests.controller.conftest import World, controller, eventually
@@ -278,6 +279,48 @@ async def test_a_group_that_a_leaderworkerset_no_longer_has_loses_its_podgroup(
 
         await eventually(scaled)
         assert await made(world, groups[0])
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec", "labels", "problem"),
+    [
+        (
+            LEADER_WORKER_SETS,
+            {"replicas": 2**31 - 1},
+            {
+                "leaderworkerset.sigs.k8s.io/name": "w",
+                "leaderworkerset.sigs.k8s.io/group-index": "0",
+            },
+            "at most 1024 are supported",
+        ),
+        (
+            SPARK_APPLICATIONS,
+            {"executor": {"gpu": {"name": "two words", "quantity": 1}}},
+            {"sparkoperator.k8s.io/app-name": "w", "spark-role": "driver"},
+            "spec.minResources: a resource name must be",
+        ),
+    ],
+    ids=lambda each: getattr(each, "kind", ""),
+)
+async def test_a_workload_for_which_no_podgroup_can_be_made_is_told_why(
+    world: World, resource: Resource, spec: dict[str, Any], labels: dict[str, str], problem: str
+) -> None:
+    await serve(world, resource)
+    await switch(world, "true")
+    async with controller(world) as running:
+        workload = await world.create(resource, metadata={"name": "w"}, spec=spec)
+        await pod(world, "a", workload, labels)
+
+        async def told() -> bool:
+            events = [event async for event in world.client.list(EVENTS, world.namespace)]
+            return any(
+                event["regarding"]["uid"] == workload["metadata"]["uid"]
+                and problem in event["note"]
+                for event in events
+            )
+
+        await eventually(told)
+        assert running.ready()
 
 
 async def test_a_users_podgroup_of_that_name_stays_as_it_is(world: World) -> None:

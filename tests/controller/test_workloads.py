@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from enbloc.controller.sources import WORKLOADS
-from enbloc.controller.sources.source import Derived
+from enbloc.controller.sources.source import Derived, Refused
 from enbloc.model.auto_groups import group_name
 
 CPU = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]}
@@ -202,6 +202,31 @@ def test_workers_that_wait_for_their_leader_are_reserved_for() -> None:
             "minResources": {"cpu": "6", "memory": "3Gi"},
         }
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field"),
+    [
+        ("LeaderWorkerSet", {"replicas": 2**31 - 1}, "spec.replicas: with the surge"),
+        (
+            "JobSet",
+            {
+                "startupPolicy": {"startupPolicyOrder": "InOrder"},
+                "replicatedJobs": [replicated(f"job-{index}", 1) for index in range(1025)],
+            },
+            "spec.replicatedJobs: 1024 are created after others",
+        ),
+    ],
+)
+def test_a_workload_that_would_need_too_many_podgroups_is_refused(
+    kind: str, spec: dict[str, Any], field: str
+) -> None:
+    """Anybody may ask for billions in a few bytes."""
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
+    metadata = {"name": "w", "namespace": "n", "uid": "u"}
+    found = source.derive(msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
+    assert isinstance(found, Refused)
+    assert found.problem.startswith(field)
 
 
 @pytest.mark.parametrize("source", WORKLOADS, ids=lambda source: source.name)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 from pydantic import ValidationError
 
 from enbloc.api.podgroup import PodGroupSpec
@@ -18,9 +19,10 @@ from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import POD_GROUPS
+from enbloc.model import codec
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY
-from enbloc.model.objects import OwnerReference
+from enbloc.model.objects import OwnerReference, PodGroupObject
 from enbloc.telemetry import Problems
 
 #: The least time between two writes of one PodGroup (seconds); the first is at once.
@@ -165,17 +167,25 @@ def checked(
     found: Derived | tuple[Derived, ...] | Refused | None,
 ) -> Derived | tuple[Derived, ...] | Refused | None:
     """The same, unless the API server would not take one of the specs: then why."""
+    seen: Mapping[str, Any] = {}
     for each in found if isinstance(found, tuple) else (found,):
-        if not isinstance(each, Derived):
+        if not isinstance(each, Derived) or each.spec is seen:
             continue
-        try:
-            PodGroupSpec.model_validate(each.spec)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            problem = f"a PodGroup of enbloc cannot be made from it: spec.{field}: {first['msg']}"
-            return Refused(problem)
+        seen = each.spec
+        problem = _problem(seen)
+        if problem:
+            return Refused(f"a PodGroup of enbloc cannot be made from it: {problem}", each.name)
     return found
+
+
+def _problem(spec: Mapping[str, Any]) -> str:
+    """What of a spec the API server would not take, or the scheduler; "" = nothing."""
+    try:
+        PodGroupSpec.model_validate(spec)
+        return codec.group(msgspec.convert({"spec": spec}, PodGroupObject)).problem
+    except ValidationError as error:
+        first = error.errors()[0]
+        return f"spec.{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def source_of(found: Mapping[str, Any] | None) -> str:

@@ -13,6 +13,7 @@
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -87,21 +88,23 @@ class _Origin:
 
     @cached_property
     def groups(self) -> tuple[GroupKey, ...]:
-        """Their names; while it calls for none, its own."""
-        return tuple(self.derived) or (self._key(""),)
+        """Their names; while it calls for none, the one for which its pods wait."""
+        refused = self.found.name if isinstance(self.found, Refused) else ""
+        return tuple(self.derived) or (self._key(refused),)
 
     @property
     def group(self) -> GroupKey:
         """The first of them, which its status tells of."""
         return self.groups[0]
 
-    def beside(self, key: GroupKey) -> tuple[GroupKey, ...]:
-        """Those of its PodGroups that are made because of the members of this one."""
-        return tuple(
-            each
-            for each, found in self.derived.items()
-            if each == key or (found.beside and self._key(found.beside) == key)
-        )
+    @cached_property
+    def beside(self) -> Mapping[GroupKey, Sequence[GroupKey]]:
+        """Which of its PodGroups are made because of the members of another one, by that one."""
+        beside = defaultdict[GroupKey, list[GroupKey]](list)
+        for key, found in self.derived.items():
+            if found.beside:
+                beside[self._key(found.beside)].append(key)
+        return beside
 
     def because_of(self, key: GroupKey) -> tuple[GroupKey, ...]:
         """Because of whose members this PodGroup of it is made."""
@@ -201,8 +204,9 @@ class Sources:
             self.derived.review(key)
             self._ask(key)
             for each in self._called[key]:
-                for other in self._origins[each].beside(key):
-                    self.derived.review(other)
+                for other in self._origins[each].beside.get(key, ()):
+                    if self.derived.found(other) is None:
+                        self.derived.review(other)
         elif not self._members.of(key):
             self.derived.review(key)  # what pods declared may go with the last one
 

@@ -12,7 +12,13 @@ from typing import Final
 import msgspec
 
 from enbloc.controller.sources.batch import JobSpec
-from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.source import (
+    MOST_GROUPS,
+    Derived,
+    Refused,
+    Source,
+    SourceObject,
+)
 from enbloc.controller.sources.workloads import Part, bounded, minimum_of, requests
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import JOB_SET, group_name
@@ -63,7 +69,7 @@ class JobSet(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: JobSet) -> tuple[Derived, ...]:
+def derive(found: JobSet) -> tuple[Derived, ...] | Refused:
     """The PodGroup of what is created at once, which reserves capacity for all, and the others."""
     jobs, name = found.spec.replicated_jobs or (), found.metadata.name
     policy = found.spec.startup_policy
@@ -73,6 +79,12 @@ def derive(found: JobSet) -> tuple[Derived, ...]:
         first = tuple(job for job in jobs if not job.depends_on)
         later = tuple(job for job in jobs if job.depends_on)
     whole = group_name(JOB_SET, name)
+    if len(later) >= MOST_GROUPS:
+        return Refused(
+            f"spec.replicatedJobs: {len(later)} are created after others; fewer than {MOST_GROUPS} "
+            "are supported: use several JobSets",
+            whole,
+        )
     reserved = _most(first, _together(jobs)) if later else None
     return (
         Derived(minimum_of(_roles(first), reserved), whole),

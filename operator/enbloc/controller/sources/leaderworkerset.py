@@ -10,7 +10,13 @@ from typing import Final
 
 import msgspec
 
-from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.source import (
+    MOST_GROUPS,
+    Derived,
+    Refused,
+    Source,
+    SourceObject,
+)
 from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
@@ -46,12 +52,20 @@ class LeaderWorkerSet(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: LeaderWorkerSet) -> tuple[Derived, ...]:
+def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | Refused:
     """One for each group, those of a rollout's surge among them.
 
     Workers that are created once their leader is ready are not counted; their capacity is reserved.
     """
     spec, of = found.spec, found.spec.leader_worker_template
+    replicas = bounded(spec.replicas)
+    groups = replicas + _surge(spec, replicas)
+    if groups > MOST_GROUPS:
+        return Refused(
+            f"spec.replicas: with the surge of a rollout these are {groups} groups; at most "
+            f"{MOST_GROUPS} are supported: use several LeaderWorkerSets",
+            _name(found, 0),
+        )
     workers = max(0, bounded(of.size) - 1)
     if spec.startup_policy == _LEADER_READY:
         leader = requests(of.leader_template or of.worker_template)
@@ -59,11 +73,12 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...]:
         wanted = minimum_of([(LEADER, 1), (WORKER, 0)], reserved)
     else:
         wanted = minimum_of([(LEADER, 1), (WORKER, workers)])
-    replicas = bounded(spec.replicas)
-    return tuple(
-        Derived(wanted, group_name(LEADER_WORKER_SET, found.metadata.name, part=str(index)))
-        for index in range(bounded(replicas + _surge(spec, replicas)))
-    )
+    return tuple(Derived(wanted, _name(found, index)) for index in range(groups))
+
+
+def _name(found: LeaderWorkerSet, index: int) -> str:
+    """Of the PodGroup of one of its groups."""
+    return group_name(LEADER_WORKER_SET, found.metadata.name, part=str(index))
 
 
 def _surge(spec: _Spec, replicas: int) -> int:

@@ -20,6 +20,8 @@ from enbloc.model.objects import Metadata
 
 #: The largest minimum that a PodGroup takes.
 LARGEST: Final = 100_000
+#: So many PodGroups are made for one object: anybody may ask for billions in a few bytes.
+MOST_GROUPS: Final = 1024
 #: The longest schedule timeout that a PodGroup takes (seconds).
 LONGEST_TIMEOUT: Final = 86_400
 
@@ -56,9 +58,15 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why no PodGroup can be made for an object: the field and the fix, for an event on it."""
+    """Why no PodGroup can be made for an object.
+
+    Attributes:
+        problem: the field and the fix, for an event on the object.
+        name: of the PodGroup, or of the first, for which its pods wait; "" = the object's own.
+    """
 
     problem: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
