@@ -14,10 +14,11 @@ import msgspec
 from pydantic import ValidationError
 
 from enbloc.api.podgroup import PodGroupSpec
+from enbloc.controller.answers import readable_group
 from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.errors import AlreadyExists, NotFound
+from enbloc.kube.errors import AlreadyExists, NotFound, Unreachable
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec
 from enbloc.model.groups import GroupKey
@@ -41,11 +42,14 @@ class Wanted:
         source: label value: the kind that it is made for, `plural.group`; or FROM_PODS.
         spec: its spec, as JSON.
         owners: its ownerReferences, as JSON.
+        after: it is made after these, which are wanted too: until they exist, pods of theirs count
+            as its own, and would be bound one by one once its minimum is.
     """
 
     source: str
     spec: Mapping[str, Any]
     owners: tuple[Mapping[str, Any], ...]
+    after: tuple[GroupKey, ...] = ()
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -126,6 +130,9 @@ class DerivedGroups:
             if found is not None and source_of(found) and self._outdated(found):
                 await self._delete(key, found)
         elif found is None:
+            for other in wanted.after:
+                if other not in self._found:
+                    await self._write(other, None)
             await self._create(key, wanted)
         elif not _same(found, wanted):
             declared = FROM_PODS in (source_of(found), wanted.source)
@@ -143,7 +150,9 @@ class DerivedGroups:
             "spec": wanted.spec,
         }
         with suppress(AlreadyExists):  # the watch is about to show it, whoever made it
-            self._found[key] = await self._client.create(POD_GROUPS, body, key.namespace)
+            self._found[key] = _shown(
+                key, await self._client.create(POD_GROUPS, body, key.namespace, shape=msgspec.Raw)
+            )
 
     async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: Wanted) -> None:
         metadata = found["metadata"]
@@ -152,15 +161,30 @@ class DerivedGroups:
             "metadata": {**state, **wanted.metadata},
             "spec": {**dict.fromkeys(found.get("spec") or ()), **wanted.spec},
         }
-        self._found[key] = await self._client.patch(
-            POD_GROUPS, key.name, body, key.namespace, kind=PatchType.MERGE
+        answer = await self._client.patch(
+            POD_GROUPS, key.name, body, key.namespace, kind=PatchType.MERGE, shape=msgspec.Raw
         )
+        self._found[key] = _shown(key, answer)
 
     async def _delete(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         uid = found["metadata"]["uid"]
         with suppress(NotFound):
             await self._client.delete(POD_GROUPS, key.name, key.namespace, uid=uid)
         self._found.pop(key, None)
+
+
+def _shown(key: GroupKey, answer: msgspec.Raw) -> Mapping[str, Any]:
+    """The PodGroup that an answer to a write shows.
+
+    Raises:
+        Unreachable: it does not show that one.
+    """
+    found = readable_group(answer)
+    metadata = found["metadata"] if found is not None else {}
+    if found is None or (metadata["namespace"], metadata["name"]) != (key.namespace, key.name):
+        text = "unreadable answer: it does not show the PodGroup that was written"
+        raise Unreachable("write", POD_GROUPS.label(), text, sent=True)
+    return found
 
 
 def checked(

@@ -378,7 +378,8 @@ class Sources:
                 found = origin.derived.get(key) if origin.source is source else None
                 if found is not None and self._is_ours(origin, key):
                     label = origin.resource.label()
-                    return Wanted(label, found.spec, tuple(_owners(origin)))
+                    after = tuple(origin.beside.get(key, ()))
+                    return Wanted(label, found.spec, tuple(_owners(origin)), after)
         return self._declared_group(key)
 
     def _declared_group(self, key: GroupKey) -> Wanted | None:

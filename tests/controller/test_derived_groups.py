@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""In which order PodGroups are written for other objects, and what is made of the answers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted
+from enbloc.model.groups import GroupKey
+from enbloc.telemetry import Problems
+from tests.kube.fake import answer, refusal, talking_to
+
+WHOLE, LATER = GroupKey("n", "whole"), GroupKey("n", "later")
+OWNER = {"apiVersion": "v1", "kind": "K", "name": "w", "uid": "u"}
+
+
+def wanted(*after: GroupKey) -> Wanted:
+    """A PodGroup of some kind of workload."""
+    return Wanted("workloads.test", {"minMember": 2}, (OWNER,), after)
+
+
+class Server:
+    """Keeps the PodGroups that are created; `spoil` may answer in its place."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.created: list[str] = []
+        self.spoil: Callable[[str], web.Response | None] = lambda _name: None
+
+    async def __call__(self, request: web.BaseRequest) -> web.Response:
+        self.asked += 1
+        body = await request.json()
+        name = body["metadata"]["name"]
+        spoilt = self.spoil(name)
+        if spoilt is not None:
+            return spoilt
+        if name in self.created:
+            return refusal(409, "AlreadyExists", name=name)
+        self.created.append(name)
+        body["metadata"] |= {"uid": f"uid-of-{name}", "resourceVersion": "1"}
+        return answer(body, 201)
+
+
+async def written(server: Server, groups: Mapping[GroupKey, Wanted]) -> tuple[str, ...]:
+    """What stood in the way once all of these were written."""
+    problems = Problems()
+    async with talking_to(server) as client:
+        derived = DerivedGroups(client, problems, groups.get, lambda _: False)
+        for key in groups:
+            derived.review(key)
+        await derived.writer.settled()
+    return problems.active
+
+
+async def test_a_podgroup_is_made_after_those_whose_pods_would_count_as_its_own() -> None:
+    """Whoever dies in between leaves nothing of which a part could start."""
+    server = Server()
+    refused: list[str] = []
+
+    def spoil(name: str) -> web.Response | None:
+        if name != "later" or refused:
+            return None
+        assert not server.created
+        refused.append(name)
+        return refusal(503, "ServiceUnavailable")
+
+    server.spoil = spoil
+    assert not await written(server, {WHOLE: wanted(LATER), LATER: wanted()})
+    assert (server.created, server.asked) == (["later", "whole"], 3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"metadata": {"name": "another", "namespace": "n", "uid": "u"}},
+        {"metadata": {"name": "whole", "namespace": "n", "uid": "u", "labels": [1]}},
+        {"kind": "Status", "status": "Success"},
+    ],
+)
+async def test_an_answer_that_shows_something_else_is_no_success(body: Any) -> None:
+    server, answers = Server(), [answer(body, 201)]
+    server.spoil = lambda _name: answers.pop() if answers else None
+    assert not await written(server, {WHOLE: wanted()})
+    assert (server.created, server.asked) == (["whole"], 2)
