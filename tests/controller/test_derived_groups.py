@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which order PodGroups are written for other objects, and what is made of the answers."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,11 +45,15 @@ class Server:
         return answer(body, 201)
 
 
-async def written(server: Server, groups: Mapping[GroupKey, Wanted]) -> tuple[str, ...]:
+async def written(
+    server: Server,
+    groups: Mapping[GroupKey, Wanted],
+    refused: Callable[[GroupKey, str], None] = lambda _key, _why: None,
+) -> tuple[str, ...]:
     """What stood in the way once all of these were written."""
     problems = Problems()
     async with talking_to(server) as client:
-        derived = DerivedGroups(client, problems, groups.get, lambda _: False)
+        derived = DerivedGroups(client, problems, groups.get, lambda _: False, refused)
         for key in groups:
             derived.review(key)
         await derived.writer.settled()
@@ -86,3 +91,11 @@ async def test_an_answer_that_shows_something_else_is_no_success(body: Any) -> N
     server.spoil = lambda _name: answers.pop() if answers else None
     assert not await written(server, {WHOLE: wanted()})
     assert (server.created, server.asked) == (["whole"], 2)
+
+
+async def test_whoever_calls_for_a_podgroup_that_a_quota_forbids_is_told() -> None:
+    server, told = Server(), asyncio.Event()
+    server.spoil = lambda _name: refusal(403, "Forbidden", "exceeded quota: small")
+    writing = asyncio.create_task(written(server, {WHOLE: wanted()}, lambda *_: told.set()))
+    await asyncio.wait_for(told.wait(), 10.0)
+    writing.cancel()

@@ -86,6 +86,15 @@ async def job(world: World, name: str = "train") -> dict[str, Any]:
     return await world.create(JOBS, metadata={"name": name}, spec=spec)
 
 
+async def told(world: World, workload: dict[str, Any], problem: str) -> bool:
+    """Whether an event on a workload says this."""
+    events = [event async for event in world.client.list(EVENTS, world.namespace)]
+    return any(
+        event["regarding"]["uid"] == workload["metadata"]["uid"] and problem in event["note"]
+        for event in events
+    )
+
+
 def group_of(job: dict[str, Any]) -> str:
     return group_name("Job", job["metadata"]["name"], job["metadata"]["uid"])
 
@@ -310,16 +319,33 @@ async def test_a_workload_for_which_no_podgroup_can_be_made_is_told_why(
     async with controller(world) as running:
         workload = await world.create(resource, metadata={"name": "w"}, spec=spec)
         await pod(world, "a", workload, labels)
+        await eventually(partial(told, world, workload, problem))
+        assert running.ready()
 
-        async def told() -> bool:
-            events = [event async for event in world.client.list(EVENTS, world.namespace)]
-            return any(
-                event["regarding"]["uid"] == workload["metadata"]["uid"]
-                and problem in event["note"]
-                for event in events
-            )
 
-        await eventually(told)
+async def test_a_quota_that_a_tenant_has_used_up_is_told_on_the_workload_and_disturbs_nobody(
+    world: World,
+) -> None:
+    if world.faults is not None:
+        pytest.skip("the sandbox has no quotas")
+    quotas = Resource("", "v1", "resourcequotas", "ResourceQuota")
+    hard = {"hard": {"count/podgroups.enbloc.dev": "0"}}
+    await world.create(quotas, metadata={"name": "none"}, spec=hard)
+    used = {**hard, "used": {"count/podgroups.enbloc.dev": "0"}}
+    await world.client.patch(
+        quotas,
+        "none",
+        {"status": used},
+        world.namespace,
+        kind=PatchType.MERGE,
+        subresource="status",
+    )
+    await switch(world, "all")
+    async with controller(world) as running:
+        workload = await job(world)
+        await eventually(running.ready)
+        await pod(world, "a", workload, {})
+        await eventually(partial(told, world, workload, " quota"))
         assert running.ready()
 
 

@@ -209,21 +209,33 @@ async def test_a_write_that_is_pointless_is_dropped(
     assert not caplog.messages
 
 
-@pytest.mark.parametrize("code", [400, 422])
+QUOTA = 'x "a" is forbidden: exceeded quota: small, requested: count/x=1, used: 1, limited: 1'
+WEBHOOK = 'admission webhook "policy.test" denied the request: not here'
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(Invalid("patch", "x/status", "bad", code=400), id="400"),
+        pytest.param(Invalid("patch", "x/status", "bad", code=422), id="422"),
+        pytest.param(Forbidden("patch", "x/status", QUOTA, code=403), id="quota"),
+        pytest.param(Forbidden("patch", "x/status", WEBHOOK, code=403), id="webhook"),
+        pytest.param(APIError("patch", "x/status", "too large", code=413), id="413"),
+    ],
+)
 async def test_a_write_that_is_rejected_is_repeated_later_and_said_once(
-    code: int, caplog: pytest.LogCaptureFixture
+    error: APIError, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """It is no problem of this process: a tenant could keep it unready by filling a quota."""
     caplog.set_level(logging.INFO)
-    sink = Sink(*(Invalid("patch", "x/status", "bad", code=code) for _ in range(2)))
+    sink = Sink(error, error)
     writer = sink.writer()
     writer.put("a", 1)
     await writer.settled()
     assert [time for time, _, _ in sink.begun] == [0, BUG_SECONDS, 2 * BUG_SECONDS]
     assert sink.written == [("a", 1)]
     assert not sink.problems.active
-    assert caplog.messages == [
-        f"API server rejected the test update of a: cannot patch x/status: {code}: bad"
-    ]
+    assert caplog.messages == [f"API server rejected the test update of a: {error}"]
 
 
 async def test_a_newer_value_does_not_wait_for_one_that_was_rejected() -> None:

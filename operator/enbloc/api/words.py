@@ -242,7 +242,10 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "It was deleted while members were bound or being bound; those keep running.",
     ),
     EventReason.POD_GROUP_NOT_FOUND: EventMeaning(
-        "pod", True, "It names a PodGroup that does not exist in its namespace."
+        "pod, workload, PodGroup of another project",
+        True,
+        "A pod names a PodGroup that does not exist in its namespace; or the one to be made is "
+        "refused, as by a quota or a webhook: the note says why.",
     ),
     EventReason.POD_GROUP_AMBIGUOUS: EventMeaning(
         "pod", True, "Its annotation and its label name different PodGroups; the annotation wins."

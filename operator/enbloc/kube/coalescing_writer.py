@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
-from enbloc.kube.errors import APIError, Conflict, Fenced, Invalid, NotFound, Unreachable
+from enbloc.kube.errors import APIError, Conflict, Fenced, NotFound, Unreachable
 from enbloc.telemetry import Problems, metrics
 
 #: A value whose write raised, or that the server rejected, is written again after this (seconds).
@@ -201,7 +201,7 @@ class CoalescingWriter(Generic[K, V]):
                 logger.debug("Dropped %s update of %s: %s", self._what, key, error)
                 return None
             self._again(key, value)
-            if isinstance(error, Invalid):
+            if error.of_one_object:
                 self._say_rejected(key, str(error))
                 return BUG_SECONDS
             if not isinstance(error, Conflict):  # the object changed: its watch soon shows how

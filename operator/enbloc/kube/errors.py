@@ -39,6 +39,9 @@ LONGEST_ASKED: Final = 366.0 * 86400
 #: So much is kept of what a server says of an error (characters).
 MOST_SAID: Final = 2048
 
+#: What a 403 says that is no lack of a permission: of a quota, of a webhook.
+_BY_ADMISSION: Final = (" quota", "denied the request")
+
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -100,6 +103,16 @@ class APIError(EnblocError):
         return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
 
     @property
+    def of_one_object(self) -> bool:
+        """Whether this object is refused, by its schema, by admission or for its length.
+
+        Others of its kind may be taken: a quota is of one namespace.
+        """
+        if isinstance(self, Forbidden):
+            return any(words in self.message for words in _BY_ADMISSION)
+        return isinstance(self, Invalid) or self.code == 413
+
+    @property
     def namespace_terminating(self) -> bool:
         """Whether it was refused because its namespace is being deleted."""
         return self.has_cause("NamespaceTerminating")
@@ -138,6 +151,8 @@ class Forbidden(APIError):
     @property
     def advice(self) -> str:
         """A role can be given the verb."""
+        if self.of_one_object:
+            return str(self)
         return f'{self} (grant the verb "{self.verb}" on {self.resource})'
 
 

@@ -18,7 +18,7 @@ from enbloc.controller.answers import readable_group
 from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.errors import AlreadyExists, NotFound, Unreachable
+from enbloc.kube.errors import AlreadyExists, APIError, NotFound, Unreachable
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec
 from enbloc.model.groups import GroupKey
@@ -65,6 +65,7 @@ class DerivedGroups:
         problems: told what keeps them from being written.
         wanted: the PodGroup that should be there by this name; None = none.
         outdated: whether a PodGroup that was made, and is not wanted, may go.
+        refused: told of one that the server does not take, and why.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class DerivedGroups:
         problems: Problems,
         wanted: Callable[[GroupKey], Wanted | None],
         outdated: Callable[[Mapping[str, Any]], bool],
+        refused: Callable[[GroupKey, str], None] = lambda _key, _why: None,
     ) -> None:
         self._client = client
         self._wanted = wanted
         self._outdated = outdated
+        self._refused = refused
         self._found: dict[GroupKey, Mapping[str, Any]] = {}
         self.writer: Final = CoalescingWriter[GroupKey, None](
             "derived PodGroup",
@@ -149,10 +152,15 @@ class DerivedGroups:
             "metadata": {"name": key.name, "namespace": key.namespace, **wanted.metadata},
             "spec": wanted.spec,
         }
-        with suppress(AlreadyExists):  # the watch is about to show it, whoever made it
-            self._found[key] = _shown(
-                key, await self._client.create(POD_GROUPS, body, key.namespace, shape=msgspec.Raw)
-            )
+        try:
+            answer = await self._client.create(POD_GROUPS, body, key.namespace, shape=msgspec.Raw)
+            self._found[key] = _shown(key, answer)
+        except AlreadyExists:
+            pass  # the watch is about to show it, whoever made it
+        except APIError as error:
+            if error.of_one_object and not error.namespace_terminating:
+                self._refused(key, error.message)
+            raise
 
     async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: Wanted) -> None:
         metadata = found["metadata"]

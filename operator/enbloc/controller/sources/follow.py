@@ -157,7 +157,9 @@ class Sources:
         self._listed: set[str] = set()
         self._told: LRUCache[str, str] = LRUCache(TOLD)
         self._refused: set[str] = set()
-        self.derived: Final = DerivedGroups(writer, problems, self._wanted, self._outdated)
+        self.derived: Final = DerivedGroups(
+            writer, problems, self._wanted, self._outdated, self._not_made
+        )
         self.declaring: Final = DeclaringPods(scheduler_names, self._declared)
         self._leading = False
         self.reports: Final = CoalescingWriter[ObjectKey, None](
@@ -345,6 +347,16 @@ class Sources:
                 self._tell(about, names.EventReason.UNSUPPORTED_FIELD, ignored)
             case _:
                 pass
+
+    def _not_made(self, key: GroupKey, why: str) -> None:
+        """Say on the objects that call for a PodGroup why the server does not take it."""
+        for each in self._called.get(key, ()):
+            origin = self._origins[each]
+            about = ObjectReference(
+                origin.resource, key.namespace, each.name, origin.object.metadata.uid
+            )
+            note = f"PodGroup {key.name}, for which its pods wait, cannot be made: {why}"
+            self._tell(about, names.EventReason.POD_GROUP_NOT_FOUND, note)
 
     # ── groups that pods declare ─────────────────────────────────────────────────────────────
 
