@@ -25,6 +25,7 @@ from enbloc.kube.errors import (
     ServerError,
     Unreachable,
 )
+from enbloc.model.groups import GroupKey
 from enbloc.telemetry import Problems
 
 pytestmark = [pytest.mark.looptime(start=0)]
@@ -164,6 +165,22 @@ async def test_a_server_that_is_away_is_asked_by_few_and_told_all_soon_after_its
     async with asyncio.timeout(3):
         await writer.settled()
     assert len(sink.written) == 500
+
+
+async def test_a_namespace_with_thousands_of_objects_keeps_no_other_waiting() -> None:
+    sink, good, written = Sink(takes=1), GroupKey("good", "train"), asyncio.Event()
+
+    async def write(key: GroupKey, value: int) -> None:
+        await sink.write(key.name, value)
+        if key == good:
+            written.set()
+
+    writer = CoalescingWriter[GroupKey, int]("test", write, sink.problems, queue="test", parallel=4)
+    for index in range(1000):
+        writer.put(GroupKey("evil", str(index)), 1)
+    writer.put(good, 1)
+    await asyncio.wait_for(written.wait(), 3)
+    writer.close()
 
 
 async def test_the_pauses_between_failures_grow() -> None:

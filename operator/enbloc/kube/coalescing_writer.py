@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.errors import APIError, Conflict, Fenced, NotFound, Unreachable
+from enbloc.kube.fair_slots import FairSlots
 from enbloc.telemetry import Problems, metrics
 
 #: A value whose write raised, or that the server rejected, is written again after this (seconds).
@@ -45,6 +46,8 @@ class _Waiting(Generic[V]):
 class CoalescingWriter(Generic[K, V]):
     """Writes the newest value of each key; one write is in flight per key.
 
+    Namespaces write in turn: one with thousands of objects does not keep the others' waiting.
+
     A value whose object is gone is dropped. After any other failure the newest value is written
     again: with growing pauses, or every BUG_SECONDS where we or the server must change first. A
     newer value that replaces such a one does not wait for that.
@@ -74,7 +77,7 @@ class CoalescingWriter(Generic[K, V]):
         self._what = what
         self._write = write
         self._problems = problems
-        self._slots = asyncio.Semaphore(parallel)
+        self._slots = FairSlots(parallel)
         self._interval = interval
         self._settles = settles
         self._newest: dict[K, _Waiting[V]] = {}
@@ -136,7 +139,7 @@ class CoalescingWriter(Generic[K, V]):
         try:
             while key in self._newest:
                 await self._settle(key)
-                async with self._slots:
+                async with self._slots.slot(getattr(key, "namespace", "")):
                     next_turn = now() + self._interval
                     retry_after = await self._measured(key, self._newest.pop(key), backoff)
                 if retry_after is None:
