@@ -155,6 +155,7 @@ steps = st.lists(
         st.sampled_from("abc"),
         st.sampled_from([TRAIN, OTHER, None]),
         st.sampled_from(list(Phase)),
+        st.sampled_from(["enbloc", "default-scheduler"]),
         st.booleans(),
     ),
     max_size=30,
@@ -163,13 +164,13 @@ steps = st.lists(
 
 @given(steps)
 def test_the_table_holds_each_pods_last_state_and_names_every_group_that_changed(
-    log: list[tuple[str, GroupKey | None, Phase, bool]],
+    log: list[tuple[str, GroupKey | None, Phase, str, bool]],
 ) -> None:
     members = Members()
     expected: dict[str, tuple[GroupKey, Member]] = {}
-    for name, group, phase, deleted in log:
+    for name, group, phase, scheduler, deleted in log:
         before = {key: set(members.of(key)) for key in (TRAIN, OTHER)}
-        seen = replace(pod(name, group), phase=phase)
+        seen = replace(pod(name, group), phase=phase, scheduler=scheduler)
         touched = (
             members.remove(seen.uid) if deleted else members.put(seen, ready=phase is Phase.RUNNING)
         )
@@ -181,3 +182,4 @@ def test_the_table_holds_each_pods_last_state_and_names_every_group_that_changed
             now = set(members.of(key))
             assert now == {member for of, member in expected.values() if of == key}
             assert (key in touched) == (now != before[key])
+            assert set(members.schedulers(key)) == {member.scheduler for member in now}

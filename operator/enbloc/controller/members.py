@@ -5,7 +5,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from enbloc.controller.creators import Creator
 from enbloc.model.groups import GroupKey
@@ -81,6 +81,7 @@ class Members:
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
         self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
+        self._schedulers: defaultdict[GroupKey, Counter[str]] = defaultdict(Counter)
         self._creators: dict[str, Creator] = {}
         self._named: defaultdict[GroupKey, set[str]] = defaultdict(set)
         self._deleted: deque[str] = deque()
@@ -88,6 +89,10 @@ class Members:
     def of(self, group: GroupKey) -> Collection[Member]:
         """The members of a group, live or not."""
         return self._members[group].values() if group in self._members else ()
+
+    def schedulers(self, group: GroupKey) -> Collection[str]:
+        """The schedulerNames of its members."""
+        return self._schedulers[group].keys() if group in self._schedulers else ()
 
     def creators(self, group: GroupKey) -> dict[str, Creator]:
         """What makes members of a group, by UID: it owns one, or its template names the group.
@@ -112,8 +117,9 @@ class Members:
             self._group_of[pod.uid] = pod.group
             self._members[pod.group][pod.uid] = member
             touched.add(pod.group)
-        self._count(before.owner if before else "", pod.group, -1)
-        self._count(member.owner, pod.group, +1)
+        if before is not None:
+            self._count(before, pod.group, -1)
+        self._count(member, pod.group, +1)
         return touched
 
     def remove(self, uid: PodUID) -> set[GroupKey]:
@@ -122,21 +128,16 @@ class Members:
         if group is None:
             return set()
         members = self._members[group]
-        self._count(members.pop(uid).owner, group, -1)
+        self._count(members.pop(uid), group, -1)
         if not members:
             del self._members[group]
         return {group}
 
-    def _count(self, owner: str, group: GroupKey, change: int) -> None:
-        """So many more pods of this owner are in this group."""
-        if not owner:
-            return
-        groups = self._owned[owner]
-        groups[group] += change
-        if not groups[group]:
-            del groups[group]
-        if not groups:
-            del self._owned[owner]
+    def _count(self, member: Member, group: GroupKey, change: int) -> None:
+        """So many more pods of its owner and of its scheduler are in this group."""
+        _add(self._schedulers, group, member.scheduler, change)
+        if member.owner:
+            _add(self._owned, member.owner, group, change)
 
     # ── what creates them ────────────────────────────────────────────────────────────────────
 
@@ -179,3 +180,17 @@ class Members:
     def _touched(self, creator: Creator) -> set[GroupKey]:
         groups = set(self._owned.get(creator.uid, ()))
         return groups if creator.group is None else groups | {creator.group}
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def _add(table: dict[_K, Counter[_V]], key: _K, value: _V, change: int) -> None:
+    """Count so many more of a value; what is not there any more leaves nothing behind."""
+    counts = table[key]
+    counts[value] += change
+    if not counts[value]:
+        del counts[value]
+    if not counts:
+        del table[key]

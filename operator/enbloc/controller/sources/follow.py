@@ -407,12 +407,12 @@ class Sources:
             (found is not None and found.always)
             or not self._ours.isdisjoint(origin.source.scheduler_names)
             or source_of(self.derived.found(key)) == origin.resource.label()
-            or any(
-                member.scheduler in self._ours
-                for group in origin.because_of(key)
-                for member in self._members.of(group)
-            )
+            or any(map(self._has_ours, origin.because_of(key)))
         )
+
+    def _has_ours(self, key: GroupKey) -> bool:
+        """Whether a member names a scheduler of ours; the same work however many there are."""
+        return not self._ours.isdisjoint(self._members.schedulers(key))
 
     def _outdated(self, found: Mapping[str, Any]) -> bool:
         """Whether what calls for PodGroups like this one has been read in full.
@@ -468,7 +468,7 @@ class Sources:
             members,
             self._now(),
             origin.resource.version,
-            any(member.scheduler in self._ours for member in members),
+            self._has_ours(origin.group),
         )
 
 
