@@ -229,13 +229,17 @@ def test_a_namespace_that_changes_its_label_moves_its_pods_and_no_others() -> No
     assert {pod.group for pod in desk.namespace("")} == {None}
 
 
-def test_a_part_that_has_a_podgroup_of_its_own_belongs_to_that_one_while_it_exists() -> None:
+def test_a_part_that_has_a_podgroup_of_its_own_belongs_to_that_one_from_then_on() -> None:
+    """Whoever deletes it in a loop moves nobody, and no pod counts for the whole meanwhile."""
     desk = Desk()
     assert desk.see(JOBSET).group == WHOLE
     assert [pod.group for pod in desk.auto.group(WAVE, exists=True)] == [WAVE]
     assert desk.auto.group(WAVE, exists=True) == []
     assert desk.see(JOBSET, "q").group == WAVE
-    assert [pod.group for pod in desk.auto.group(WAVE, exists=False)] == [WHOLE, WHOLE]
+    assert desk.auto.group(WAVE, exists=False) == []
+    assert desk.see(JOBSET).group == WAVE
+    assert desk.see(JOBSET, "new").group == WHOLE
+    assert [pod.uid for pod in desk.auto.group(WAVE, exists=True)] == ["new"]
 
 
 def test_a_deleted_pod_is_told_of_no_more() -> None:

@@ -234,7 +234,7 @@ class AutoGroups:
             self._in[pod.key.namespace][pod.uid] = None
             if auto.wave:
                 self._waves[GroupKey(pod.key.namespace, auto.wave)][pod.uid] = None
-        resolved = self._resolved(auto, said, pod)
+        resolved = self._resolved(auto, said, pod, known)
         self._candidates[pod.uid] = _Candidate(auto, said, pod, resolved, ready)
         return resolved
 
@@ -265,24 +265,27 @@ class AutoGroups:
         self._switches.pop(name, None)
 
     def group(self, key: GroupKey, *, exists: bool) -> list[Pod]:
-        """A PodGroup was seen, or is gone; the pods that belong to another group now."""
-        if exists == (key in self._groups):
-            return []
-        if exists:
-            self._groups.add(key)
-        else:
+        """A PodGroup was seen, or is gone; the pods that belong to another group now.
+
+        Where that of a part goes, its pods stay and wait for it: bound one by one as pods of the
+        whole they would be a gang in part, and each moves only once, however often it goes.
+        """
+        if not exists:
             self._groups.discard(key)
+        if not exists or key in self._groups:
+            return []
+        self._groups.add(key)
         return list(self._changed(self._waves.get(key, {})))
 
     def _changed(self, uids: Mapping[PodUID, None]) -> Iterator[Pod]:
         for uid in uids:
             before = self._candidates[uid]
-            after = self._resolved(before.auto, before.said, before.plain)
+            after = self._resolved(before.auto, before.said, before.plain, before)
             if after != before.pod:
                 self._candidates[uid] = replace(before, pod=after)
                 yield after
 
-    def _resolved(self, auto: AutoGroup, said: str, pod: Pod) -> Pod:
+    def _resolved(self, auto: AutoGroup, said: str, pod: Pod, before: _Candidate | None) -> Pod:
         kinds = self._switches.get(pod.key.namespace, self._unknown)
         if said not in ("", "true", "false"):
             problem = f'{AUTO_GROUP_KEY} is "{clipped(said, _QUOTED)}"; use "true" or "false"'
@@ -290,7 +293,8 @@ class AutoGroups:
         elif said == "false" or (not said and auto.kind not in kinds):
             return pod
         wave = GroupKey(pod.key.namespace, auto.wave)
-        key = wave if wave in self._groups else GroupKey(pod.key.namespace, auto.name)
+        apart = wave in self._groups or (before is not None and before.pod.group == wave)
+        key = wave if apart else GroupKey(pod.key.namespace, auto.name)
         return replace(pod, group=key, role=auto.role)
 
 
