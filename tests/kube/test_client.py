@@ -141,6 +141,16 @@ async def test_a_refusal_that_cannot_be_read_is_one_all_the_same() -> None:
             await client.create(PODS, {}, "default")
 
 
+def test_a_patch_of_an_object_that_was_replaced_is_a_conflict() -> None:
+    """The server finds the UID invalid; nothing is wrong with what was sent."""
+    causes = [{"reason": "FieldValueInvalid", "field": "metadata.uid"}]
+    error = errors.from_status("patch", "pods", 422, {"details": {"causes": causes}})
+    assert type(error) is errors.Conflict
+    causes = [{"reason": "FieldValueInvalid", "field": "spec.minMember"}]
+    error = errors.from_status("patch", "pods", 422, {"details": {"causes": causes}})
+    assert type(error) is errors.Invalid
+
+
 @pytest.mark.parametrize(
     "details",
     [["x"], {"causes": "x"}, {"causes": [None]}, {"causes": {}}, {"retryAfterSeconds": "x"}],

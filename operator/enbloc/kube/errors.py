@@ -7,7 +7,7 @@
 
     APIError
     ├── NotFound            404
-    ├── Conflict            409: precondition, resourceVersion, field manager
+    ├── Conflict            409: precondition, resourceVersion, field manager; 422: UID
     │   └── AlreadyExists   409 with reason AlreadyExists
     ├── Forbidden           403
     ├── Unauthorized        401
@@ -263,7 +263,11 @@ def from_status(
     kind = ServerError if code >= 500 else _BY_CODE.get(code, APIError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
-    return kind(verb, resource, message, code=code, reason=reason, details=details)
+    error = kind(verb, resource, message, code=code, reason=reason, details=details)
+    if kind is Invalid and any(each.get("field") == "metadata.uid" for each in error.causes):
+        kind = Conflict  # so a PATCH is told that the object is another one by now
+        error = kind(verb, resource, message, code=code, reason=reason, details=details)
+    return error
 
 
 def _seconds(asked: object) -> float:
