@@ -14,6 +14,7 @@ from enbloc.controller.sources.source import Derived, Refused
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.objects import PodObject
+from enbloc.model.text import MESSAGE_LIMIT
 
 OURS = "enbloc.dev/min-member"
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
@@ -281,3 +282,10 @@ def test_a_group_that_nobody_declares_in_words_that_can_be_read_is_not_made(
     found = pods.outcome(G)
     assert found.wanted is None
     assert [reason for _, reason, _ in found.words] == [EventReason.INVALID_SPEC]
+
+
+def test_what_is_ignored_of_an_annotation_takes_less_than_the_annotation() -> None:
+    """Or the pods of one tenant fill the memory of the controller."""
+    found = declaration({}, yunikorn(task_group("worker", 1), policy="a " * (LONGEST // 2)))
+    assert isinstance(found, Derived)
+    assert 0 < len(found.ignored) <= MESSAGE_LIMIT

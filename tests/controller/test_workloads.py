@@ -236,6 +236,13 @@ def test_a_workload_without_a_spec_calls_for_the_least(source: Any) -> None:
     assert {each.spec["minMember"] for each in made} == {1}
 
 
+def test_of_a_workload_its_templates_are_not_kept() -> None:
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == "Job"]
+    found = msgspec.convert({"metadata": {"name": "w"}, "spec": job(2)}, source.shape)
+    assert msgspec.to_builtins(source.kept(found))["metadata"]["name"] == "w"
+    assert not hasattr(source.kept(found), "spec")
+
+
 def test_amounts_and_counts_beyond_all_bounds_are_held_at_what_a_podgroup_takes() -> None:
     jobs = [replicated("workers", 2**31 - 1)]
     assert derived("JobSet", {"replicatedJobs": jobs})[""]["minMember"] == 100_000

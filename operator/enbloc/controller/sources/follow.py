@@ -298,7 +298,7 @@ class Sources:
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
         metadata = found.metadata
         key = ObjectKey(source.name, metadata.namespace or "", metadata.name)
-        origin = _Origin(source, resource, found, checked(source.derive(found)))
+        origin = _Origin(source, resource, source.kept(found), checked(source.derive(found)))
         before = self._origins.get(key)
         if before is not None and before.groups != origin.groups:
             self._forget(key)

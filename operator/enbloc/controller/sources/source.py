@@ -136,3 +136,7 @@ class Source(Generic[T]):
     scheduler_names: frozenset[str] = frozenset()
     controls: bool = False
     beside: tuple[tuple[Resource, Mapping[str, Any]], ...] = ()
+
+    def kept(self, found: T) -> SourceObject:
+        """What of an object is kept once it is read: templates may take megabytes."""
+        return found if self.report is not None else SourceObject(found.metadata)

@@ -31,6 +31,8 @@ KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 #: A PodGroup takes so many.
 _MOST_ROLES: Final = 16
 _MOST_RESOURCES: Final = 64
+#: So many are read; YuniKorn knows two.
+_MOST_PARAMETERS: Final = 16
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _STYLES: Final[Mapping[str, str]] = {
@@ -80,7 +82,7 @@ def declaration(said: Mapping[str, str]) -> Derived | Refused | None:
     timeout = _policy(said.get(POLICY, ""), notes)
     if timeout:
         spec["scheduleTimeoutSeconds"] = timeout
-    return Derived(spec, ignored="; ".join(notes))
+    return Derived(spec, ignored=clipped("; ".join(notes)))
 
 
 def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
@@ -122,7 +124,7 @@ def _resources(groups: Sequence[_TaskGroup]) -> Mapping[str, str]:
 def _policy(text: str, notes: list[str]) -> int:
     """The timeout of the parameters in seconds, 0 = none; what is ignored goes to the notes."""
     timeout = 0
-    for parameter in text.split():
+    for parameter in text.split(maxsplit=_MOST_PARAMETERS)[:_MOST_PARAMETERS]:
         name, _, value = parameter.partition("=")
         if name == "placeholderTimeoutInSeconds":
             if _SECONDS.fullmatch(value):
