@@ -4,7 +4,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ async def world(sandbox: Sandbox) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def running(sandbox: Sandbox, folder: Path, *, elect: bool) -> AsyncIterator[Health]:
+async def running(sandbox: Sandbox, folder: Path, *, elect: bool) -> AsyncGenerator[Health, None]:
     config = {
         "apiVersion": "v1",
         "kind": "Config",
