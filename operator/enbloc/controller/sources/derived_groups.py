@@ -81,6 +81,7 @@ class DerivedGroups:
         self._outdated = outdated
         self._refused = refused
         self._found: dict[GroupKey, Mapping[str, Any]] = {}
+        self._unshown: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, None](
             "derived PodGroup",
             self._write,
@@ -95,12 +96,25 @@ class DerivedGroups:
         return self._found.get(key)
 
     def clear(self) -> None:
-        """All PodGroups are about to be shown again."""
-        self._found.clear()
+        """All PodGroups are about to be shown again; until `listed`, those that are known stay."""
+        self._unshown = set(self._found)
+
+    def listed(self, present: Mapping[GroupKey, Mapping[str, Any]]) -> None:
+        """All PodGroups that a read after `clear` has found.
+
+        One that was known, and neither read nor shown since, was deleted while nobody watched; one
+        that is not known yet is taken as it was read.
+        """
+        for key in self._unshown - present.keys():
+            self.gone(key, self._found[key]["metadata"].get("uid"))
+        self._unshown.clear()
+        for key in present.keys() - self._found.keys():
+            self.seen(key, present[key])
 
     def seen(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         """A PodGroup as the watch or a reply shows it."""
         self._found[key] = found
+        self._unshown.discard(key)
         if source_of(found):
             self.review(key)
 
@@ -108,8 +122,12 @@ class DerivedGroups:
         """A PodGroup was deleted; it is made again if it should be there."""
         known = self._found.get(key)
         if known is not None and known["metadata"].get("uid") == uid:
-            del self._found[key]
+            self._drop(key)
             self.review(key)
+
+    def _drop(self, key: GroupKey) -> None:
+        self._found.pop(key, None)
+        self._unshown.discard(key)
 
     def review(self, key: GroupKey) -> None:
         """Look whether this PodGroup is as it should be, and write what is not."""
@@ -178,7 +196,7 @@ class DerivedGroups:
         uid = found["metadata"]["uid"]
         with suppress(NotFound):
             await self._client.delete(POD_GROUPS, key.name, key.namespace, uid=uid)
-        self._found.pop(key, None)
+        self._drop(key)
 
 
 def _shown(key: GroupKey, answer: msgspec.Raw) -> Mapping[str, Any]:

@@ -162,6 +162,7 @@ class Sources:
         )
         self.declaring: Final = DeclaringPods(scheduler_names, self._declared)
         self._leading = False
+        self._listing = asyncio.Event()
         self.reports: Final = CoalescingWriter[ObjectKey, None](
             "source status",
             self._report,
@@ -174,7 +175,7 @@ class Sources:
     async def run(self) -> None:
         """Follow all sources until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._begin(), name="begin with declared groups")
+            tasks.create_task(self._compare(), name="compare PodGroups")
             for source in self._sources:
                 tasks.create_task(self._follow(source), name=f"follow {source.name}")
 
@@ -187,6 +188,7 @@ class Sources:
     def clear(self) -> None:
         """All PodGroups are about to be shown again."""
         self.derived.clear()
+        self._listing.set()
 
     def group_seen(self, found: Mapping[str, Any]) -> None:
         """A PodGroup as the watch shows it."""
@@ -215,6 +217,27 @@ class Sources:
     def _ask(self, key: GroupKey) -> None:
         for each in self._called.get(key, ()):
             self.reports.put(each, None)
+
+    async def _compare(self) -> None:
+        """Whenever PodGroups are shown anew, read which there are.
+
+        The watch does not say when it has shown all. What was deleted between two of its lists is
+        made again, and what pods declare is looked at once it is known which PodGroups there are.
+        """
+        while True:
+            await self._listing.wait()
+            self._listing.clear()
+            try:
+                found = {_key(each): each async for each in self._client.list(POD_GROUPS)}
+            except APIError as error:
+                log.debug("Listing PodGroups again: %s", error)
+                self._listing.set()
+                await asyncio.sleep(1.0)
+                continue
+            self.derived.listed(found)
+            self._leading = True
+            for key in self.declaring.groups:
+                self._declared(key)
 
     # ── one source ───────────────────────────────────────────────────────────────────────────
 
@@ -298,7 +321,7 @@ class Sources:
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
         metadata = found.metadata
         key = ObjectKey(source.name, metadata.namespace or "", metadata.name)
-        origin = _Origin(source, resource, source.kept(found), checked(source.derive(found)))
+        origin = _Origin(source, resource, source.kept(found), _derived(source, found))
         before = self._origins.get(key)
         if before is not None and before.groups != origin.groups:
             self._forget(key)
@@ -336,10 +359,7 @@ class Sources:
 
     def _tell_of(self, origin: _Origin) -> None:
         """Say on an object what of it cannot be followed."""
-        metadata = origin.object.metadata
-        about = ObjectReference(
-            origin.resource, metadata.namespace or "", metadata.name, metadata.uid
-        )
+        about = _about(origin)
         match origin.found:
             case Refused(problem=problem):
                 self._tell(about, names.EventReason.INVALID_SPEC, problem)
@@ -359,21 +379,6 @@ class Sources:
             self._tell(about, names.EventReason.POD_GROUP_NOT_FOUND, note)
 
     # ── groups that pods declare ─────────────────────────────────────────────────────────────
-
-    async def _begin(self) -> None:
-        """Look at all groups that pods declare, once it is known which PodGroups there are."""
-        if self.declaring.groups:
-            try:
-                async for found in self._client.list(POD_GROUPS):
-                    if self.derived.found(_key(found)) is None:
-                        self.derived.seen(_key(found), found)
-            except APIError as error:
-                log.debug(
-                    "Cannot list PodGroups: %s", error
-                )  # a write is answered by what is there
-        self._leading = True
-        for key in self.declaring.groups:
-            self._declared(key)
 
     def _declared(self, key: GroupKey) -> None:
         """What pods declare of a group changed; of many changes within a second one look is had."""
@@ -435,7 +440,11 @@ class Sources:
         if origin.source.report is None or isinstance(origin.found, Refused):
             return
         metadata = origin.object.metadata
-        wanted = origin.source.report(origin.object, self._view(origin))
+        try:
+            wanted = origin.source.report(origin.object, self._view(origin))
+        except Exception as error:  # noqa: BLE001  # a bug must not keep the log busy with one object
+            self._tell(_about(origin), names.EventReason.INVALID_SPEC, _fault(key, error))
+            return
         if wanted is None or _holds(origin.object.status or {}, wanted):
             return
         state = {"uid": metadata.uid}
@@ -470,6 +479,32 @@ class Sources:
             origin.resource.version,
             self._has_ours(origin.group),
         )
+
+
+def _derived(
+    source: Source[Any], found: SourceObject
+) -> Derived | tuple[Derived, ...] | Refused | None:
+    """What an object calls for; of one that a bug keeps from being read, a message."""
+    try:
+        return checked(source.derive(found))
+    except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
+        key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
+        return Refused(_fault(key, error))
+
+
+def _fault(key: ObjectKey, error: Exception) -> str:
+    """Log a bug; the message about it for the object."""
+    log.error("Failed to process %s", key, exc_info=error)
+    return (
+        f"enbloc failed to process it ({type(error).__name__}), and leaves it as it is; please "
+        "report this with the log of the controller"
+    )
+
+
+def _about(origin: _Origin) -> ObjectReference:
+    """The object, for events about it."""
+    metadata = origin.object.metadata
+    return ObjectReference(origin.resource, metadata.namespace or "", metadata.name, metadata.uid)
 
 
 def _key(found: Mapping[str, Any]) -> GroupKey:

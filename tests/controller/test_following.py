@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sources on an API server, while the watch of PodGroups begins anew, and while one has a bug."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enbloc.controller.members import Members
+from enbloc.controller.sources.coscheduling import COSCHEDULING, RESOURCE, CoschedulingPodGroup
+from enbloc.controller.sources.follow import Sources
+from enbloc.controller.sources.source import Derived, Refused, Source, View
+from enbloc.kube.errors import NotFound
+from enbloc.kube.events import Recorder
+from enbloc.kube.paths import CRDS, EVENTS, POD_GROUPS
+from enbloc.model.groups import GroupKey
+from enbloc.telemetry import Problems
+from tests.controller.conftest import World, eventually
+from tests.controller.test_sources import CRD
+
+pytestmark = pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+async def _installed(world: World) -> None:
+    await world.client.create(CRDS, CRD)
+    await eventually(lambda: world.client.serves(RESOURCE))
+
+
+async def theirs(world: World, name: str) -> None:
+    await world.create(RESOURCE, metadata={"name": name}, spec={"minMember": 2})
+
+
+async def made(world: World, name: str) -> dict[str, Any] | None:
+    try:
+        return await world.get(POD_GROUPS, name)
+    except NotFound:
+        return None
+
+
+@asynccontextmanager
+async def following(world: World, *sources: Source[Any]) -> AsyncGenerator[Sources, None]:
+    """These sources, in the place of their own scheduler; the test is their watch of PodGroups."""
+    recorder = Recorder(world.client, "here")
+    followed = Sources(
+        world.client,
+        world.client,
+        sources,
+        members=Members(),
+        problems=Problems(),
+        recorder=recorder,
+        now=lambda: 0.0,
+        scheduler_names=[name for source in sources for name in source.scheduler_names],
+    )
+    tasks = [asyncio.ensure_future(each) for each in (followed.run(), recorder.run())]
+    followed.clear()
+    try:
+        yield followed
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        await followed.finish(0)
+        assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
+
+
+async def test_what_is_deleted_while_podgroups_are_listed_again_is_made_again(
+    world: World,
+) -> None:
+    async with following(world, COSCHEDULING) as sources:
+        await theirs(world, "a")
+        first = await eventually(lambda: made(world, "a"))
+        sources.group_seen(first)
+        await world.client.delete(POD_GROUPS, "a", world.namespace)
+        sources.clear()  # and no watch tells of it any more
+        second = await eventually(lambda: made(world, "a"))
+        assert second["metadata"]["uid"] != first["metadata"]["uid"]
+
+
+async def test_what_is_known_of_a_podgroup_stands_while_podgroups_are_listed_again(
+    world: World,
+) -> None:
+    async with following(world, COSCHEDULING) as sources:
+        await theirs(world, "a")
+        first = await eventually(lambda: made(world, "a"))
+        sources.group_seen(first)
+        sources.clear()
+        assert sources.derived.found(GroupKey(world.namespace, "a")) == first
+        await theirs(world, "b")
+        await eventually(lambda: made(world, "b"))
+        assert sources.derived.found(GroupKey(world.namespace, "a")) == first
+
+
+async def told(world: World, name: str, note: str) -> bool:
+    events = [one async for one in world.client.list(EVENTS, world.namespace)]
+    return any(one["regarding"]["name"] == name and note in one["note"] for one in events)
+
+
+def of_which_one_is_a_bug(found: CoschedulingPodGroup) -> Derived | Refused:
+    if found.metadata.name == "a":
+        raise ZeroDivisionError
+    derived = COSCHEDULING.derive(found)
+    assert isinstance(derived, Derived | Refused)
+    return derived
+
+
+async def test_an_object_that_a_bug_keeps_from_being_read_is_told_and_others_are_followed(
+    world: World,
+) -> None:
+    async with following(world, replace(COSCHEDULING, derive=of_which_one_is_a_bug)):
+        await theirs(world, "a")
+        await theirs(world, "b")
+        await eventually(lambda: made(world, "b"))
+        await eventually(lambda: told(world, "a", "ZeroDivisionError"))
+        assert await made(world, "a") is None
+
+
+def of_which_one_report_is_a_bug(
+    found: CoschedulingPodGroup, view: View
+) -> Mapping[str, Any] | None:
+    if found.metadata.name == "a":
+        raise ZeroDivisionError
+    assert COSCHEDULING.report is not None
+    return COSCHEDULING.report(found, view)
+
+
+async def test_an_object_that_a_bug_keeps_from_being_answered_is_told_and_others_are_answered(
+    world: World,
+) -> None:
+    async with following(world, replace(COSCHEDULING, report=of_which_one_report_is_a_bug)):
+        await theirs(world, "a")
+        await theirs(world, "b")
+
+        async def answered() -> bool:
+            return bool((await world.get(RESOURCE, "b")).get("status"))
+
+        await eventually(answered)
+        await eventually(lambda: told(world, "a", "ZeroDivisionError"))
+        assert await made(world, "a") is not None
