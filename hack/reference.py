@@ -80,7 +80,8 @@ def events_page() -> str:
         (
             head("Events", WORDS),
             "enbloc writes an event when something changes, not each time it looks: see them with",
-            "`kubectl describe podgroups.enbloc.dev NAME` and `kubectl describe pod NAME`.\n",
+            "`kubectl describe podgroups.enbloc.dev NAME` and `kubectl describe pod NAME`. Why a",
+            "group waits that was made for another object, such as a Job, is told there too.\n",
             table("Reason | On | Type | Meaning", events),
         )
     )

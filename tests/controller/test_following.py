@@ -141,3 +141,18 @@ async def test_an_object_that_a_bug_keeps_from_being_answered_is_told_and_others
         await eventually(answered)
         await eventually(lambda: told(world, "a", "ZeroDivisionError"))
         assert await made(world, "a") is not None
+
+
+async def test_an_object_that_a_user_names_as_owner_is_not_told_why_a_group_waits(
+    world: World,
+) -> None:
+    """A label and an ownerReference are anybody's to write."""
+    async with following(world, COSCHEDULING) as sources:
+        await theirs(world, "a")
+        first = await eventually(lambda: made(world, "a"))
+        forged = {**first, "metadata": {**first["metadata"], "name": "forged", "uid": "forged"}}
+        for found, said in (forged, "forged words"), (first, "true words"):
+            ready = {"type": "Ready", "reason": "Infeasible", "message": said}
+            sources.group_seen({**found, "status": {"conditions": [ready]}})
+        await eventually(lambda: told(world, "a", "true words"))
+        assert not await told(world, "a", "forged words")

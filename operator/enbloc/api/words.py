@@ -172,6 +172,9 @@ REASONS: Final[Mapping[Reason, str]] = {
     Reason.FAILED: "The owner failed, or fewer members succeeded than the minimum.",
 }
 
+#: An event of a group is written on the object that the group was made for as well.
+_GROUP: Final = "PodGroup, what it was made for"
+
 EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.SCHEDULED: EventMeaning(
         "pod",
@@ -187,22 +190,22 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.WAITING_FOR_GANG: EventMeaning(
         "pod", True, "Its gang cannot be scheduled yet: the note says which members are missing."
     ),
-    EventReason.GANG_SCHEDULED: EventMeaning("PodGroup", False, "The minimum is bound."),
+    EventReason.GANG_SCHEDULED: EventMeaning(_GROUP, False, "The minimum is bound."),
     EventReason.GANG_UNSCHEDULABLE: EventMeaning(
-        "PodGroup", True, "The gang does not fit now, or a plugin has not approved it yet."
+        _GROUP, True, "The gang does not fit now, or a plugin has not approved it yet."
     ),
     EventReason.GANG_INFEASIBLE: EventMeaning(
-        "PodGroup", True, "The gang does not fit even on the present nodes when empty."
+        _GROUP, True, "The gang does not fit even on the present nodes when empty."
     ),
     EventReason.GANG_BIND_FAILED: EventMeaning(
         "PodGroup", True, "A Binding was rejected for a reason other than capacity."
     ),
     EventReason.GANG_BELOW_MINIMUM: EventMeaning(
-        "PodGroup", True, "Bound members were lost, and the rest is below the minimum."
+        _GROUP, True, "Bound members were lost, and the rest is below the minimum."
     ),
     EventReason.GANG_REPAIRED: EventMeaning("PodGroup", False, "The minimum is bound again."),
     EventReason.GANG_TIMED_OUT: EventMeaning(
-        "PodGroup",
+        _GROUP,
         True,
         "The rest did not fit in time, or another gang needs the capacity; members are evicted.",
     ),
@@ -277,7 +280,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "schedulerNames, or has this Lease and serves others; the note names Lease and fix.",
     ),
     EventReason.INVALID_SPEC: EventMeaning(
-        "PodGroup, pod",
+        "PodGroup, what it was made for, pod",
         True,
         "Its spec, or that of a member, is invalid; the note names the field.",
     ),

@@ -36,6 +36,7 @@ from enbloc.controller.sources.derived_groups import (
 )
 from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.waits import Waits, notice
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import AlreadyExists, APIError, NotFound
@@ -156,6 +157,7 @@ class Sources:
         self._called: dict[GroupKey, dict[ObjectKey, None]] = {}
         self._listed: set[str] = set()
         self._told: LRUCache[str, str] = LRUCache(TOLD)
+        self._waits = Waits()
         self._refused: set[str] = set()
         self.derived: Final = DerivedGroups(
             writer, problems, self._wanted, self._outdated, self._not_made
@@ -195,6 +197,7 @@ class Sources:
         key = _key(found)
         self.derived.seen(key, found)
         self._ask(key)
+        self._tell_of_wait(key, found)
 
     def group_gone(self, found: Mapping[str, Any]) -> None:
         """A PodGroup was deleted."""
@@ -372,11 +375,19 @@ class Sources:
         """Say on the objects that call for a PodGroup why the server does not take it."""
         for each in self._called.get(key, ()):
             origin = self._origins[each]
-            about = ObjectReference(
-                origin.resource, key.namespace, each.name, origin.object.metadata.uid
-            )
             note = f"PodGroup {key.name}, for which its pods wait, cannot be made: {why}"
-            self._tell(about, names.EventReason.POD_GROUP_NOT_FOUND, note)
+            self._tell(_about(origin), names.EventReason.POD_GROUP_NOT_FOUND, note)
+
+    def _tell_of_wait(self, key: GroupKey, found: Mapping[str, Any]) -> None:
+        """Say on the object that a PodGroup was made for why the group waits."""
+        if not source_of(found):
+            return  # who made it knows where to look
+        said = self._waits.news(found)
+        wanted = self._wanted(key) if said is not None else None
+        if said is None or wanted is None or wanted.source != source_of(found):
+            return
+        for owner in wanted.owners[:1]:
+            self._recorder.emit(notice(said, found, owner))
 
     # ── groups that pods declare ─────────────────────────────────────────────────────────────
 
