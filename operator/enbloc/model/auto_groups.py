@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.kai import UNNAMED
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
 from enbloc.model.objects import OwnerReference, PodObject, controller_of
 from enbloc.model.pods import Pod, PodUID
@@ -221,7 +222,8 @@ class AutoGroups:
         labels = metadata.labels or _NO_TEXTS
         annotations = metadata.annotations or _NO_TEXTS
         auto = None
-        if pod.group is None and MIRROR_POD_KEY not in annotations:
+        unnamed = pod.group is None or pod.group.name == UNNAMED
+        if unnamed and MIRROR_POD_KEY not in annotations:
             auto = auto_group(labels, controller_of(metadata.owner_references))
         known = self._candidates.get(pod.uid)
         if known is not None and known.auto != auto:

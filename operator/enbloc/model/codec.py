@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias
 
+from enbloc.model import kai
 from enbloc.model.binding_record import (
     BindingRecord,
     binding_record,
@@ -148,9 +149,14 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     pod_spec, problem = pod_class(obj)
     native = spec.scheduling_group.pod_group_name if spec.scheduling_group else ""
     member = readable(membership(labels, annotations, native=native or ""))
+    scheduler = _shared(spec.scheduler_name or "")
+    part_of_gpu = kai.part_of_gpu(scheduler, annotations)
     problems = Problems()
-    if problem or member.problem:
-        problems += filter(None, (problem, member.problem))
+    if problem or member.problem or part_of_gpu:
+        problems += filter(None, (problem, member.problem, part_of_gpu))
+    group = member.group
+    if not group and not problems and kai.awaits_group(scheduler, annotations):
+        group = kai.UNNAMED
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
     kept_annotations = _kept(annotations, keep)
@@ -159,12 +165,12 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         key=PodKey(namespace, metadata.name),
         uid=PodUID(metadata.uid),
         spec=pod_spec,
-        scheduler=_shared(spec.scheduler_name or ""),
+        scheduler=scheduler,
         node=_shared(spec.node_name or ""),
         phase=_PHASES.get(status.phase or Phase.PENDING, Phase.UNKNOWN),
         deleting=metadata.deletion_timestamp is not None,
         gates=_gates(spec) if spec.scheduling_gates else (),
-        group=_group_key(namespace, member.group) if member.group else None,
+        group=_group_key(namespace, group) if group else None,
         role=_shared(member.role) if member.role else "",
         group_conflict=member.conflict,
         hint=member.hint,

@@ -20,6 +20,7 @@ from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import MOST_LIVES_KEPT, GroupKey, LifeMemory
+from enbloc.model.kai import UNNAMED, UNNAMED_TEXT
 from enbloc.model.names import (
     OUTDATED_REASONS,
     POD_GROUP_KEY,
@@ -331,11 +332,13 @@ class Reporter:
 
     def missing_group(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
         """Members wait for a PodGroup that does not exist: perhaps a typo."""
-        why = Explanation(
-            Reason.POD_GROUP_NOT_FOUND,
+        text = (
             f"PodGroup {facts.key} not found; create it, or fix the annotation, label or field by "
-            "which the pod names it",
+            "which the pod names it"
         )
+        if facts.key.podgroup.name == UNNAMED:
+            text = UNNAMED_TEXT
+        why = Explanation(Reason.POD_GROUP_NOT_FOUND, text)
         for pod in facts.pending:
             self._pod_condition(turn, pod, why.reason, why.message)
         self.tell_members(turn, facts, why, reporter)
