@@ -11,6 +11,7 @@ import yaml
 
 from enbloc.model.names import NAMESPACE
 from hack.build_controlplane import ensure
+from tests.examples.pages import BLOCK
 
 pytestmark = pytest.mark.controlplane
 CHART = "helm/enbloc"
@@ -523,3 +524,23 @@ def test_combined_has_one_account_with_the_roles_of_both() -> None:
         for kind in ("ClusterRoleBinding", "RoleBinding")
         for process in ("scheduler", "controller")
     }
+
+
+PAGES = sorted(
+    path.relative_to("docs/how-to").as_posix()
+    for path in Path("docs/how-to").glob("*.md")
+    if "values.yaml" in path.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_chart_takes_the_values_that_a_page_shows(page: str, tmp_path: Path) -> None:
+    text = Path("docs/how-to", page).read_text("utf-8")
+    shown = [body for _, title, body in BLOCK.findall(text) if title == "values.yaml"]
+    for number, body in enumerate(shown):
+        values = tmp_path / f"{number}.yaml"
+        values.write_text(body, encoding="utf-8")
+        config = by_key(render("-f", str(values)))["ConfigMap/enbloc-scheduler"]["data"]
+        profiles = yaml.safe_load(body).get("scheduler", {}).get("config", {}).get("profiles", [])
+        for profile in profiles:
+            assert f"schedulerName: {profile['schedulerName']}" in "".join(config.values())

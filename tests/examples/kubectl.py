@@ -32,9 +32,14 @@ PATHS: Final = {
     "services": "/api/v1/namespaces/default/services",
     "jobs.batch": "/apis/batch/v1/namespaces/default/jobs",
     "podgroups.enbloc.dev": "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups",
+    "podgroups.scheduling.k8s.io": "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups",
     "podgroups.scheduling.x-k8s.io": (
         "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
     ),
+    "podgroups.scheduling.volcano.sh": (
+        "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+    ),
+    "podgroups.scheduling.run.ai": "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups",
     "crds": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
 #: By apiVersion and kind.
@@ -43,7 +48,10 @@ KINDS: Final = {
     "v1 Service": "services",
     "batch/v1 Job": "jobs.batch",
     "enbloc.dev/v1alpha1 PodGroup": "podgroups.enbloc.dev",
+    "scheduling.k8s.io/v1alpha2 PodGroup": "podgroups.scheduling.k8s.io",
     "scheduling.x-k8s.io/v1alpha1 PodGroup": "podgroups.scheduling.x-k8s.io",
+    "scheduling.volcano.sh/v1beta1 PodGroup": "podgroups.scheduling.volcano.sh",
+    "scheduling.run.ai/v2alpha2 PodGroup": "podgroups.scheduling.run.ai",
     "apiextensions.k8s.io/v1 CustomResourceDefinition": "crds",
 }
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"

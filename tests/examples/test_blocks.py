@@ -73,6 +73,7 @@ NOT_RUN: Final = {
     ("docs/how-to/migrate-from-volcano.md", "helm uninstall"): _OTHERS,
     ("docs/how-to/migrate-from-kai.md", "kubectl -n kai-scheduler"): _OTHERS,
     ("docs/how-to/migrate-from-kai.md", "helm uninstall"): _OTHERS,
+    ("docs/how-to/migrate-from-yunikorn.md", "helm upgrade yunikorn"): _OTHERS,
     ("docs/how-to/migrate-from-yunikorn.md", "kubectl -n yunikorn"): _OTHERS,
     ("docs/how-to/migrate-from-yunikorn.md", "helm uninstall"): _OTHERS,
     ("docs/tutorials/write-a-plugin.md", "python3 -m venv"): "tests/examples/desk.py is that",
@@ -81,7 +82,12 @@ NOT_RUN: Final = {
     ("docs/how-to/reserve-room-for-executors.md", "spark.kubernetes"): "settings of Spark",
 }
 #: YAML of kinds that only their own project has.
-OF_OTHERS: Final = {"scheduling.k8s.io/v1alpha2", "scheduling.x-k8s.io/v1alpha1"}
+OF_OTHERS: Final = {
+    "scheduling.k8s.io/v1alpha2",
+    "scheduling.x-k8s.io/v1alpha1",
+    "scheduling.volcano.sh/v1beta1",
+    "scheduling.run.ai/v2alpha2",
+}
 
 
 def every(*languages: str) -> Iterator[tuple[str, str, str]]:
