@@ -4,7 +4,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -20,6 +20,10 @@ KINDS = {
 class PodGroupServer:
     """Serves discovery, and list and watch of PodGroups.
 
+    Args:
+        groups: the PodGroups that there are.
+        kinds: what discovery shows, by path.
+
     Attributes:
         spoil: asked first, with the verb ("get", "list", "watch", "patch") and the path: an
             answer of its own, or None.
@@ -28,8 +32,9 @@ class PodGroupServer:
         agents: the User-Agent headers.
     """
 
-    def __init__(self, *groups: dict[str, Any]) -> None:
+    def __init__(self, *groups: dict[str, Any], kinds: Mapping[str, Sequence[str]] = KINDS) -> None:
         self.groups = list(groups)
+        self._kinds = kinds
         self.agents: set[str] = set()
         self.spoil: Callable[[str, str], web.Response | None] = lambda _verb, _path: None
         self.asked: list[tuple[str, str]] = []
@@ -56,9 +61,9 @@ class PodGroupServer:
             return await self._watch(request)
         if listing:
             return web.json_response({"metadata": {"resourceVersion": "9"}, "items": self.groups})
-        if path not in KINDS and path not in ("/api", "/apis"):
+        if path not in self._kinds and path not in ("/api", "/apis"):
             return web.json_response({"kind": "Status", "status": "Failure"}, status=404)
-        return web.json_response(_discovery(path))
+        return web.json_response(_discovery(path, self._kinds))
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -69,11 +74,11 @@ class PodGroupServer:
             await response.write(json.dumps(await events.get()).encode() + b"\n")
 
 
-def _discovery(path: str) -> dict[str, Any]:
+def _discovery(path: str, kinds: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     if path == "/api":
         return {"versions": ["v1"]}
     if path == "/apis":
-        versions = [p.removeprefix("/apis/").split("/") for p in KINDS if p.startswith("/apis/")]
+        versions = [p.removeprefix("/apis/").split("/") for p in kinds if p.startswith("/apis/")]
         return {
             "groups": [
                 {"name": name, "versions": [{"version": v}], "preferredVersion": {"version": v}}
@@ -89,7 +94,7 @@ def _discovery(path: str) -> dict[str, Any]:
                 "namespaced": plural != "customresourcedefinitions",
                 "verbs": ["list", "watch", "patch"],
             }
-            for plural in KINDS[path]
+            for plural in kinds[path]
         ]
     }
 
