@@ -21,6 +21,11 @@ from enbloc.config import Findings, Source, configure, convert
 from enbloc.controller.answers import readable_line, readable_list, readable_refusal
 from enbloc.controller.creator_objects import JobObject, SetObject, job, replica_set, stateful_set
 from enbloc.controller.reconcile import reconcile
+from enbloc.controller.sources import SOURCES
+from enbloc.controller.sources.declaring_pods import DeclaringPods
+from enbloc.controller.sources.derived_groups import checked
+from enbloc.controller.sources.source import Refused, View
+from enbloc.controller.sources.source import Source as Origin
 from enbloc.errors import ConfigError
 from enbloc.framework.extenders import Extender
 from enbloc.kube import binding, eviction, kubeconfig, transport
@@ -148,6 +153,36 @@ def _streams() -> list[Decoder]:
         made.append(Decoder(f"watch {name}", line, [*map(_in_line, seeds), error, bookmark]))
         made.append(Decoder(f"list {name}", page, [*map(_in_page, seeds), _in_page(*seeds[:2])]))
     return made
+
+
+def _sources() -> list[Decoder]:
+    """Objects that PodGroups are made for, and pods that declare one."""
+    samples = json.loads(sample("sources.json"))
+    made: list[Decoder] = []
+    for label, seeds in samples.items():
+        sources = [each for each in SOURCES if each.resources[0].label() == label]
+        shape, use = (
+            (sources[0].shape, partial(_derived, sources[0])) if sources else (PodObject, _declared)
+        )
+        line, _ = _stream(shape, use)
+        raw = [json.dumps(seed).encode() for seed in seeds]
+        made.append(Decoder(f"source {label}", line, [*map(_in_line, raw)]))
+    return made
+
+
+def _derived(source: Origin[Any], found: Any) -> Refused | None:
+    """Why no PodGroup can be made for an object, or what it is told."""
+    derived = checked(source.derive(found))
+    if source.report is not None and not isinstance(derived, Refused):
+        source.report(found, View(version=source.resources[0].version))
+    return derived if isinstance(derived, Refused) else None
+
+
+def _declared(found: PodObject) -> None:
+    declaring = DeclaringPods(["enbloc"], lambda _: None)
+    declaring.put(found)
+    for key in declaring.groups:
+        declaring.outcome(key)
 
 
 def _pod(found: PodObject) -> Any:
@@ -404,4 +439,4 @@ def _files() -> list[Decoder]:
     ]
 
 
-DECODERS = [*_streams(), *_answers(), *_extenders(), *_texts(), *_files()]
+DECODERS = [*_streams(), *_sources(), *_answers(), *_extenders(), *_texts(), *_files()]
