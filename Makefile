@@ -12,7 +12,7 @@ BIN := .venv/bin
 RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
 DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
 
-.PHONY: help setup demo test test-all faults check fix e2e e2e-older soak bench sync docs lock image
+.PHONY: help setup demo test test-all faults check fix e2e e2e-older soak bench sync docs lock image fixtures
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -84,6 +84,10 @@ bench: $(DEV)  ## benchmarks, held against benchmarks/budgets.yaml
 
 sync: $(DEV)  ## render the copies of crds/ and roles in manifests/ and helm/
 	$(BIN)/python hack/sync.py
+
+fixtures: $(DEV)  ## have other projects' controllers make what tests read; ARGS=--check compares
+	$(BIN)/python hack/build_controlplane.py
+	$(BIN)/python hack/fixtures.py $(ARGS)
 
 docs: $(DEV)  ## build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
