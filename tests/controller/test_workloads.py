@@ -147,7 +147,7 @@ def derived(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
             {
                 "minMember": 1,
                 "roles": roles(driver=1, executor=0),
-                "minResources": {"cpu": "2", "memory": "4Gi"},
+                "minResources": {"cpu": "10", "memory": "20Gi"},
             },
         ),
     ],

@@ -3,8 +3,8 @@
 """SparkApplications of the Spark operator: a PodGroup each, of driver and executors.
 
 The driver creates the executors, so it alone is counted, and capacity for all is reserved. Source
-of the amounts: spark-operator v2.2, internal/scheduler/kubescheduler and pkg/util/resource.go;
-Spark 4.0, resource-managers/kubernetes/core/…/BasicDriverFeatureStep.scala.
+of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetDriverRequestResource,
+GetInitialExecutorNumber; Spark 4.0, resource-managers/kubernetes/core/…/BasicDriverFeatureStep.scala.
 """
 
 import re
@@ -29,6 +29,7 @@ _MIB: Final = 1 << 20
 _UNITS: Final = {"k": 1 << 10, "": _MIB, "m": _MIB, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _LEAST_OVERHEAD: Final = 384 * _MIB
 _DEFAULT_MEMORY: Final = 1 << 30
+_DEFAULT_EXECUTORS: Final = 2
 #: What a JVM needs beside its heap, and what the processes beside a JVM need.
 _JVM_FACTOR: Final = 0.1
 _OTHER_FACTOR: Final = 0.4
@@ -74,9 +75,10 @@ def derive(found: SparkApplication) -> Derived:
     spec = found.spec
     dynamic = spec.dynamic_allocation
     if dynamic is not None and dynamic.enabled:
-        executors = max(bounded(dynamic.initial_executors, 0), bounded(dynamic.min_executors, 0))
+        starts = (spec.executor.instances, dynamic.initial_executors, dynamic.min_executors)
+        executors = max(bounded(each, 0) for each in starts)
     else:
-        executors = bounded(spec.executor.instances)
+        executors = bounded(spec.executor.instances, _DEFAULT_EXECUTORS)
     reserved = Counter(_requests(spec.driver, spec))
     for name, each in _requests(spec.executor, spec).items():
         reserved[name] += each * executors
