@@ -7,7 +7,7 @@ Those of `fixtures/controllers` were created by the projects' own code (`make fi
 in the order of the file, and a name's random end is a number.
 """
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ FIXTURES: Final = Path(__file__).parent / "fixtures"
 FILES: Final = {path.stem: path for path in sorted(FIXTURES.glob("*/*.yaml"))}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _text(name: str) -> str:
     return FILES[name].read_text(encoding="utf-8")
 

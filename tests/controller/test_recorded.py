@@ -46,9 +46,8 @@ def source_of(body: dict[str, Any], among: tuple[Source[Any], ...] = SOURCES) ->
 
 def derived(body: dict[str, Any], source: Source[Any]) -> list[Derived]:
     made = source.derive(msgspec.convert(body, source.shape))
-    found = [made] if isinstance(made, Derived) else list(made or ())
-    assert all(isinstance(each, Derived) for each in found), found
-    return found
+    assert isinstance(made, Derived | tuple), made
+    return [made] if isinstance(made, Derived) else list(made)
 
 
 def pods_of(name: str) -> list[tuple[PodObject, Pod]]:

@@ -3,8 +3,8 @@
 """SparkApplications of the Spark operator: a PodGroup each, of driver and executors.
 
 The driver creates the executors, so it alone is counted, and capacity for all is reserved. Source
-of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetDriverRequestResource,
-GetInitialExecutorNumber; Spark 4.0, resource-managers/kubernetes/core/…/BasicDriverFeatureStep.scala.
+of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetInitialExecutorNumber;
+Spark 4.0, resource-managers/kubernetes/core/…/BasicDriverFeatureStep.scala.
 """
 
 import re
