@@ -14,7 +14,16 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks import bind_rate, completeness, deadlock, engine, flood, flood_served, gang_cost
+from benchmarks import (
+    bind_rate,
+    completeness,
+    deadlock,
+    engine,
+    flood,
+    flood_served,
+    gang_cost,
+    status_cost,
+)
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
 
@@ -38,6 +47,7 @@ ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
     "bind_rate": bind_rate.bind_rate,
     "deadlock": deadlock.deadlock,
     "gang_cost": gang_cost.gang_cost,
+    "status_cost": status_cost.status_cost,
 }
 
 
