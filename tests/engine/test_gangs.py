@@ -307,7 +307,7 @@ def test_a_label_that_contradicts_the_annotation_is_named_once() -> None:
     cluster.settle()
     [event] = cluster.events("PodGroupAmbiguous")
     assert event.note == (
-        "the annotation enbloc.dev/pod-group names train, the label other; "
+        "the annotation names group train, the label of the same key other; "
         "the annotation counts, so make them the same"
     )
     cluster.delete("p")

@@ -395,3 +395,19 @@ def test_members_that_wait_for_an_eviction_and_their_podgroup_say_one_thing() ->
         world.change("g-2", unschedulable=True)
         world.settle()
     assert {reason for reason, _ in world.pod_conditions("g-2")[before:]} <= {"TimedOut"}
+
+
+# ── which group is meant (semantics §6.5) ────────────────────────────────────────────────────────
+
+
+def test_a_label_that_names_another_group_is_told_also_of_pods_seen_before_the_first_step() -> None:
+    world = two_nodes()
+    world.group("g", 2)
+    world.member("g-0", "g", group_conflict="other")
+    world.engine.stand_by()
+    world.member("g-1", "g", group_conflict="other")
+    world.settle()
+    for pod in ("g-0", "g-1"):
+        [(reason, note), *_] = notes(world, pod)
+        assert reason == "PodGroupAmbiguous"
+        assert "the annotation names group g, the label of the same key other" in note

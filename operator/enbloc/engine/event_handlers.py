@@ -115,8 +115,6 @@ class EventHandlers:
         if not changed:
             return
         key = changed[0]
-        if pod.group_conflict and self._groups.ours(pod) and not pod.node:
-            self._reporter.ambiguous(turn, pod, pod.scheduler)
         confirmed = self._plans.seen(pod, key, turn)
         if confirmed is not None:  # the watch was quicker than the answer
             self._reporter.bound(turn, pod, confirmed.node, pod.scheduler)

@@ -23,7 +23,6 @@ from enbloc.model.groups import MOST_LIVES_KEPT, GroupKey, LifeMemory
 from enbloc.model.kai import UNNAMED, UNNAMED_TEXT
 from enbloc.model.names import (
     OUTDATED_REASONS,
-    POD_GROUP_KEY,
     ROLE_KEY,
     SCHEDULER_REPORTER,
     Condition,
@@ -307,15 +306,6 @@ class Reporter:
             turn, pod, EventType.NORMAL, EventReason.SCHEDULED, "Binding", note, reporter
         )
 
-    def ambiguous(self, turn: Turn, pod: Pod, reporter: str) -> None:
-        """A pod's label and annotation name different groups: say once which one counts."""
-        assert pod.group is not None, "a label that differs differs from an annotation"
-        note = (
-            f"the annotation {POD_GROUP_KEY} names {pod.group.name}, the label "
-            f"{pod.group_conflict}; the annotation counts, so make them the same"
-        )
-        self._warn_pod(turn, pod, EventReason.POD_GROUP_AMBIGUOUS, note, reporter)
-
     def suspect(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
         """Say once on each of the oldest pending members what looks like a mistake in its keys."""
         listed = facts.group is not None and not facts.group.derived
@@ -323,6 +313,12 @@ class Reporter:
         for pod in facts.pending[:MOST_TOLD]:
             if pod.hint:
                 self._warn_pod(turn, pod, EventReason.UNKNOWN_KEY, pod.hint, reporter)
+            if pod.group_conflict:
+                note = (
+                    f"the annotation names group {facts.key.name}, the label of the same key "
+                    f"{pod.group_conflict}; the annotation counts, so make them the same"
+                )
+                self._warn_pod(turn, pod, EventReason.POD_GROUP_AMBIGUOUS, note, reporter)
             if roles and pod.role and pod.role not in roles:
                 note = (
                     f"{ROLE_KEY} is {pod.role}, which PodGroup {facts.key} does not list; it "
