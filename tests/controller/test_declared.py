@@ -191,9 +191,15 @@ def test_what_is_not_followed_is_noted(
 
 
 def pod(
-    uid: str, minimum: str = "2", *, owner: str = "", phase: str = "Pending", group: str = "g"
+    uid: str,
+    minimum: str = "2",
+    *,
+    owner: str = "",
+    kind: str = "Job",
+    phase: str = "Pending",
+    group: str = "g",
 ) -> PodObject:
-    controller = {"kind": "Job", "apiVersion": "batch/v1", "name": owner, "uid": owner}
+    controller = {"kind": kind, "apiVersion": "x/v1", "name": owner, "uid": owner}
     body = {
         "metadata": {
             "name": uid,
@@ -223,6 +229,17 @@ def test_the_controller_that_all_pods_have_owns_the_podgroup(pods: DeclaringPods
     wanted = pods.outcome(G).wanted
     assert wanted is not None
     assert wanted.owners == ()
+
+
+def test_a_job_of_the_controller_that_all_others_have_takes_nothing_from_it(
+    pods: DeclaringPods,
+) -> None:
+    """RayJob's submitter comes once the cluster runs, and MPI's launcher after the workers."""
+    pods.put(pod("a", owner="cluster", kind="RayCluster"))
+    pods.put(pod("b", owner="submitter"))
+    wanted = pods.outcome(G).wanted
+    assert wanted is not None
+    assert [owner["uid"] for owner in wanted.owners] == ["cluster"]
 
 
 def test_of_different_minimums_the_largest_counts_and_the_others_are_told(

@@ -7,7 +7,7 @@ import pytest
 from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
-from tests.world.builders import remembered
+from tests.world.builders import remembered, spec
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "j", "job-1")
@@ -250,3 +250,18 @@ def test_a_success_in_an_undeclared_role_is_not_counted_again_when_status_is_rea
         cluster.settle()
     assert cluster.status["g"].succeeded == 1
     assert cluster.condition("g")[2].startswith("1 of 3 members exist")
+
+
+def test_what_another_job_makes_is_a_life_of_its_own_also_where_a_job_has_the_group() -> None:
+    """semantics §2.4: the PodGroup was made for the first Job, whose pods declare it."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=3)
+    cluster.group("g", 2, owner="Job/job-1")
+    for index in range(2):
+        cluster.pod(f"first-{index}", "g", owner=JOB, spec=spec(cpu=1))
+    cluster.settle()
+    assert len(cluster.where("first-")) == 2
+    for index in range(2):
+        cluster.pod(f"second-{index}", "g", owner=OTHER_JOB, spec=spec(cpu=1))
+    cluster.settle()
+    assert not cluster.where("second-"), "there is room for one of the two"

@@ -35,7 +35,8 @@ def sharing(
     """Who shares a PodGroup, or did as it gathered its members; None = nobody, or it is meant so.
 
     It is meant so where a controller owns the PodGroup (a CronJob's is shared by its own runs
-    alone), and where each of them makes another role of it. Source: semantics §7.4.
+    alone, a Job's by nobody), and where each of them makes another role of it. Source: semantics
+    §7.4.
 
     Args:
         group: the PodGroup.
@@ -44,7 +45,7 @@ def sharing(
         gathered: when its minimum was first bound, seconds since the epoch; who came later is not
             of that gang.
     """
-    if group.owner.partition("/")[0] not in ("", "CronJob"):
+    if group.owner.partition("/")[0] not in ("", "CronJob", "Job"):
         return None
     live = {member.owner for member in members if member.live and member.created <= gathered}
     sources: dict[str, Creator] = {}

@@ -19,8 +19,9 @@ BARE: Final = "bare"
 
 _LONGEST: Final = 200
 
-#: A group's controller of this kind makes one run after the other; any other makes a single one.
-_REPEATING: Final = "CronJob/"
+#: A controller of the group of these kinds does not gather pods of several: a CronJob makes one run
+#: after the other, and all pods of a Job are its own.
+_SINGLE: Final = ("CronJob/", "Job/")
 
 
 class Identified(Protocol):
@@ -58,13 +59,14 @@ def joins(identity: str, owner: str) -> bool:
     """Whether a new identity belongs to the life that is live.
 
     Who owns the PodGroup makes one life alone, of pods that may come one after the other: MPI's
-    launcher after the workers. A CronJob makes several, and so does a JobSet that starts anew.
+    launcher after the workers. A CronJob makes several, and so does a JobSet that starts anew; what
+    another Job makes is no part of a Job.
 
     Args:
         identity: the new one.
         owner: kind and UID of the PodGroup's own controller, `kind/uid`; "" = it has none.
     """
-    return bool(owner) and not owner.startswith(_REPEATING) and attempt_of(identity) is None
+    return bool(owner) and not owner.startswith(_SINGLE) and attempt_of(identity) is None
 
 
 def count_succeeded(seen: Counter[str], memory: Memory | LifeMemory) -> Counter[str]:

@@ -16,6 +16,7 @@ from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.events import ObjectReference
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified
 from enbloc.kube.paths import PODS
+from enbloc.model.auto_groups import JOB
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
@@ -156,12 +157,19 @@ def outcome(pods: Collection[Declaring]) -> Outcome:
     if not derived:
         return Outcome(None, tuple(_words(first, 0)))
     largest = max((one for _, one in derived), key=lambda one: one.spec["minMember"])
-    owners = {each.owner.uid if each.owner else "": each.owner for each in counted}
-    owner = next(iter(owners.values())) if len(owners) == 1 else None
+    owner = _owner(counted)
     wanted = Wanted(
         FROM_PODS, largest.spec, () if owner is None else (reference(owner, controller=True),)
     )
     return Outcome(wanted, tuple(_words(first, largest.spec["minMember"])))
+
+
+def _owner(pods: Collection[Declaring]) -> OwnerReference | None:
+    """Who controls the pods, beside Jobs of its own such as RayJob's submitter; None = nobody."""
+    owners = {each.owner.uid if each.owner else "": each.owner for each in pods}
+    others = {uid: each for uid, each in owners.items() if each is None or each.kind != JOB}
+    found = list((others or owners).values())
+    return found[0] if len(found) == 1 else None
 
 
 def _distinct(pods: Collection[Declaring]) -> list[Declaring]:
