@@ -14,12 +14,12 @@ from tests.e2e.world import World
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 
 
-async def fault_proxy(world: World) -> FaultProxy:
+async def fault_proxy(world: World, *arguments: str) -> FaultProxy:
     """A proxy to the API server, through which a new scheduler runs instead of the first one."""
     kubeconfig = world.target.kubeconfig_of("scheduler")
     through = world.path / f"proxy-{len(world.servers)}.kubeconfig"
     proxy = await world.stack.enter_async_context(FaultProxy(kubeconfig, through))
-    await world.start_scheduler(kubeconfig=through, restart=True)
+    await world.start_scheduler(*arguments, kubeconfig=through, restart=True)
     return proxy
 
 
