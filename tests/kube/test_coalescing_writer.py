@@ -294,6 +294,19 @@ async def test_a_missing_permission_is_named_once_and_until_it_is_there(
     assert [r.levelname for r in caplog.records] == ["ERROR", "INFO"]
 
 
+async def test_a_kind_that_is_being_deleted_is_no_missing_permission(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    words = "create not allowed while custom resource definition is terminating"
+    sink = Sink(Forbidden("create", "podgroups.enbloc.dev", words, code=403))
+    writer = sink.writer()
+    writer.put("a", 1)
+    await writer.settled()
+    assert sink.written == [("a", 1)]
+    assert caplog.records == []
+
+
 async def test_a_bug_is_logged_with_the_key_and_the_write_repeated_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

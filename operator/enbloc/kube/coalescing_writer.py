@@ -207,7 +207,8 @@ class CoalescingWriter(Generic[K, V]):
             if error.of_one_object:
                 self._say_rejected(key, str(error))
                 return BUG_SECONDS
-            if not isinstance(error, Conflict):  # the object changed: its watch soon shows how
+            # The object changed, and its watch soon shows how; or its kind goes, which is told of.
+            if not isinstance(error, Conflict) and not error.kind_terminating:
                 self._problems.report(f"{self._what} update", error.advice)
             logger.debug("Retrying %s update of %s: %s", self._what, key, error)
             pause = backoff.after(error)

@@ -117,6 +117,15 @@ class APIError(EnblocError):
         """Whether it was refused because its namespace is being deleted."""
         return self.has_cause("NamespaceTerminating")
 
+    @property
+    def kind_terminating(self) -> bool:
+        """Whether it was refused because its CustomResourceDefinition is being deleted.
+
+        The server says so in the message alone: kube-apiserver v1.36
+        staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
+        """
+        return "custom resource definition is terminating" in self.message
+
 
 class NotFound(APIError):
     """404: the object, its namespace or the whole resource is not there."""
