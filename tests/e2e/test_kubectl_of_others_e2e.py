@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from enbloc.controller.sources.native import VERSIONS
 from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NAMESPACES
+from enbloc.kube.paths import CRDS, NAMESPACES
 from enbloc.model import names
+from tests.controller.native_kinds import crd
 from tests.e2e.targets import ROOT
 from tests.e2e.test_kubectl_e2e import table
 from tests.e2e.world import World
@@ -19,6 +21,7 @@ from tests.e2e.world import World
 pytestmark = pytest.mark.kubectl
 DIALECTS = ROOT / "crds" / "dialects"
 SIZE = 4
+_V1, V1BETA1, *_OLDER = VERSIONS
 
 
 @dataclass(frozen=True)
@@ -150,3 +153,23 @@ async def test_kubectl_explains_every_field_of_a_podgroup(world: World) -> None:
     tree = await world.kubectl("explain", "epg", "--recursive")
     for field_name in ("minMember", "minResources", "onIncomplete", "roles", "conditions", "lives"):
         assert f"  {field_name}\t<" in tree
+
+
+async def test_a_podgroup_of_kubernetes_says_why_its_gang_waits(world: World) -> None:
+    if world.target.complete:
+        pytest.skip("it is built in there, and served behind a gate")
+    await world.client.create(CRDS, crd(V1BETA1))
+    world.stack.push_async_callback(world.client.delete, CRDS, V1BETA1.label())
+    world.controller.kill()
+    await world.start_controller()
+    await world.nodes(1, cpu=SIZE - 1)
+    world.watch_over("train", SIZE)
+    spec = {"schedulingPolicy": {"gang": {"minCount": SIZE}}}
+    body = {"apiVersion": V1BETA1.api_version, "kind": V1BETA1.kind, "spec": spec}
+    await world.client.create(V1BETA1, {**body, "metadata": {"name": "train"}}, world.namespace)
+    for index in range(SIZE):
+        await world.pod(f"train-{index}", schedulingGroup={"podGroupName": "train"})
+    what = f"{V1BETA1.label()}/train"
+    said = await shown(world, f"PodGroup {world.namespace}/train: needs ", what)
+    assert "GangInfeasible" in said
+    await shown(world, "PodGroupInitiallyScheduled", what)
