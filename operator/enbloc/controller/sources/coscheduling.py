@@ -62,7 +62,7 @@ def report(found: CoschedulingPodGroup, view: View) -> Mapping[str, Any]:
     the pods go; unlike there, a group that is used again is counted again. `Unknown` is never
     written, as there.
     """
-    before, members = found.status or {}, view.members
+    before, members = found.status, view.members
     minimum = max(0, found.spec.min_member or 0)
     running, succeeded, failed = (
         sum(member.phase is phase for member in members)

@@ -456,7 +456,7 @@ class Sources:
         except Exception as error:  # noqa: BLE001  # a bug must not keep the log busy with one object
             self._tell(_about(origin), names.EventReason.INVALID_SPEC, _fault(key, error))
             return
-        if wanted is None or _holds(origin.object.status or {}, wanted):
+        if wanted is None or _holds(origin.object.status, wanted):
             return
         state = {"uid": metadata.uid}
         if any(isinstance(value, list) for value in wanted.values()):

@@ -139,7 +139,7 @@ def _said(view: View) -> tuple[str, str, str] | None:
 
 def _conditions(found: NativePodGroup) -> Sequence[Mapping[str, Any]]:
     """What its status holds; a server that serves this kind as a custom one may have anything."""
-    conditions = (found.status or {}).get("conditions")
+    conditions = found.status.get("conditions")
     listed = conditions if isinstance(conditions, list) else []
     return [one for one in listed if isinstance(one, dict)]
 

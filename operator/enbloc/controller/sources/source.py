@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from enbloc.controller.members import Member
+from enbloc.kube.decoding import UNREADABLE, decoded
 from enbloc.kube.paths import Resource
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition
@@ -26,11 +27,31 @@ MOST_GROUPS: Final = 1024
 LONGEST_TIMEOUT: Final = 86_400
 
 
+_NO_STATUS: Final = msgspec.Raw(b"{}")
+_STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 class SourceObject(msgspec.Struct, gc=False, rename="camel"):
-    """The base of what sources read: metadata, and the status as it stands, unread."""
+    """The base of what sources read: metadata, and the status as it stands.
+
+    Attributes:
+        raw_status: as it was sent: a tenant may write any, and read it takes ten times the memory.
+    """
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    status: dict[str, Any] | None = None
+    raw_status: msgspec.Raw = msgspec.field(default=_NO_STATUS, name="status")
+
+    def __post_init__(self) -> None:
+        """Hold on to the status alone, and not to the page of a list in which it was sent."""
+        self.raw_status = self.raw_status.copy()
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """It, read anew each time; empty if it is no object."""
+        try:
+            return decoded(_STATUS, self.raw_status)
+        except UNREADABLE:
+            return {}
 
 
 T = TypeVar("T", bound=SourceObject)

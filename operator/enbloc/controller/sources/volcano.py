@@ -176,7 +176,7 @@ def _roles(members: Sequence[Member]) -> Counter[str]:
 
 def report(found: VolcanoPodGroup, view: View) -> Mapping[str, Any]:
     """The status that its clients read: a phase, counters, and why it waits."""
-    before = found.status or {}
+    before = found.status
     counts = _Counts.of(found.spec, tuple(view.members))
     status: dict[str, Any] = {"phase": _phase(str(before.get("phase", "")), counts)}
     for name in ("running", "succeeded", "failed"):
