@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from cachetools import LRUCache
 
+from enbloc.controller.answers import readable_group
 from enbloc.controller.members import Members
 from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.controller.sources.derived_groups import (
@@ -231,7 +232,9 @@ class Sources:
             await self._listing.wait()
             self._listing.clear()
             try:
-                found = {_key(each): each async for each in self._client.list(POD_GROUPS)}
+                listed = self._client.list(POD_GROUPS, shape=msgspec.Raw)
+                shown = [readable_group(each) async for each in listed]
+                found = {_key(each): each for each in shown if each is not None}
             except APIError as error:
                 log.debug("Listing PodGroups again: %s", error)
                 self._listing.set()
