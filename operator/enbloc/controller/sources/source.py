@@ -21,6 +21,8 @@ from enbloc.model.objects import Metadata
 
 #: The largest minimum that a PodGroup takes.
 LARGEST: Final = 100_000
+#: The most roles that a PodGroup takes.
+MOST_ROLES: Final = 16
 #: So many PodGroups are made for one object: anybody may ask for billions in a few bytes.
 MOST_GROUPS: Final = 1024
 #: The longest schedule timeout that a PodGroup takes (seconds).

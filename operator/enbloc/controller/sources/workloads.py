@@ -8,19 +8,16 @@ those run, the capacity for all is reserved by minResources. Source: semantics Â
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from enbloc.controller.sources.source import LARGEST, MOST_ROLES
 from enbloc.model.auto_groups import role_name
 from enbloc.model.codec_specs import pod_class
 from enbloc.model.objects import PodObject, PodSpecObject
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
-
-#: The most that the PodGroup takes: members, and roles.
-_MOST: Final = 100_000
-_MOST_ROLES: Final = 16
 
 
 class Part(msgspec.Struct, gc=False, rename="camel"):
@@ -43,7 +40,7 @@ def requests(template: Template | None, count: int = 1) -> Counter[str]:
 
 def bounded(count: int | None, default: int = 1) -> int:
     """A number of pods as PodGroups can have it."""
-    return min(_MOST, max(0, default if count is None else count))
+    return min(LARGEST, max(0, default if count is None else count))
 
 
 def minimum_of(
@@ -59,8 +56,8 @@ def minimum_of(
     floors = [(role_name(name), minimum) for name, minimum in roles]
     total = sum(minimum for _, minimum in floors)
     names = {name for name, _ in floors} - {""}
-    spec: dict[str, Any] = {"minMember": min(_MOST, max(1, total))}
-    if 0 < len(names) == len(floors) <= _MOST_ROLES and total <= _MOST:
+    spec: dict[str, Any] = {"minMember": min(LARGEST, max(1, total))}
+    if 0 < len(names) == len(floors) <= MOST_ROLES and total <= LARGEST:
         spec["roles"] = [{"name": name, "minMember": minimum} for name, minimum in floors]
     if reserved:
         spec["minResources"] = {

@@ -14,7 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, Refused
+from enbloc.controller.sources.source import (
+    LARGEST,
+    LONGEST_TIMEOUT,
+    MOST_ROLES,
+    Derived,
+    Refused,
+)
 from enbloc.kube.decoding import UNREADABLE, why
 from enbloc.model.objects import Quantities
 from enbloc.model.problems import Problems, quantities
@@ -28,8 +34,6 @@ POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
 SPARK_ROLE: Final = "spark-role"
 KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 
-#: A PodGroup takes so many.
-_MOST_ROLES: Final = 16
 _MOST_RESOURCES: Final = 64
 #: So many are read; YuniKorn knows two.
 _MOST_PARAMETERS: Final = 16
@@ -89,8 +93,8 @@ def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
     """Why no PodGroup can be made of these, each with the place in the list."""
     if not groups:
         yield "the list is empty; write one task group or more"
-    if len(groups) > _MOST_ROLES:
-        yield f"it lists {len(groups)} task groups; {_MOST_ROLES} are supported"
+    if len(groups) > MOST_ROLES:
+        yield f"it lists {len(groups)} task groups; {MOST_ROLES} are supported"
         return
     for index, each in enumerate(groups):
         if not _NAME.fullmatch(each.name):
