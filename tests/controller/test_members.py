@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import KEPT, Member, Members
+from enbloc.model.claims import Claims
 from enbloc.model.groups import GroupKey
 from enbloc.model.incarnation import BARE, identity
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
@@ -183,3 +184,15 @@ def test_the_table_holds_each_pods_last_state_and_names_every_group_that_changed
             assert now == {member for of, member in expected.values() if of == key}
             assert (key in touched) == (now != before[key])
             assert set(members.schedulers(key)) == {member.scheduler for member in now}
+
+
+def test_what_makes_pods_of_a_podgroup_that_another_group_has_makes_members_of_that() -> None:
+    claims = Claims()
+    members = Members(claims)
+    claims.put(TRAIN, {"other": "worker"})
+    named = Creator(JOB, "job", "u", OTHER, by_field=True)
+    assert members.put_creator(named) == {TRAIN}
+    assert members.creators(TRAIN) == {"u": replace(named, group=TRAIN, role="worker")}
+    by_label = replace(named, by_field=False)
+    assert members.put_creator(by_label) == {TRAIN, OTHER}
+    assert members.creators(OTHER) == {"u": by_label}

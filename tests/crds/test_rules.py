@@ -127,6 +127,33 @@ CASES = {
         SCHEDULED,
         {"minGroupCount": 1},
     ),
+    "a role more and one less in a tree while it is scheduled": Case(
+        SLICES, SCHEDULED, {"roles": [*SLICES["roles"][:2], {"name": "late", "parent": "slices"}]}
+    ),
+    "a sub-group more in a tree while it is scheduled": Case(
+        {"minGroupCount": 1, "roles": [{"name": "a"}]},
+        SCHEDULED,
+        {
+            "roles": [{"name": "a"}, {"name": "b", "parent": "late"}],
+            "subGroups": [{"name": "late"}],
+        },
+    ),
+    "a first tree while it is scheduled that leaves a role out": Case(
+        {"minMember": 8, "roles": ROLES},
+        SCHEDULED,
+        {
+            "minGroupCount": 1,
+            "roles": [{"name": "worker", "parent": "x"}],
+            "subGroups": [{"name": "x"}],
+        },
+        FROZEN_ROLES,
+    ),
+    "a role whose pods are those of a PodGroup": Case(
+        {"roles": [{"name": "a", "podGroupName": "train.left"}]}
+    ),
+    "a role whose pods are those of what is no name": Case(
+        {"roles": [{"name": "a", "podGroupName": "Left"}]}, refused="podGroupName"
+    ),
     "a role under another parent while it is scheduled": Case(
         SLICES,
         SCHEDULED,

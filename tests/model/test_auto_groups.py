@@ -18,7 +18,8 @@ from enbloc.model.auto_groups import (
     group_name,
     kinds_of,
 )
-from enbloc.model.groups import GroupKey
+from enbloc.model.claims import claimed
+from enbloc.model.groups import GroupKey, Role
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY, POD_GROUP_KEY
 from enbloc.model.objects import OwnerReference, PodObject
 from enbloc.model.pods import Pod, PodUID
@@ -157,6 +158,7 @@ class Desk:
         *,
         ready: bool = False,
         annotations: dict[str, str] | None = None,
+        field: str = "",
     ) -> Pod:
         reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "t", "uid": "u1"}
         body: Any = {
@@ -168,7 +170,10 @@ class Desk:
                 "annotations": annotations,
                 "ownerReferences": [{**reference, "controller": True}],
             },
-            "spec": {"containers": []},
+            "spec": {
+                "containers": [],
+                **({"schedulingGroup": {"podGroupName": field}} if field else {}),
+            },
         }
         found = msgspec.convert(body, PodObject)
         return self.auto.pod(found, codec.pod(found), ready=ready)
@@ -233,13 +238,13 @@ def test_a_part_that_has_a_podgroup_of_its_own_belongs_to_that_one_from_then_on(
     """Whoever deletes it in a loop moves nobody, and no pod counts for the whole meanwhile."""
     desk = Desk()
     assert desk.see(JOBSET).group == WHOLE
-    assert [pod.group for pod in desk.auto.group(WAVE, exists=True)] == [WAVE]
-    assert desk.auto.group(WAVE, exists=True) == []
+    assert [pod.group for pod in desk.auto.group(WAVE)] == [WAVE]
+    assert desk.auto.group(WAVE) == []
     assert desk.see(JOBSET, "q").group == WAVE
-    assert desk.auto.group(WAVE, exists=False) == []
+    assert desk.auto.group_gone(WAVE) == []
     assert desk.see(JOBSET).group == WAVE
     assert desk.see(JOBSET, "new").group == WHOLE
-    assert [pod.uid for pod in desk.auto.group(WAVE, exists=True)] == ["new"]
+    assert [pod.uid for pod in desk.auto.group(WAVE)] == ["new"]
 
 
 def test_a_deleted_pod_is_told_of_no_more() -> None:
@@ -247,7 +252,7 @@ def test_a_deleted_pod_is_told_of_no_more() -> None:
     desk.see(JOBSET)
     desk.auto.gone(PodUID("p"))
     assert desk.namespace("") == []
-    assert desk.auto.group(WAVE, exists=True) == []
+    assert desk.auto.group(WAVE) == []
 
 
 def test_a_pod_whose_labels_change_is_of_another_part() -> None:
@@ -255,4 +260,50 @@ def test_a_pod_whose_labels_change_is_of_another_part() -> None:
     desk.see(JOBSET)
     other = {**JOBSET, "jobset.sigs.k8s.io/replicatedjob-name": "driver"}
     assert desk.see(other).role == "driver"
-    assert desk.auto.group(WAVE, exists=True) == []
+    assert desk.auto.group(WAVE) == []
+
+
+ROOT, CHILD = GroupKey("ml", "root"), GroupKey("ml", "left")
+
+
+def test_a_pod_of_a_podgroup_that_another_group_has_is_a_member_of_that_in_its_role() -> None:
+    desk = Desk()
+    assert (desk.see({}, field="left").group, desk.see({}, field="left").role) == (CHILD, "")
+    [moved] = desk.auto.group(ROOT, {"left": "l", "right": "r"})
+    assert (moved.group, moved.role) == (ROOT, "l")
+    assert desk.auto.group(ROOT, {"left": "l", "right": "r"}) == []
+    assert desk.see({}, "q", field="left").role == "l"
+    assert [pod.role for pod in desk.auto.group(ROOT, {"left": "other"})] == ["other", "other"]
+    assert desk.auto.group_gone(ROOT) == []
+    assert (desk.see({}, field="left").group, desk.see({}, field="left").role) == (ROOT, "other")
+    assert desk.see({}, "new", field="left").group == CHILD
+
+
+def test_a_pod_that_names_the_same_group_by_metadata_stays_in_it() -> None:
+    desk = Desk()
+    desk.auto.group(ROOT, {"left": "l"})
+    assert desk.see({POD_GROUP_KEY: "left"}).group == CHILD
+
+
+def test_of_several_groups_that_name_one_podgroup_the_first_by_name_has_its_pods() -> None:
+    """Whichever was seen first, so that every process says the same."""
+    desk, late = Desk(), GroupKey("ml", "z")
+    desk.see({}, field="left")
+    assert [pod.group for pod in desk.auto.group(late, {"left": "z"})] == [late]
+    assert [pod.group for pod in desk.auto.group(ROOT, {"left": "l"})] == [ROOT]
+    assert desk.auto.claims.under(late) == []
+    assert desk.auto.claims.under(ROOT) == [CHILD]
+    assert [pod.group for pod in desk.auto.group_gone(ROOT)] == [late]
+    assert desk.auto.group_gone(late) == []
+
+
+def test_a_group_may_have_the_pods_of_a_podgroup_of_its_own_name() -> None:
+    desk = Desk()
+    desk.see({}, field="root")
+    [moved] = desk.auto.group(ROOT, {"root": "workers"})
+    assert (moved.group, moved.role) == (ROOT, "workers")
+
+
+def test_of_two_roles_that_name_one_podgroup_the_first_has_its_pods() -> None:
+    roles = [Role("a", 1, pod_group="left"), Role("b", 1, pod_group="left"), Role("c", 1)]
+    assert claimed(roles) == {"left": "a"}

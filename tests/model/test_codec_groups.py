@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from enbloc.model import codec_groups
 from enbloc.model.groups import Group, Role, SubGroup
 from enbloc.model.trees import Tree
 from tests.model.test_codec_objects import read_group
@@ -39,6 +40,17 @@ def test_a_tree_is_read_with_its_sub_groups_and_roles() -> None:
     one = Tree("one", 1, ("a",))
     assert found.tree == Tree("", 2, ("launcher", Tree("slices", 1, ("b", one))))
     assert found.least == 3
+
+
+def test_a_role_keeps_the_podgroup_whose_pods_it_has() -> None:
+    body = {
+        "roles": [{**role("a", parent="all"), "podGroupName": "left"}],
+        "subGroups": [inner("all")],
+    }
+    assert read(minMember=2, **body).roles == (Role("a", 2, pod_group="left"),)
+    assert codec_groups.claims({"spec": body}) == {"left": "a"}
+    assert codec_groups.claims({"spec": {"roles": [{"podGroupName": 1}]}}) == {}
+    assert codec_groups.claims({"spec": 1}) == {}
 
 
 def test_a_tree_of_which_every_child_is_needed_is_its_roles_alone() -> None:

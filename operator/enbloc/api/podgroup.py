@@ -22,6 +22,7 @@ Generation = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Time = Annotated[AwareDatetime, Field(strict=False)]  # JSON has it as an RFC 3339 string
 RoleName = Annotated[str, Field(min_length=1, max_length=63)]
 Name = Annotated[RoleName, Field(pattern=f"^{_DNS_LABEL}$")]
+ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")]
 GroupCount = Annotated[int, Field(ge=1, le=32)]
 Quantity = (
     Annotated[int, Field(ge=0)]
@@ -69,6 +70,7 @@ class Role(Strict):
     name: Name
     min_member: Annotated[int, Field(ge=0, le=100_000)] = 1
     parent: Name | None = None
+    pod_group_name: ObjectName | None = None
 
 
 class SubGroup(Strict):
@@ -97,9 +99,7 @@ class PodGroupSpec(Strict):
     min_resources: Annotated[dict[str, Quantity], Field(max_length=64)] | None = None
     schedule_timeout_seconds: Annotated[int, Field(ge=0, le=86_400)] | None = None
     roles: Annotated[list[Role], Field(max_length=16)] | None = None
-    priority_class_name: (
-        Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")] | None
-    ) = None
+    priority_class_name: ObjectName | None = None
     on_incomplete: Literal["Repair", "Keep", "Restart"] = "Repair"
     min_group_count: GroupCount | None = None
     sub_groups: Annotated[list[SubGroup], Field(max_length=16)] | None = None

@@ -168,6 +168,7 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
         uid=metadata.uid,
         group=GroupKey(metadata.namespace or "", group) if group else None,
         role=role,
+        by_field=bool(named) and group == named,
         above_kind=clipped(above.kind, _MOST_NAMED),
         above_name=clipped(above.name, _MOST_NAMED),
         generation=metadata.generation or 0,

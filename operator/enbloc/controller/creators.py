@@ -26,6 +26,7 @@ class Creator:
     Attributes:
         group: the group that its pod template names; None = none.
         role: the role that it names; "" = none.
+        by_field: the template names the group by `spec.schedulingGroup`.
         above_kind: kind of its own controller; "" = it has none.
         above_name: name of that.
         pods: how many it has at a time: spec.parallelism or spec.replicas.
@@ -45,6 +46,7 @@ class Creator:
     uid: str
     group: GroupKey | None = None
     role: str = ""
+    by_field: bool = False
     above_kind: str = ""
     above_name: str = ""
     pods: int = 1

@@ -4,10 +4,11 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from enbloc.controller.creators import Creator
+from enbloc.model.claims import Claims
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 
@@ -75,9 +76,13 @@ class Members:
     """Members and their creators by group.
 
     A method that changes something returns the groups that it touches.
+
+    Args:
+        claims: the PodGroups of Kubernetes whose pods other groups have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, claims: Claims | None = None) -> None:
+        self._claims = claims or Claims()
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
         self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
@@ -100,7 +105,15 @@ class Members:
         A Job that ended is here for a while after it was deleted.
         """
         found = self._named.get(group, set()) | {member.owner for member in self.of(group)}
-        return {uid: self._creators[uid] for uid in sorted(found & self._creators.keys())}
+        for podgroup in self._claims.under(group):
+            found |= self._named.get(podgroup, set())
+        known = sorted(found & self._creators.keys())
+        return {uid: self._settled(self._creators[uid]) for uid in known}
+
+    def _settled(self, creator: Creator) -> Creator:
+        """The same, with the group that has its pods."""
+        claim = self._claims.of(creator.group) if creator.group and creator.by_field else None
+        return creator if claim is None else replace(creator, group=claim.group, role=claim.role)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
@@ -178,8 +191,8 @@ class Members:
         return self._touched(creator)
 
     def _touched(self, creator: Creator) -> set[GroupKey]:
-        groups = set(self._owned.get(creator.uid, ()))
-        return groups if creator.group is None else groups | {creator.group}
+        groups, named = set(self._owned.get(creator.uid, ())), self._settled(creator).group
+        return groups if named is None else groups | {named}
 
 
 _K = TypeVar("_K")

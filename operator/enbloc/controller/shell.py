@@ -52,7 +52,7 @@ from enbloc.kube.items import Item
 from enbloc.kube.options import Options
 from enbloc.kube.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.kube.terms import run_terms
-from enbloc.model import names
+from enbloc.model import codec_groups, names
 from enbloc.model.auto_groups import AutoGroups
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import NamespaceObject, PodObject
@@ -86,8 +86,8 @@ class Controller:
         self._client = client
         self._options = options
         self._problems = Problems()
-        self._members = Members()
         self._auto = AutoGroups(unknown=False)
+        self._members = Members(self._auto.claims)
         self._elector = candidate(
             client,
             options,
@@ -236,7 +236,11 @@ class Controller:
             self._statuses.gone(found)
             self._sources.group_gone(found)
         key = GroupKey(found["metadata"].get("namespace") or "", found["metadata"]["name"])
-        for group in regrouped(self._auto.group(key, exists=exists), self._members, self._auto):
+        if exists:
+            pods = self._auto.group(key, codec_groups.claims(found))
+        else:
+            pods = self._auto.group_gone(key)
+        for group in regrouped(pods, self._members, self._auto):
             self._ask(group)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:

@@ -12,6 +12,8 @@ from enbloc.kube.client import Client
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.model import codec
+from enbloc.model.claims import claimed
+from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc.model.objects import PodGroupObject, PodObject
 from enbloc.model.text import clipped, printable
@@ -33,7 +35,7 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
         return
     listed = client.list(POD_GROUPS, shape=PodGroupObject)
     try:
-        groups = {codec.group(each).key async for each in listed}
+        groups = {key async for each in listed for key in _keys(codec.group(each))}
     except NotFound:  # no such kind: another check says so
         return
     served = await _served(client)
@@ -54,6 +56,13 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     fix = f"does not exist; create it, or fix the annotation {POD_GROUP_KEY} of its pods"
     for finding in _findings("podgroup", lacking, lambda _: fix):
         yield finding
+
+
+def _keys(group: Group) -> Iterator[GroupKey]:
+    """What pods may name to be members of a group."""
+    yield group.key
+    for name in claimed(group.roles):
+        yield GroupKey(group.key.namespace, name)
 
 
 async def _served(client: Client) -> set[str]:

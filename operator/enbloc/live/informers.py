@@ -55,6 +55,7 @@ from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model import codec
 from enbloc.model.auto_groups import AutoGroups
+from enbloc.model.claims import claimed
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import (
@@ -316,12 +317,12 @@ class Informers:
                 statuses.seen(shown)
             plain = PodGroupObject(shown.metadata, shown.spec, shown.status)
             group = codec.group(plain, keep)
-            self._regroup(self.auto.group(group.key, exists=True))
+            self._regroup(self.auto.group(group.key, claimed(group.roles)))
             return GroupSeen(group)
 
         def gone(meta: Meta) -> Event:
             key = GroupKey(meta.namespace, meta.name)
-            self._regroup(self.auto.group(key, exists=False))
+            self._regroup(self.auto.group_gone(key))
             if statuses is not None:
                 statuses.gone(key)
             return GroupGone(key, meta.uid)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of pods that name none: by the workload that made them, where that is switched on.
 
+And of those that name a PodGroup of Kubernetes whose pods another group has (`claims.py`).
+
 Scheduler and controller both decide by this, from what a pod and its namespace show and nothing
 else. So a pod whose PodGroup does not exist yet is a member already, and waits for it. Labels are
 those that each project's controller sets on its pods: JobSet api/jobset/v1alpha2, LeaderWorkerSet
@@ -12,10 +14,11 @@ pkg/common/spark.go, training-operator and MPI operator pkg/apis/kubeflow.
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
+from enbloc.model.claims import Claims
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
@@ -185,9 +188,13 @@ def kinds_of(switch: str) -> tuple[frozenset[str], tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A pod that may belong to a group, and to which it does as far as is known."""
+    """A pod that may belong to a group, and to which it does as far as is known.
 
-    auto: AutoGroup
+    Attributes:
+        auto: the group of its workload; None = it names one by Kubernetes' own field.
+    """
+
+    auto: AutoGroup | None
     said: str
     plain: Pod
     pod: Pod
@@ -200,6 +207,9 @@ class AutoGroups:
     Args:
         unknown: whether every kind is switched on in a namespace that has not been seen. Who places
             pods waits for it so; who makes PodGroups makes none yet.
+
+    Attributes:
+        claims: the PodGroups of Kubernetes whose pods other groups have.
     """
 
     def __init__(self, *, unknown: bool) -> None:
@@ -207,8 +217,9 @@ class AutoGroups:
         self._switches: dict[str, frozenset[str]] = {}
         self._candidates: dict[PodUID, _Candidate] = {}
         self._in: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
-        self._waves: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
+        self._on: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
         self._groups: set[GroupKey] = set()
+        self.claims: Final = Claims()
 
     def pod(self, found: PodObject, pod: Pod, *, ready: bool = False) -> Pod:
         """The pod, with the group that it belongs to.
@@ -226,16 +237,17 @@ class AutoGroups:
         if unnamed and MIRROR_POD_KEY not in annotations:
             auto = auto_group(labels, controller_of(metadata.owner_references))
         known = self._candidates.get(pod.uid)
-        if known is not None and known.auto != auto:
+        if known is not None and (known.auto, known.plain.group) != (auto, pod.group):
             self.gone(pod.uid)
             known = None
-        if auto is None:
+        if auto is None and not _named_by_field(found, pod):
             return pod
         said = annotations.get(AUTO_GROUP_KEY) or labels.get(AUTO_GROUP_KEY, "")
         if known is None:
-            self._in[pod.key.namespace][pod.uid] = None
-            if auto.wave:
-                self._waves[GroupKey(pod.key.namespace, auto.wave)][pod.uid] = None
+            if auto is not None:
+                self._in[pod.key.namespace][pod.uid] = None
+            if (group := _depends_on(auto, pod)) is not None:
+                self._on[group][pod.uid] = None
         resolved = self._resolved(auto, said, pod, known)
         self._candidates[pod.uid] = _Candidate(auto, said, pod, resolved, ready)
         return resolved
@@ -249,10 +261,10 @@ class AutoGroups:
         candidate = self._candidates.pop(uid, None)
         if candidate is None:
             return
-        namespace = candidate.pod.key.namespace
-        _drop(self._in, namespace, uid)
-        if candidate.auto.wave:
-            _drop(self._waves, GroupKey(namespace, candidate.auto.wave), uid)
+        if candidate.auto is not None:
+            _drop(self._in, candidate.pod.key.namespace, uid)
+        if (group := _depends_on(candidate.auto, candidate.plain)) is not None:
+            _drop(self._on, group, uid)
 
     def namespace(self, name: str, labels: Mapping[str, str]) -> list[Pod]:
         """A namespace as it is shown; the pods that belong to another group now."""
@@ -266,18 +278,30 @@ class AutoGroups:
         """A namespace was deleted, and all in it before."""
         self._switches.pop(name, None)
 
-    def group(self, key: GroupKey, *, exists: bool) -> list[Pod]:
-        """A PodGroup was seen, or is gone; the pods that belong to another group now.
+    def group(self, key: GroupKey, claims: Mapping[str, str] = _NO_TEXTS) -> list[Pod]:
+        """A PodGroup was seen; the pods that belong to another group now.
+
+        Args:
+            key: of the PodGroup.
+            claims: the roles in which it has pods of PodGroups of Kubernetes, by these.
+        """
+        touched = self.claims.put(key, claims)
+        if key not in self._groups:
+            self._groups.add(key)
+            touched.append(key)
+        return self._regrouped(touched)
+
+    def group_gone(self, key: GroupKey) -> list[Pod]:
+        """A PodGroup was deleted; the pods that belong to another group now.
 
         Where that of a part goes, its pods stay and wait for it: bound one by one as pods of the
         whole they would be a gang in part, and each moves only once, however often it goes.
         """
-        if not exists:
-            self._groups.discard(key)
-        if not exists or key in self._groups:
-            return []
-        self._groups.add(key)
-        return list(self._changed(self._waves.get(key, {})))
+        self._groups.discard(key)
+        return self._regrouped(self.claims.put(key, {}))
+
+    def _regrouped(self, groups: Iterable[GroupKey]) -> list[Pod]:
+        return [pod for key in groups for pod in self._changed(self._on.get(key, {}))]
 
     def _changed(self, uids: Mapping[PodUID, None]) -> Iterator[Pod]:
         for uid in uids:
@@ -287,7 +311,11 @@ class AutoGroups:
                 self._candidates[uid] = replace(before, pod=after)
                 yield after
 
-    def _resolved(self, auto: AutoGroup, said: str, pod: Pod, before: _Candidate | None) -> Pod:
+    def _resolved(
+        self, auto: AutoGroup | None, said: str, pod: Pod, before: _Candidate | None
+    ) -> Pod:
+        if auto is None:
+            return self._claimed(pod, before)
         kinds = self._switches.get(pod.key.namespace, self._unknown)
         if said not in ("", "true", "false"):
             problem = f'{AUTO_GROUP_KEY} is "{clipped(said, _QUOTED)}"; use "true" or "false"'
@@ -298,6 +326,27 @@ class AutoGroups:
         apart = wave in self._groups or (before is not None and before.pod.group == wave)
         key = wave if apart else GroupKey(pod.key.namespace, auto.name)
         return replace(pod, group=key, role=auto.role)
+
+    def _claimed(self, pod: Pod, before: _Candidate | None) -> Pod:
+        """A pod that names a PodGroup of Kubernetes, in the group that has it, or had it last."""
+        claim = self.claims.of(pod.group) if pod.group is not None else None
+        if claim is not None:
+            return replace(pod, group=claim.group, role=claim.role)
+        last = pod if before is None else before.pod
+        return replace(pod, group=last.group, role=last.role)
+
+
+def _named_by_field(found: PodObject, pod: Pod) -> bool:
+    """Whether it names its group by Kubernetes' own field."""
+    field = found.spec.scheduling_group if found.spec is not None else None
+    return field is not None and pod.group is not None and field.pod_group_name == pod.group.name
+
+
+def _depends_on(auto: AutoGroup | None, pod: Pod) -> GroupKey | None:
+    """Of which PodGroup it depends to which group a pod belongs; None = of none."""
+    if auto is None:
+        return pod.group
+    return GroupKey(pod.key.namespace, auto.wave) if auto.wave else None
 
 
 _K = TypeVar("_K")

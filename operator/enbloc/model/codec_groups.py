@@ -3,8 +3,12 @@
 """Roles and sub-groups of a PodGroup, read and checked (semantics §2.8)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from enbloc.model.claims import claimed
 from enbloc.model.groups import Role, SubGroup, tree_of
 from enbloc.model.objects import PodGroupSpecObject
 from enbloc.model.problems import Problems
@@ -49,6 +53,18 @@ def parts(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> Parts:
     return Parts(total, kept, inner, needed)
 
 
+def claims(found: Mapping[str, Any]) -> dict[str, str]:
+    """Whose pods a PodGroup has beside its own, as JSON shows it; nothing where it is malformed."""
+    spec = found.get("spec")
+    if not isinstance(spec, dict) or not spec.get("roles"):
+        return {}
+    try:
+        read = msgspec.convert(spec, PodGroupSpecObject)
+    except msgspec.ValidationError:
+        return {}
+    return claimed(_roles(read, Problems()))
+
+
 def _roles(spec: PodGroupSpecObject, problems: Problems) -> tuple[Role, ...]:
     roles: dict[str, Role] = {}
     for position, given in enumerate(spec.roles or ()):
@@ -60,7 +76,8 @@ def _roles(spec: PodGroupSpecObject, problems: Problems) -> tuple[Role, ...]:
         elif (given.min_member or 0) < 0:
             problems.append(f"{path}.minMember: {given.min_member} is negative; use 0 or more")
         else:
-            roles[given.name] = Role(given.name, given.min_member or 0, given.parent or "")
+            least, parent = given.min_member or 0, given.parent or ""
+            roles[given.name] = Role(given.name, least, parent, given.pod_group_name or "")
     return tuple(roles.values())
 
 
@@ -102,7 +119,7 @@ def flattened(
     Returns:
         The same, or roles without parents alone: no child may be left out, or something is wrong.
     """
-    flat = tuple(Role(role.name, role.min_member) for role in roles), (), 0
+    flat = tuple(replace(role, parent="") for role in roles), (), 0
     if not (sub_groups or min_group_count or any(role.parent for role in roles)):
         return flat
     wrong = Problems()

@@ -44,11 +44,14 @@ class Role:
 
     Attributes:
         parent: the sub-group that it is of; "" = the PodGroup.
+        pod_group: pods whose `spec.schedulingGroup` names this PodGroup are members in this role;
+            "" = only those are that name the group itself.
     """
 
     name: str
     min_member: int
     parent: str = ""
+    pod_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

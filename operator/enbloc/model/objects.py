@@ -336,6 +336,7 @@ class RoleObject(_Struct):
     name: str = ""
     min_member: Int64 | None = None
     parent: str | None = None
+    pod_group_name: str | None = None
 
 
 class SubGroupObject(_Struct):
