@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes' own PodGroup as 1.37 serves it, for a sandbox whose built-in kinds are older.
+"""Kubernetes' own PodGroup and CompositePodGroup as 1.37 serves them, for an older sandbox.
 
-Source of the fields and of what may change: k8s.io/api v0.37, scheduling/v1beta1/types.go. No
+Source of the fields and of what may change: k8s.io/api v0.37, scheduling/v1beta1/types.go and
+scheduling/v1alpha3/types.go. No
 cluster ever gets this group as a custom one: there it is built in.
 """
 
@@ -50,6 +51,21 @@ _SPEC = _object(
     priority={"type": "integer", "format": "int32"},
     preemptionPolicy={"type": "string", "enum": ["Never", "PreemptLowerPriority"]},
 )
+_TREE_SPEC = _object(
+    parentCompositePodGroupName={**_TEXT, **_IMMUTABLE},
+    workloadRef={**_object(workloadName=_TEXT, templateName=_TEXT), **_IMMUTABLE},
+    schedulingPolicy=_either(
+        "basic",
+        "gang",
+        basic=_EMPTY,
+        gang=_object(minGroupCount={"type": "integer", "format": "int32", "minimum": 1}),
+    ),
+    schedulingConstraints=_SPEC["properties"]["schedulingConstraints"],
+    disruptionMode=_SPEC["properties"]["disruptionMode"],
+    priorityClassName={**_TEXT, **_IMMUTABLE},
+    priority={"type": "integer", "format": "int32"},
+    preemptionPolicy={"type": "string", "enum": ["Never", "PreemptLowerPriority"]},
+)
 _CONDITION = {
     **_object(
         type=_TEXT,
@@ -74,7 +90,8 @@ _STATUS = _object(
 def crd(*resources: Resource) -> dict[str, Any]:
     """The definition that serves these versions, the first of which is stored."""
     [first, *_] = resources
-    schema = {**_object(spec=_SPEC, status=_STATUS), "required": ["spec"]}
+    spec = _SPEC if first.plural == "podgroups" else _TREE_SPEC
+    schema = {**_object(spec=spec, status=_STATUS), "required": ["spec"]}
     return {
         "apiVersion": CRDS.api_version,
         "kind": CRDS.kind,
@@ -82,7 +99,7 @@ def crd(*resources: Resource) -> dict[str, Any]:
         "spec": {
             "group": first.group,
             "scope": "Namespaced",
-            "names": {"kind": first.kind, "plural": first.plural, "singular": "podgroup"},
+            "names": {"kind": first.kind, "plural": first.plural, "singular": first.kind.lower()},
             "versions": [
                 {
                     "name": each.version,

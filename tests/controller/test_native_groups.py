@@ -250,7 +250,7 @@ async def test_one_that_was_created_again_begins_anew(world: World, native: Reso
     [
         (
             {**GANG_OF_2, "parentCompositePodGroupName": "root"},
-            "spec.parentCompositePodGroupName: CompositePodGroups are not supported",
+            "spec.parentCompositePodGroupName: CompositePodGroup root not found; create it",
         ),
         (
             {"schedulingPolicy": {"gang": {"minCount": 200_000}}},

@@ -109,13 +109,13 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
   verbs: [create, patch, delete]
-# PodGroups of Kubernetes itself
+# PodGroups of Kubernetes itself, and trees of them
 - apiGroups: [scheduling.k8s.io]
-  resources: [podgroups]
+  resources: [podgroups, compositepodgroups]
   verbs: [list, watch]
 # the condition that kube-scheduler would write
 - apiGroups: [scheduling.k8s.io]
-  resources: [podgroups/status]
+  resources: [podgroups/status, compositepodgroups/status]
   verbs: [patch]
 # labels that ask for PodGroups of workloads
 - apiGroups: [""]

@@ -179,13 +179,13 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         ),
         Rule(
             "scheduling.k8s.io",
-            ["podgroups"],
+            ["podgroups", "compositepodgroups"],
             ["list", "watch"],
-            why="PodGroups of Kubernetes itself",
+            why="PodGroups of Kubernetes itself, and trees of them",
         ),
         Rule(
             "scheduling.k8s.io",
-            ["podgroups/status"],
+            ["podgroups/status", "compositepodgroups/status"],
             ["patch"],
             why="the condition that kube-scheduler would write",
         ),

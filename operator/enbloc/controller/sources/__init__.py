@@ -15,7 +15,7 @@ from enbloc.controller.sources.jobset import JOB_SET_SOURCE
 from enbloc.controller.sources.kai import KAI
 from enbloc.controller.sources.kubeflow import MPI_JOB_SOURCE, TRAINING_SOURCES
 from enbloc.controller.sources.leaderworkerset import LEADER_WORKER_SET_SOURCE
-from enbloc.controller.sources.native import NATIVE
+from enbloc.controller.sources.native import COMPOSITE, NATIVE
 from enbloc.controller.sources.ray import RAY_CLUSTER_SOURCE
 from enbloc.controller.sources.source import Source
 from enbloc.controller.sources.spark import SPARK_APPLICATION_SOURCE
@@ -36,6 +36,7 @@ WORKLOADS: Final[tuple[Source[Any], ...]] = (
 #: In order of precedence, where several call for a PodGroup of one name.
 SOURCES: Final[tuple[Source[Any], ...]] = (
     NATIVE,
+    COMPOSITE,
     COSCHEDULING,
     VOLCANO,
     KAI,

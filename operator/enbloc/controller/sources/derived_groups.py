@@ -8,7 +8,7 @@ A PodGroup that somebody else made is left as it is, and counts for the pods tha
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from pydantic import ValidationError
@@ -213,9 +213,10 @@ def _shown(key: GroupKey, answer: msgspec.Raw) -> Mapping[str, Any]:
     return found
 
 
-def checked(
-    found: Derived | tuple[Derived, ...] | Refused | None,
-) -> Derived | tuple[Derived, ...] | Refused | None:
+_T = TypeVar("_T")
+
+
+def checked(found: _T) -> _T | Refused:
     """The same, unless the API server would not take one of the specs: then why."""
     seen: Mapping[str, Any] = {}
     for each in found if isinstance(found, tuple) else (found,):

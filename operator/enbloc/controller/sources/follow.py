@@ -13,12 +13,10 @@
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final
 
 import msgspec
 from cachetools import LRUCache
@@ -32,11 +30,21 @@ from enbloc.controller.sources.derived_groups import (
     Wanted,
     checked,
     made_for,
-    reference,
     source_of,
 )
+from enbloc.controller.sources.forest import Forest
+from enbloc.controller.sources.origins import Origin, owners_of, regarding
 from enbloc.controller.sources.served import Discovery
-from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.source import (
+    Derived,
+    Node,
+    ObjectKey,
+    Part,
+    Refused,
+    Source,
+    SourceObject,
+    View,
+)
 from enbloc.controller.sources.waits import Waits, notice
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
@@ -47,7 +55,7 @@ from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.kube.reflector import Reflector
 from enbloc.model import codec, names
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import OwnerReference, PodGroupObject, controller_of
+from enbloc.model.objects import PodGroupObject
 from enbloc.telemetry import Problems
 
 log = logging.getLogger(__name__)
@@ -58,64 +66,6 @@ INTERVAL: Final = 1.0
 ABSENT_SECONDS: Final = 60.0
 #: Of how many objects it is kept that they were told of a problem.
 TOLD: Final = 4096
-
-
-class ObjectKey(NamedTuple):
-    """An object of a source; `str` names it."""
-
-    source: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.source} {self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """An object, and what it calls for."""
-
-    source: Source[Any]
-    resource: Resource
-    object: SourceObject
-    found: Derived | tuple[Derived, ...] | Refused | None
-
-    @cached_property
-    def derived(self) -> Mapping[GroupKey, Derived]:
-        """The PodGroups that it calls for."""
-        if self.found is None or isinstance(self.found, Refused):
-            return {}
-        found = (self.found,) if isinstance(self.found, Derived) else self.found
-        return {self._key(each.name): each for each in found}
-
-    @cached_property
-    def groups(self) -> tuple[GroupKey, ...]:
-        """Their names; while it calls for none, the one for which its pods wait."""
-        refused = self.found.name if isinstance(self.found, Refused) else ""
-        return tuple(self.derived) or (self._key(refused),)
-
-    @property
-    def group(self) -> GroupKey:
-        """The first of them, which its status tells of."""
-        return self.groups[0]
-
-    @cached_property
-    def beside(self) -> Mapping[GroupKey, Sequence[GroupKey]]:
-        """Which of its PodGroups are made because of the members of another one, by that one."""
-        beside = defaultdict[GroupKey, list[GroupKey]](list)
-        for key, found in self.derived.items():
-            if found.beside:
-                beside[self._key(found.beside)].append(key)
-        return beside
-
-    def because_of(self, key: GroupKey) -> tuple[GroupKey, ...]:
-        """Because of whose members this PodGroup of it is made."""
-        found = self.derived.get(key)
-        return (key, self._key(found.beside)) if found is not None and found.beside else (key,)
-
-    def _key(self, name: str) -> GroupKey:
-        metadata = self.object.metadata
-        return GroupKey(metadata.namespace or "", name or metadata.name)
 
 
 class Sources:
@@ -154,9 +104,11 @@ class Sources:
         self._now = now
         self._ours = frozenset(scheduler_names)
         self._discovery = discovery or Discovery(client)
-        self._origins: dict[ObjectKey, _Origin] = {}
+        self._origins: dict[ObjectKey, Origin] = {}
         self._called: dict[GroupKey, dict[ObjectKey, None]] = {}
         self._listed: set[str] = set()
+        self._forest: Final = Forest()
+        self._growing = {each.resources[0].label() for each in sources if each.in_trees}
         self._told: LRUCache[str, str] = LRUCache(TOLD)
         self._waits = Waits()
         self._refused: set[str] = set()
@@ -221,6 +173,8 @@ class Sources:
     def _ask(self, key: GroupKey) -> None:
         for each in self._called.get(key, ()):
             self.reports.put(each, None)
+            for other in self._forest.around(each):
+                self.reports.put(other, None)
 
     async def _compare(self) -> None:
         """Whenever PodGroups are shown anew, read which there are.
@@ -323,14 +277,55 @@ class Sources:
     def _has_listed(self, resource: Resource) -> None:
         self._listed.add(resource.label())
         self.derived.review_source(resource.label())
+        if self._trees_known and resource.label() in self._growing:
+            for key in self._origins:
+                if key in self._forest:
+                    self.reports.put(key, None)
+                    self.derived.review(self._origins[key].group)
+
+    @property
+    def _trees_known(self) -> bool:
+        """All that may be in a tree was read in full; before, a part would be taken for it."""
+        return self._growing <= self._listed
 
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
-        metadata = found.metadata
-        key = ObjectKey(source.name, metadata.namespace or "", metadata.name)
-        origin = _Origin(source, resource, source.kept(found), _derived(source, found))
+        called = _derived(source, found)
+        node = called if isinstance(called, Node) else None
+        plain = None if isinstance(called, Node) else called
+        origin = Origin(source, resource, source.kept(found), plain)
+        key = origin.key
+        if node is None:
+            self._uproot(key)
+            self._settle(key, origin)
+            return
+        others = set(self._forest.around(key)) if key in self._forest else set[ObjectKey]()
+        self._forest.put(key, node)
+        self._settle(key, self._placed(origin))
+        self._review_trees(others.union(self._forest.around(key)) - {key})
+
+    def _placed(self, origin: Origin) -> Origin:
+        """An object in a tree, with what it calls for now."""
+        return replace(origin, found=checked(self._forest.found(origin.key)))
+
+    def _uproot(self, key: ObjectKey) -> None:
+        """An object is in no tree any more."""
+        if key in self._forest:
+            others = self._forest.around(key)
+            self._forest.remove(key)
+            self._review_trees(set(others) - {key})
+
+    def _review_trees(self, keys: Collection[ObjectKey]) -> None:
+        """Another object of their tree came, changed or went."""
+        for key in sorted(keys):
+            origin = self._origins.get(key)
+            if origin is not None and key in self._forest:
+                self._settle(key, self._placed(origin))
+
+    def _settle(self, key: ObjectKey, origin: Origin) -> None:
+        """Keep what an object calls for, and see that it is there."""
         before = self._origins.get(key)
         if before is not None and before.groups != origin.groups:
-            self._forget(key)
+            self._drop(key)
         self._origins[key] = origin
         for group in origin.groups:
             self._called.setdefault(group, {})[key] = None
@@ -338,6 +333,11 @@ class Sources:
         self.reports.put(key, None)
 
     def _forget(self, key: ObjectKey) -> None:
+        """An object is gone, or cannot be read."""
+        self._drop(key)
+        self._uproot(key)
+
+    def _drop(self, key: ObjectKey) -> None:
         origin = self._origins.pop(key, None)
         if origin is None:
             return
@@ -363,13 +363,13 @@ class Sources:
             )
         )
 
-    def _tell_of(self, origin: _Origin) -> None:
+    def _tell_of(self, origin: Origin) -> None:
         """Say on an object what of it cannot be followed."""
-        about = _about(origin)
+        about = regarding(origin)
         match origin.found:
-            case Refused(problem=problem):
+            case Refused(problem=problem) | Part(problem=problem) if problem:
                 self._tell(about, names.EventReason.INVALID_SPEC, problem)
-            case Derived(ignored=ignored) if ignored:
+            case Derived(ignored=ignored) | Part(ignored=ignored) if ignored:
                 self._tell(about, names.EventReason.UNSUPPORTED_FIELD, ignored)
             case _:
                 pass
@@ -379,7 +379,7 @@ class Sources:
         for each in self._called.get(key, ()):
             origin = self._origins[each]
             note = f"PodGroup {key.name}, for which its pods wait, cannot be made: {why}"
-            self._tell(_about(origin), names.EventReason.POD_GROUP_NOT_FOUND, note)
+            self._tell(regarding(origin), names.EventReason.POD_GROUP_NOT_FOUND, note)
 
     def _tell_of_wait(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         """Say on the object that a PodGroup was made for why the group waits."""
@@ -403,14 +403,18 @@ class Sources:
 
     def _wanted(self, key: GroupKey) -> Wanted | None:
         """The PodGroup that should be there by this name, by the first source that says so."""
-        origins = [self._origins[each] for each in self._called.get(key, ())]
+        origins = [
+            self._origins[each]
+            for each in self._called.get(key, ())
+            if each not in self._forest or self._trees_known
+        ]
         for source in self._sources:
             for origin in origins:
                 found = origin.derived.get(key) if origin.source is source else None
                 if found is not None and self._is_ours(origin, key):
                     label = origin.resource.label()
                     after = tuple(origin.beside.get(key, ()))
-                    return Wanted(label, found.spec, tuple(_owners(origin)), after)
+                    return Wanted(label, found.spec, tuple(owners_of(origin)), after)
         return self._declared_group(key)
 
     def _declared_group(self, key: GroupKey) -> Wanted | None:
@@ -419,15 +423,22 @@ class Sources:
             self._tell(about, reason, note)
         return outcome.wanted
 
-    def _is_ours(self, origin: _Origin, key: GroupKey) -> bool:
+    def _is_ours(self, origin: Origin, key: GroupKey) -> bool:
         """Whether a group is ours to schedule, or was before."""
         found = origin.derived.get(key)
         return (
             (found is not None and found.always)
             or not self._ours.isdisjoint(origin.source.scheduler_names)
             or source_of(self.derived.found(key)) == origin.resource.label()
-            or any(map(self._has_ours, origin.because_of(key)))
+            or any(map(self._has_ours, self._because_of(origin, key)))
         )
+
+    def _because_of(self, origin: Origin, key: GroupKey) -> Iterator[GroupKey]:
+        """Because of whose members a PodGroup is made, or of a tree would be."""
+        yield from origin.because_of(key)
+        for each in self._forest.around(origin.key):
+            if (other := self._origins.get(each)) is not None:
+                yield from other.groups
 
     def _has_ours(self, key: GroupKey) -> bool:
         """Whether a member names a scheduler of ours; the same work however many there are."""
@@ -439,6 +450,12 @@ class Sources:
         One that pods declared stays while pods name it, or what controls them is there.
         """
         label = source_of(found)
+        for each in self._called.get(_key(found), ()):
+            refused = self._origins[each].found
+            if isinstance(refused, Refused) and refused.keeps:
+                return False
+            if each in self._forest and not self._trees_known:
+                return False
         if label == FROM_PODS:
             owners = found["metadata"].get("ownerReferences")
             return not owners and not self._members.of(_key(found))
@@ -448,16 +465,21 @@ class Sources:
     async def _report(self, key: ObjectKey, value: None) -> None:
         del value
         origin = self._origins.get(key)
+        if origin is not None and key in self._forest:
+            if not self._trees_known:
+                return
+            origin = self._origins[key] = self._placed(origin)
         if origin is None or not self._is_ours(origin, origin.group):
             return
         self._tell_of(origin)
-        if origin.source.report is None or isinstance(origin.found, Refused):
+        refused = isinstance(origin.found, Refused) and not origin.source.answers_refusals
+        if origin.source.report is None or refused:
             return
         metadata = origin.object.metadata
         try:
             wanted = origin.source.report(origin.object, self._view(origin))
         except Exception as error:  # noqa: BLE001  # a bug must not keep the log busy with one object
-            self._tell(_about(origin), names.EventReason.INVALID_SPEC, _fault(key, error))
+            self._tell(regarding(origin), names.EventReason.INVALID_SPEC, _fault(key, error))
             return
         if wanted is None or _holds(origin.object.status, wanted):
             return
@@ -475,11 +497,12 @@ class Sources:
         )
         current = self._origins.get(key)
         if current is origin and written.metadata.uid == metadata.uid:
-            self._origins[key] = _Origin(origin.source, origin.resource, written, origin.found)
+            self._origins[key] = Origin(origin.source, origin.resource, written, origin.found)
 
-    def _view(self, origin: _Origin) -> View:
+    def _view(self, origin: Origin) -> View:
         found, members = self.derived.found(origin.group), self._members.of(origin.group)
-        if found is not None and not made_for(found, origin.object.metadata.uid):
+        uid = origin.object.metadata.uid if origin.part is None else origin.part.root
+        if found is not None and not made_for(found, uid):
             found = None  # it was made for an object that had the name before
         group = None
         with suppress(msgspec.ValidationError):
@@ -491,13 +514,15 @@ class Sources:
             members,
             self._now(),
             origin.resource.version,
-            self._has_ours(origin.group),
+            any(map(self._has_ours, self._because_of(origin, origin.group))),
+            origin.part,
+            origin.found.problem if isinstance(origin.found, Refused) else "",
         )
 
 
 def _derived(
     source: Source[Any], found: SourceObject
-) -> Derived | tuple[Derived, ...] | Refused | None:
+) -> Derived | tuple[Derived, ...] | Refused | Node | None:
     """What an object calls for; of one that a bug keeps from being read, a message."""
     try:
         return checked(source.derive(found))
@@ -515,36 +540,9 @@ def _fault(key: ObjectKey, error: Exception) -> str:
     )
 
 
-def _about(origin: _Origin) -> ObjectReference:
-    """The object, for events about it."""
-    metadata = origin.object.metadata
-    return ObjectReference(origin.resource, metadata.namespace or "", metadata.name, metadata.uid)
-
-
 def _key(found: Mapping[str, Any]) -> GroupKey:
     metadata = found["metadata"]
     return GroupKey(str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-
-
-def _owners(origin: _Origin) -> Iterator[Mapping[str, Any]]:
-    """The object itself, so that the PodGroup goes with it, and whoever controls the object.
-
-    A single owner that is not said to be the controller is taken for it: clients that make
-    PodGroups often leave that out. It tells one life of a group from the next (semantics §2.4).
-    """
-    metadata = origin.object.metadata
-    mine = OwnerReference(
-        origin.resource.api_version, origin.resource.kind, metadata.name, metadata.uid
-    )
-    yield reference(mine, controller=origin.source.controls)
-    if origin.source.controls:
-        return
-    owners = metadata.owner_references or ()
-    above = controller_of(owners)
-    if above is None and len(owners) == 1:
-        [above] = owners
-    if above is not None and above.uid:
-        yield reference(above, controller=True)
 
 
 def _holds(standing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

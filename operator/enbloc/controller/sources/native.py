@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes' own PodGroups, `scheduling.k8s.io`, in every version that has been served.
+"""Kubernetes' own PodGroups and their trees, `scheduling.k8s.io`, in every version served so far.
 
 Source of the meaning of fields: Kubernetes v1.36 and v1.37, k8s.io/api/scheduling; of when a
 condition is written: pkg/scheduler/schedule_one_podgroup.go, submitPodGroupAlgorithmResult and
@@ -12,8 +12,18 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.forest import MOST_PARTS
+from enbloc.controller.sources.source import (
+    LARGEST,
+    Derived,
+    Node,
+    Refused,
+    Source,
+    SourceObject,
+    View,
+)
 from enbloc.kube.paths import Resource
+from enbloc.model.auto_groups import group_name
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64
 from enbloc.model.times import time_text
@@ -22,9 +32,14 @@ VERSIONS: Final = tuple(
     Resource("scheduling.k8s.io", version, "podgroups", "PodGroup")
     for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 )
+COMPOSITES: Final = tuple(
+    Resource("scheduling.k8s.io", version, "compositepodgroups", "CompositePodGroup")
+    for version in ("v1", "v1beta1", "v1alpha3")
+)
 #: The condition of a version; it was renamed after the first.
 _CONDITIONS: Final[Mapping[str, str]] = {"v1alpha2": "PodGroupScheduled"}
 _CONDITION: Final = "PodGroupInitiallyScheduled"
+_TREE_CONDITION: Final = "CompositePodGroupInitiallyScheduled"
 #: By why the group is not scheduled: the reason that kube-scheduler gives. It writes nothing while
 #: it waits for members.
 _REASONS: Final[Mapping[str, str]] = {
@@ -63,47 +78,115 @@ class NativePodGroup(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: NativePodGroup) -> Derived | Refused:
-    """Our PodGroup: a basic one has a minimum of 1, so its pods start one by one.
+class _TreeGang(msgspec.Struct, gc=False, rename="camel"):
+    min_group_count: Int64 | None = None
+
+
+class _TreePolicy(msgspec.Struct, gc=False, rename="camel"):
+    basic: dict[str, Any] | None = None
+    gang: _TreeGang | None = None
+
+
+class _TreeSpec(msgspec.Struct, gc=False, rename="camel"):
+    scheduling_policy: _TreePolicy = msgspec.field(default_factory=_TreePolicy)
+    scheduling_constraints: _Constraints | None = None
+    priority_class_name: str | None = None
+    parent_composite_pod_group_name: str | None = None
+
+
+class CompositePodGroup(SourceObject):
+    """A CompositePodGroup of Kubernetes: an inner node of a tree whose leaves are PodGroups."""
+
+    spec: _TreeSpec = msgspec.field(default_factory=_TreeSpec)
+
+
+def derive(found: NativePodGroup) -> Derived | Refused | Node:
+    """Our PodGroup, or a role of one: a basic one has a minimum of 1, so its pods start one by one.
 
     Both values of disruptionMode hold without a word of ours: nobody is preempted, and what is
     repaired is evicted whole.
     """
     spec, policy = found.spec, found.spec.scheduling_policy
-    if spec.parent_composite_pod_group_name:
-        return Refused(
-            "spec.parentCompositePodGroupName: CompositePodGroups are not supported, and alone the "
-            "group could start without its siblings; create it without a parent"
-        )
-    if policy.basic is not None and policy.gang is not None:
+    gang = policy.gang.min_count or 0 if policy.gang is not None else None
+    minimum = _minimum(policy.basic, gang, "minCount", LARGEST)
+    if isinstance(minimum, Refused):
+        return minimum
+    ignored = "; ".join(_ignored(spec))
+    if parent := spec.parent_composite_pod_group_name:
+        metadata = found.metadata
+        created = metadata.creation_timestamp or ""
+        above = COMPOSITES[0].kind
+        return Node(above, parent, False, minimum, metadata.uid, created, ignored=ignored)
+    return Derived({"minMember": minimum, **_priority(spec)}, ignored=ignored)
+
+
+def derive_tree(found: CompositePodGroup) -> Refused | Node:
+    """An inner node, or the root of which our PodGroup is made.
+
+    Of a basic one each child starts by itself: one is enough. It has a name that no PodGroup of
+    Kubernetes has, for which ours might be made.
+    """
+    spec, policy, metadata = found.spec, found.spec.scheduling_policy, found.metadata
+    gang = policy.gang.min_group_count or 0 if policy.gang is not None else None
+    minimum = _minimum(policy.basic, gang, "minGroupCount", 2 * MOST_PARTS)
+    if isinstance(minimum, Refused):
+        return minimum
+    return Node(
+        above=COMPOSITES[0].kind,
+        parent=spec.parent_composite_pod_group_name or "",
+        composite=True,
+        minimum=minimum,
+        uid=metadata.uid,
+        created=metadata.creation_timestamp or "",
+        group=group_name(COMPOSITES[0].kind, metadata.name),
+        spec=_priority(spec),
+        ignored="; ".join(_ignored(spec)),
+    )
+
+
+def _minimum(
+    basic: Mapping[str, Any] | None, gang: int | None, field: str, most: int
+) -> int | Refused:
+    """What a policy needs; a basic one of 1."""
+    if basic is not None and gang is not None:
         return Refused("spec.schedulingPolicy: basic and gang are both set; leave one of them out")
-    if policy.gang is None and policy.basic is None:
+    if basic is None and gang is None:
         return Refused("spec.schedulingPolicy: neither basic nor gang is set; set one of them")
-    minimum = 1 if policy.gang is None else policy.gang.min_count or 0
-    if not 1 <= minimum <= LARGEST:
-        field = "spec.schedulingPolicy.gang.minCount"
-        return Refused(f"{field}: {minimum} is not between 1 and {LARGEST}; use a number that is")
-    wanted: dict[str, Any] = {"minMember": minimum}
-    if spec.priority_class_name:
-        wanted["priorityClassName"] = spec.priority_class_name
-    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+    minimum = 1 if gang is None else gang
+    if not 1 <= minimum <= most:
+        path = f"spec.schedulingPolicy.gang.{field}"
+        return Refused(f"{path}: {minimum} is not between 1 and {most}; use a number that is")
+    return minimum
 
 
-def _ignored(spec: _Spec) -> Iterator[str]:
+def _priority(spec: _Spec | _TreeSpec) -> dict[str, Any]:
+    name = spec.priority_class_name
+    return {"priorityClassName": name} if name else {}
+
+
+def _ignored(spec: _Spec | _TreeSpec) -> Iterator[str]:
     if spec.scheduling_constraints is not None and spec.scheduling_constraints.topology:
         yield (
             "spec.schedulingConstraints.topology is ignored: members may be placed in several "
             "domains; use a node selector or affinity in the pods"
         )
-    if spec.resource_claims:
+    if isinstance(spec, _Spec) and spec.resource_claims:
         yield "spec.resourceClaims is ignored: only claims of the pods themselves count"
 
 
 def report(found: NativePodGroup, view: View) -> Mapping[str, Any] | None:
     """Conditions with ours among them, as kube-scheduler writes it: once True it stays True."""
+    return _told(found, view, _CONDITIONS.get(view.version, _CONDITION))
+
+
+def report_tree(found: CompositePodGroup, view: View) -> Mapping[str, Any] | None:
+    """The same for a composite; the reason of one that cannot be scheduled is Invalid."""
+    return _told(found, view, _TREE_CONDITION)
+
+
+def _told(found: SourceObject, view: View, kind: str) -> Mapping[str, Any] | None:
     if not view.ours:
         return None
-    kind = _CONDITIONS.get(view.version, _CONDITION)
     conditions = _conditions(found)
     standing = next((one for one in conditions if one.get("type") == kind), None)
     before = {} if standing is None else standing
@@ -127,9 +210,11 @@ def report(found: NativePodGroup, view: View) -> Mapping[str, Any] | None:
 
 def _said(view: View) -> tuple[str, str, str] | None:
     """Status, reason and message; None while kube-scheduler would say nothing."""
+    if view.problem:
+        return "False", "Invalid", view.problem
     started = view.condition(Condition.INITIALLY_SCHEDULED).get("status") == "True"
-    if started or view.scheduled:
-        return "True", "Scheduled", ""
+    if started or view.scheduled:  # one part of a tree may yet be without its own minimum
+        return ("True", "Scheduled", "") if view.part is None or view.whole else None
     scheduled = view.condition(Condition.SCHEDULED)
     reason = _REASONS.get(str(scheduled.get("reason")))
     if scheduled.get("status") != "False" or reason is None:
@@ -137,7 +222,7 @@ def _said(view: View) -> tuple[str, str, str] | None:
     return "False", reason, str(scheduled.get("message", ""))
 
 
-def _conditions(found: NativePodGroup) -> Sequence[Mapping[str, Any]]:
+def _conditions(found: SourceObject) -> Sequence[Mapping[str, Any]]:
     """What its status holds; a server that serves this kind as a custom one may have anything."""
     conditions = found.status.get("conditions")
     listed = conditions if isinstance(conditions, list) else []
@@ -150,4 +235,14 @@ NATIVE: Final = Source(
     shape=NativePodGroup,
     derive=derive,
     report=report,
+)
+
+COMPOSITE: Final = Source(
+    name=COMPOSITES[0].kind,
+    resources=COMPOSITES,
+    shape=CompositePodGroup,
+    derive=derive_tree,
+    report=report_tree,
+    controls=True,
+    answers_refusals=True,
 )

@@ -6,9 +6,10 @@ Other projects' PodGroups are sources, and so are workloads whose pods are to be
 three pure functions; who watches and writes is `follow.py`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -86,10 +87,72 @@ class Refused:
     Attributes:
         problem: the field and the fix, for an event on the object.
         name: of the PodGroup, or of the first, for which its pods wait; "" = the object's own.
+        keeps: one that was made before stays as it is: what was started is not given up because
+            a part of the object is gone.
     """
 
     problem: str
     name: str = ""
+    keeps: bool = False
+
+
+class ObjectKey(NamedTuple):
+    """An object of a source; `str` names it."""
+
+    source: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What an object is in a tree, of which one PodGroup is made (`forest.py`).
+
+    Attributes:
+        above: the source of what can be above it.
+        parent: the name of the composite above it; "" = it is the root.
+        composite: others name it as their parent; else its pods name it.
+        minimum: of its children, or of its pods.
+        uid: of the object.
+        created: its creationTimestamp, as the API server writes it.
+        group: of a composite, the name of the PodGroup that is made for it if it is the root.
+        spec: what that PodGroup has beside the tree, as JSON.
+        ignored: which fields of the object have no effect; "" = none.
+    """
+
+    above: str
+    parent: str
+    composite: bool
+    minimum: int
+    uid: str = ""
+    created: str = ""
+    group: str = ""
+    spec: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    ignored: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An object that is a part of the PodGroup that is made for another one, the root of its tree.
+
+    Attributes:
+        group: the name of the PodGroup.
+        node: the role that its pods have there, or the sub-group that it is.
+        composite: it is a sub-group.
+        root: UID of the root.
+        problem: why there is no such PodGroup, or it has no such part; "" = it has.
+        ignored: which fields of the object have no effect; "" = none.
+    """
+
+    group: str
+    node: str
+    composite: bool
+    root: str = ""
+    problem: str = ""
+    ignored: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +166,8 @@ class View:
         now: server time, seconds since the epoch.
         version: of the API in which the object was read.
         ours: a member names a scheduler of ours.
+        part: what the object is of the PodGroup; None = it is made for this object.
+        problem: why none can be made; "" = it can be. Only who `answers_refusals` is told.
     """
 
     group: Group | None = None
@@ -111,6 +176,25 @@ class View:
     now: float = 0.0
     version: str = ""
     ours: bool = False
+    part: Part | None = None
+    problem: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """The part of the PodGroup that the object is has its minimum bound."""
+        part, group = self.part, self.group
+        if part is None or group is None:
+            return self.scheduled
+        counts = Counter[str]()
+        for role in self.status.get("roles") or ():
+            counts[role["name"]] = role.get("scheduled", 0) + role.get("succeeded", 0)
+        whole = {role.name for role in group.roles if counts[role.name] >= role.min_member}
+        if not part.composite:
+            return part.node in whole
+        if group.tree is None:  # every part is needed
+            return self.scheduled
+        nodes = {node.name: node for node in group.tree.nodes()}
+        return part.node in nodes and nodes[part.node].holds(whole.__contains__)
 
     def condition(self, kind: Condition) -> Mapping[str, Any]:
         """One of its conditions; empty = it does not have it."""
@@ -138,7 +222,8 @@ class Source(Generic[T]):
         name: of the project, for messages.
         resources: its versions, the preferred one first; the first that is served is read.
         shape: the type to read an object as.
-        derive: the PodGroup that an object calls for, or several; None = none.
+        derive: the PodGroup that an object calls for, or several, or what it is in a tree;
+            None = none.
         report: what its `status` should hold, as a JSON merge patch of the status; None = nothing
             is written. Lists are replaced whole, if the object is still as it was read.
         subresource: where the status is written; "" = the kind has no such subresource.
@@ -148,17 +233,21 @@ class Source(Generic[T]):
             later, from another controller of theirs, are of the same gang (semantics §2.4).
         beside: cluster-scoped objects that its clients look for, each with its resource; who takes
             that scheduler's place makes those that are not there.
+        in_trees: its objects may be in trees, of which one PodGroup is made.
+        answers_refusals: its objects are told by `report` too why no PodGroup can be made.
     """
 
     name: str
     resources: tuple[Resource, ...]
     shape: type[T]
-    derive: Callable[[T], Derived | tuple[Derived, ...] | Refused | None]
+    derive: Callable[[T], Derived | tuple[Derived, ...] | Refused | Node | None]
     report: Callable[[T, View], Mapping[str, Any] | None] | None = None
     subresource: str = "status"
     scheduler_names: frozenset[str] = frozenset()
     controls: bool = False
     beside: tuple[tuple[Resource, Mapping[str, Any]], ...] = ()
+    in_trees: bool = False
+    answers_refusals: bool = False
 
     def kept(self, found: T) -> SourceObject:
         """What of an object is kept once it is read: templates may take megabytes."""

@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trees of other projects' objects, of which each is made one PodGroup of ours (semantics §2.8).
+
+Its leaves are PodGroups, its inner nodes composites. An inner node that lacks children is left out,
+as if it were not there yet, and so is what names a parent that cannot be found.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
+
+#: Levels of a tree: the root, two of composites, PodGroups.
+MOST_LEVELS: Final = 4
+#: A PodGroup of ours takes so many roles, and so many sub-groups.
+MOST_PARTS: Final = 16
+#: Objects of one tree that are looked at: one more than it may have.
+_MOST_SEEN: Final = 2 * MOST_PARTS + 2
+#: Parents that are followed, before it is said that there are too many.
+_MOST_STEPS: Final = 64
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LONGEST_LABEL: Final = 63
+_HASHED: Final = 8
+
+
+class Forest:
+    """All objects that are in a tree, or would be if it were complete."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[ObjectKey, Node] = {}
+        self._children: dict[ObjectKey, dict[ObjectKey, None]] = {}
+
+    def __contains__(self, key: ObjectKey) -> bool:
+        """Whether an object is in it."""
+        return key in self._nodes
+
+    def put(self, key: ObjectKey, node: Node) -> None:
+        """An object was added or changed."""
+        self.remove(key)
+        self._nodes[key] = node
+        if node.parent:
+            self._children.setdefault(_above(key, node), {})[key] = None
+
+    def remove(self, key: ObjectKey) -> None:
+        """An object was deleted, or is in no tree."""
+        node = self._nodes.pop(key, None)
+        if node is None or not node.parent:
+            return
+        above = _above(key, node)
+        del self._children[above][key]
+        if not self._children[above]:
+            del self._children[above]
+
+    def around(self, key: ObjectKey) -> list[ObjectKey]:
+        """The objects of its tree, as far as there is one, and no more than one may have."""
+        path = self._path(key)
+        return list(islice(self._below(path[-1]), _MOST_SEEN)) if path else []
+
+    def found(self, key: ObjectKey) -> Derived | Part | Refused:
+        """What an object in it calls for, or is a part of."""
+        node, path = self._nodes[key], self._path(key)
+        if problem := self._misplaced(key, path):
+            return Refused(problem, name=_name_of(key, node))
+        root = path[-1]
+        name, made = _name_of(root, self._nodes[root]), self._assembled(root)
+        problem = next(filter(None, map(made.problems.get, path)), "")
+        if key == root:
+            if problem:
+                return Refused(problem, name=name, keeps=True)
+            return Derived(made.spec(self._nodes[root]), name, ignored=node.ignored)
+        if node.composite and key in made.problems:
+            return Refused(made.problems[key], name=name)
+        if problem:
+            above = next(each for each in path if each in made.problems)
+            problem = f"{above.source} {above.name} cannot start: {problem}"
+        return Part(
+            group=name,
+            node=label(key.name),
+            composite=node.composite,
+            root=self._nodes[root].uid,
+            problem=problem,
+            ignored=node.ignored,
+        )
+
+    def _path(self, key: ObjectKey) -> list[ObjectKey]:
+        """It, and what is above it, as far as that exists and no further than can be."""
+        path: list[ObjectKey] = []
+        while key in self._nodes and key not in path and len(path) < _MOST_STEPS:
+            path.append(key)
+            node = self._nodes[key]
+            if node.parent:
+                key = _above(key, node)
+        return path
+
+    def _misplaced(self, key: ObjectKey, path: Sequence[ObjectKey]) -> str:
+        """Why an object is in no tree, with the fix; "" = it is in one."""
+        last = self._nodes[path[-1]]
+        parent = self._nodes[key].parent
+        field = "spec.parentCompositePodGroupName"
+        if not last.parent:
+            if len(path) <= MOST_LEVELS - self._nodes[key].composite:
+                return ""
+            return (
+                f"{field}: {parent} is at level {len(path) - 1} of its tree; a tree has at most "
+                f"{MOST_LEVELS} levels, of which the last are PodGroups"
+            )
+        above = _above(path[-1], last)
+        if above in path:
+            return f"{field}: {parent} leads back to itself; a tree has no cycle"
+        if above in self._nodes:
+            return f"{field}: more than {_MOST_STEPS} are above {parent}; a tree has {MOST_LEVELS}"
+        of = "" if path[-1] == key else f"{path[-1].source} {path[-1].name} names it: "
+        return f"{field}: {of}{above.source} {above.name} not found; create it"
+
+    def _below(self, key: ObjectKey) -> Iterator[ObjectKey]:
+        """It and all below it, level by level; of a cycle, each again and again."""
+        level = [key]
+        while level:
+            yield from level
+            level = [
+                child
+                for each in level
+                for child in islice(self._children.get(each, ()), _MOST_SEEN)
+            ][:_MOST_SEEN]
+
+    def _assembled(self, root: ObjectKey) -> "_Assembled":
+        made = _Assembled()
+        try:
+            self._gather(root, "", 1, made)
+        except _TooMany:
+            made.problems = {
+                root: f"more than {MOST_PARTS} PodGroups, or {MOST_PARTS} composites, are below "
+                "it; use fewer, larger ones"
+            }
+        return made
+
+    def _gather(self, key: ObjectKey, parent: str, level: int, made: "_Assembled") -> bool:
+        """Add what is below a composite; whether it has the children that it needs.
+
+        Raises:
+            _TooMany: a PodGroup of ours cannot have so many.
+        """
+        children = self._children.get(key, {})
+        if len(children) > 2 * MOST_PARTS:
+            raise _TooMany
+        before = len(made.roles), len(made.groups)
+        count, incomplete = 0, 0
+        for child in sorted(children, key=lambda each: (self._nodes[each].created, each)):
+            node, name = self._nodes[child], label(child.name)
+            made.count()
+            if not node.composite:
+                made.roles.append(_role(child.name, name, node.minimum, parent))
+                count += 1
+            elif level + 1 < MOST_LEVELS:
+                at = len(made.groups)
+                if self._gather(child, name, level + 1, made):
+                    made.groups.insert(at, _sub_group(name, node.minimum, parent))
+                    count += 1
+                else:
+                    incomplete += 1
+        if len(made.roles) > MOST_PARTS or len(made.groups) > MOST_PARTS:
+            raise _TooMany
+        needed = self._nodes[key].minimum
+        if count >= needed:
+            return True
+        del made.roles[before[0] :], made.groups[before[1] :]
+        more = f", and {incomplete} that are incomplete" if incomplete else ""
+        made.problems[key] = (
+            f"spec.schedulingPolicy.gang.minGroupCount: {needed} children are needed, and "
+            f"{count} exist{more}; create PodGroups whose spec.parentCompositePodGroupName is "
+            f"{key.name}, or lower it"
+        )
+        return False
+
+
+class _TooMany(Exception):  # noqa: N818  # ends a walk
+    """A tree has more nodes than a PodGroup of ours can."""
+
+
+@dataclass
+class _Assembled:
+    """What a root comes to.
+
+    Attributes:
+        roles: of the PodGroup, as JSON.
+        groups: its sub-groups.
+        problems: which composites lack children, and how many.
+        seen: how many objects were looked at.
+    """
+
+    roles: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    groups: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    problems: dict[ObjectKey, str] = field(default_factory=dict[ObjectKey, str])
+    seen: int = 0
+
+    def count(self) -> None:
+        """Another object is looked at.
+
+        Raises:
+            _TooMany: they are more than a tree has.
+        """
+        self.seen += 1
+        if self.seen >= _MOST_SEEN:
+            raise _TooMany
+
+    def spec(self, root: Node) -> Mapping[str, Any]:
+        """Of the PodGroup of ours, as JSON."""
+        return {
+            "minMember": 1,
+            **root.spec,
+            "minGroupCount": root.minimum,
+            "roles": self.roles,
+            **({"subGroups": self.groups} if self.groups else {}),
+        }
+
+
+def label(name: str) -> str:
+    """The role or sub-group for an object of that name: the name, where that can be one."""
+    if _LABEL.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_HASHED]
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return f"{plain[: _LONGEST_LABEL - _HASHED - 1]}-{digest}".lstrip("-")
+
+
+def _above(key: ObjectKey, node: Node) -> ObjectKey:
+    return ObjectKey(node.above, key.namespace, node.parent)
+
+
+def _name_of(key: ObjectKey, node: Node) -> str:
+    """Of the PodGroup of ours for a composite; of any other object, its own."""
+    return node.group or key.name
+
+
+def _role(of: str, name: str, minimum: int, parent: str) -> dict[str, Any]:
+    role = {"name": name, "minMember": minimum, "podGroupName": of}
+    return {**role, "parent": parent} if parent else role
+
+
+def _sub_group(name: str, minimum: int, parent: str) -> dict[str, Any]:
+    group = {"name": name, "minGroupCount": minimum}
+    return {**group, "parent": parent} if parent else group

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trees of Kubernetes' own PodGroups start so many of their groups together; semantics §6.5.
+
+On a sandbox with the schemas of 1.37 written for it.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from enbloc.controller.sources.native import COMPOSITES, VERSIONS
+from enbloc.kube.errors import AlreadyExists, NotFound
+from enbloc.kube.paths import CRDS, POD_GROUPS, Resource
+from enbloc.model.auto_groups import group_name
+from tests.controller.native_kinds import crd
+from tests.e2e import native_objects as native
+from tests.e2e.targets import SandboxTarget
+from tests.e2e.world import World
+
+GROUPS, TREES = VERSIONS[2], COMPOSITES[2]
+SIZE = 2
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxTarget]:
+    with SandboxTarget(tmp_path_factory.mktemp("composite")) as target:
+        yield target
+
+
+@pytest.fixture
+async def world(world: World) -> World:
+    try:
+        await world.client.create(CRDS, crd(GROUPS))
+        await world.client.create(CRDS, crd(TREES))
+    except AlreadyExists:
+        return world
+    # The controller looks every half minute for what is served.
+    world.controller.kill()
+    await world.start_controller()
+    return world
+
+
+async def tree(world: World, name: str, count: int, parent: str = "") -> None:
+    spec: dict[str, object] = {"schedulingPolicy": {"gang": {"minGroupCount": count}}}
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+    body = {"apiVersion": TREES.api_version, "kind": TREES.kind, "spec": spec}
+    await world.client.create(TREES, {**body, "metadata": {"name": name}}, world.namespace)
+
+
+async def gang(world: World, name: str, parent: str) -> None:
+    """A PodGroup in a tree with all of its pods, whose minimum the observer watches over."""
+    policy = {"gang": {"minCount": SIZE}}
+    spec = {"schedulingPolicy": policy, "parentCompositePodGroupName": parent}
+    body = {"apiVersion": GROUPS.api_version, "kind": GROUPS.kind, "spec": spec}
+    await world.client.create(GROUPS, {**body, "metadata": {"name": name}}, world.namespace)
+    world.watch_over(name, SIZE)
+    for index in range(SIZE):
+        await world.pod(f"{name}-{index}", **native.naming(name))
+
+
+async def made(world: World, name: str) -> bool:
+    with suppress(NotFound):
+        await world.client.get(POD_GROUPS, name, world.namespace)
+        return True
+    return False
+
+
+async def told(world: World, kind: Resource, name: str, status: str = "True") -> None:
+    async def is_told() -> bool:
+        shown = (await world.client.get(kind, name, world.namespace)).get("status") or {}
+        return any(
+            (one["type"], one["status"]) == (f"{kind.kind}InitiallyScheduled", status)
+            for one in shown.get("conditions") or ()
+        )
+
+    await world.eventually(is_told, lambda: f"{name} is told {status}")
+
+
+async def test_a_tree_starts_with_enough_groups_and_the_others_follow_whole(world: World) -> None:
+    await world.nodes(1, cpu=2 * SIZE - 1)
+    await tree(world, "root", 2)
+    await tree(world, "inner", 1, "root")
+    await gang(world, "a", "root")
+    await gang(world, "b", "inner")
+    await gang(world, "c", "inner")
+    ours = group_name("CompositePodGroup", "root")
+    await world.eventually(lambda: made(world, ours), lambda: f"{ours} is made")
+    await world.condition(ours, "Scheduled", "False", reason="Infeasible")
+    assert world.observer.bound(world.namespace, "") == {}
+    for kind, name in ((TREES, "root"), (TREES, "inner"), (GROUPS, "a"), (GROUPS, "b")):
+        await told(world, kind, name, "False")
+
+    await world.nodes(1, cpu=1)
+    await world.bound("", 2 * SIZE)
+    await world.bound("a", SIZE)
+    for kind, name in ((TREES, "root"), (TREES, "inner"), (GROUPS, "a")):
+        await told(world, kind, name)
+
+    await world.nodes(1, cpu=SIZE)
+    await world.bound("", 3 * SIZE)
+    for name in "bc":
+        await told(world, GROUPS, name)
+
+
+async def test_a_tree_waits_for_the_group_that_it_lacks(world: World) -> None:
+    await world.nodes(2, cpu=2 * SIZE)
+    await tree(world, "root", 2)
+    await gang(world, "a", "root")
+    await told(world, TREES, "root", "False")
+    assert world.observer.bound(world.namespace, "") == {}
+    await gang(world, "b", "root")
+    await world.bound("", 2 * SIZE)
+    await told(world, TREES, "root")
