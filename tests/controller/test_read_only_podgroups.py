@@ -26,6 +26,7 @@ def test_a_podgroup_of_kai_keeps_its_minimum_and_priority() -> None:
 
 
 def test_the_lowest_sub_groups_of_kai_are_roles_and_all_are_needed() -> None:
+    """What a sub-group says of itself counts only where it has pods, as there."""
     found = from_kai(
         minMember=1,
         subGroups=[
@@ -37,13 +38,66 @@ def test_the_lowest_sub_groups_of_kai_are_roles_and_all_are_needed() -> None:
     )
     assert isinstance(found, Derived)
     assert found.spec == {
-        "minMember": 9,
+        "minMember": 8,
         "roles": [
             {"name": "decode-leader", "minMember": 1},
             {"name": "decode-workers", "minMember": 4},
             {"name": "prefill", "minMember": 3},
         ],
     }
+    assert "spec.subGroups[0].minMember is ignored" in found.ignored
+
+
+def test_sub_groups_of_kai_of_which_some_are_enough_are_a_tree() -> None:
+    found = from_kai(
+        minSubGroup=2,
+        subGroups=[
+            {"name": "decode", "minSubGroup": 1},
+            {"name": "decode-a", "parent": "decode", "minMember": 4},
+            {"name": "decode-b", "parent": "decode", "minMember": 4},
+            {"name": "both"},
+            {"name": "leader", "parent": "both", "minMember": 1},
+            {"name": "worker", "parent": "both", "minMember": 2},
+            {"name": "alone"},
+            {"name": "prefill", "parent": "alone", "minMember": 3},
+        ],
+    )
+    assert found == Derived(
+        {
+            "minMember": 1,
+            "minGroupCount": 2,
+            "roles": [
+                {"name": "decode-a", "minMember": 4, "parent": "decode"},
+                {"name": "decode-b", "minMember": 4, "parent": "decode"},
+                {"name": "leader", "minMember": 1, "parent": "both"},
+                {"name": "worker", "minMember": 2, "parent": "both"},
+                {"name": "prefill", "minMember": 3},
+            ],
+            "subGroups": [{"name": "decode", "minGroupCount": 1}, {"name": "both"}],
+        }
+    )
+
+
+def test_a_sub_group_of_kai_that_needs_no_pod_is_as_good_as_whole() -> None:
+    parts = [{"name": name, "minMember": least} for name, least in (("a", 0), ("b", 2), ("c", 2))]
+    some, every = from_kai(minSubGroup=2, subGroups=parts), from_kai(subGroups=parts)
+    assert isinstance(some, Derived)
+    assert isinstance(every, Derived)
+    assert [role["name"] for role in some.spec["roles"]] == ["b", "c"]
+    assert some.spec["minGroupCount"] == 1
+    assert [role["name"] for role in every.spec["roles"]] == ["a", "b", "c"]
+    assert every.spec["minMember"] == 4
+    assert from_kai(minMember=0) == Derived({"minMember": 1})
+    nobody = from_kai(
+        minSubGroup=1, subGroups=[{"name": "a", "minMember": 0}, {"name": "b", "minMember": 0}]
+    )
+    assert nobody == Derived({"minMember": 1})
+
+
+def test_levels_of_sub_groups_that_say_nothing_are_left_out() -> None:
+    chain = [{"name": f"s{i}", **({"parent": f"s{i - 1}"} if i else {})} for i in range(12)]
+    found = from_kai(subGroups=[*chain, {"name": "pods", "parent": "s11", "minMember": 2}])
+    assert found == Derived({"minMember": 2, "roles": [{"name": "pods", "minMember": 2}]})
 
 
 @pytest.mark.parametrize(
@@ -64,7 +118,7 @@ def test_what_of_kai_has_no_effect_is_noted(spec: dict[str, Any], note: str) -> 
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({"minMember": -1}, "spec.minMember: -1 is not between 1 and 100000"),
+        ({"minMember": -1}, "spec.minMember: -1 is not between 0 and 100000"),
         ({"subGroups": [{"name": "a"}, {"name": "a"}]}, "spec.subGroups: a name is there twice"),
         ({"subGroups": [{"name": "a", "parent": "b"}]}, '[0].parent: "b" is no sub-group'),
         ({"subGroups": [{"name": "a", "minMember": -1}]}, "[0].minMember: -1 is not between"),
@@ -82,9 +136,35 @@ def test_what_of_kai_has_no_effect_is_noted(spec: dict[str, Any], note: str) -> 
             },
             "the parents form a circle",
         ),
-        ({"subGroups": [{"name": f"s{i}"} for i in range(17)]}, "17 have pods; 16 are supported"),
-        ({"subGroups": [{"name": "a", "minSubGroup": 1}]}, "[0].minSubGroup is not supported"),
-        ({"minSubGroup": 1}, "spec.minSubGroup is not supported"),
+        (
+            {"subGroups": [{"name": f"s{i}"} for i in range(17)]},
+            "spec.subGroups: 17 sub-groups with pods and 0 above them are needed",
+        ),
+        (
+            {"subGroups": [{"name": "a", "minSubGroup": 1}]},
+            "[0].minSubGroup: 1 is not between 0 and the 0 sub-groups below it",
+        ),
+        ({"minSubGroup": -1}, "spec.minSubGroup: -1 is not between 0 and the 0 sub-groups"),
+        ({"minMember": 1, "minSubGroup": 0}, "spec.minMember and spec.minSubGroup are both set"),
+        (
+            {
+                "subGroups": [
+                    {"name": f"s{i}", **({"parent": f"s{i - 1}"} if i else {})} for i in range(17)
+                ]
+            },
+            "spec.subGroups: they have 17 levels; 16 are supported",
+        ),
+        (
+            {
+                "subGroups": [
+                    {"name": f"s{i}", "minSubGroup": 1, **({"parent": f"s{i - 1}"} if i else {})}
+                    for i in range(3)
+                ]
+                + [{"name": f"p{i}{j}", "parent": f"s{i}"} for i in range(3) for j in range(2)]
+                + [{"name": "other", "minMember": 1}]
+            },
+            "spec.subGroups: 3 levels of sub-groups above those with pods; 2 are supported",
+        ),
         ({"subGroups": [{"name": "A_"}]}, '[0].name: "A_" is not a name'),
     ],
 )

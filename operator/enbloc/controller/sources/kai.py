@@ -2,25 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodGroups of the KAI scheduler, `scheduling.run.ai/v2alpha2`; they are read, and told nothing.
 
-Source of the meaning of fields: KAI-Scheduler, pkg/apis/scheduling/v2alpha2/podgroup_types.go.
+Source of the meaning of fields: KAI-Scheduler v0.15, pkg/apis/scheduling/v2alpha2/
+podgroup_types.go and podgroup_webhook.go, pkg/scheduler/api/podgroup_info/subgroup_info/factory.go.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from enbloc.controller.sources.role_trees import tree_spec
 from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject
 from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, quoted
+from enbloc.model.trees import Child, Tree
 
 RESOURCE: Final = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
-#: A PodGroup of ours takes so many.
-_MOST_ROLES: Final = 16
 #: Sub-groups that are looked at: to follow the parents of all takes the square of it.
 _MOST_GROUPS: Final = 256
+#: Levels of them; most say nothing, and are left out.
+_MOST_LEVELS: Final = 16
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -49,55 +53,67 @@ class KaiPodGroup(SourceObject):
 
 
 def derive(found: KaiPodGroup) -> Derived | Refused:
-    """Our PodGroup: the sub-groups that have no others below them are roles, all of them needed."""
-    spec, all_groups = found.spec, found.spec.sub_groups or ()
-    problem = "; ".join(_problems(spec, all_groups))
+    """Our PodGroup: sub-groups without others below them are roles, the others are above these.
+
+    A minSubGroup of 0 is one of 1: each of them starts by itself. A minMember of 0, or of a
+    sub-group that has others below it, is as well as there none.
+    """
+    spec, groups = found.spec, found.spec.sub_groups or ()
+    problem = "; ".join(_problems(spec, groups))
     if problem:
         return Refused(clipped(problem))
-    groups = [_filled(each, all_groups) for each in all_groups]
-    parents = {each.parent for each in groups}
-    roles = {each.name: each.min_member for each in groups if each.name not in parents}
-    wanted: dict[str, Any] = {"minMember": max(spec.min_member or 1, _needed("", groups))}
-    if roles:
-        wanted["roles"] = [{"name": name, "minMember": floor} for name, floor in roles.items()]
+    inner = {each.parent for each in groups if each.parent}
+    minimums = {each.name: _minimum(each) for each in groups if each.name not in inner}
+    wanted = tree_spec(
+        _tree("", spec.min_sub_group, groups), minimums, max(1, spec.min_member or 1)
+    )
+    if isinstance(wanted, Refused):
+        return Refused(f"spec.subGroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+    return Derived(wanted, ignored="; ".join(_ignored(spec, inner)))
 
 
-def _filled(group: _SubGroup, groups: Sequence[_SubGroup]) -> _SubGroup:
-    """A sub-group with its defaults: a minimum of 1 where it has pods, and "" above the highest."""
-    has_pods = all(each.parent != group.name for each in groups)
-    minimum = int(has_pods) if group.min_member is None else group.min_member
-    return _SubGroup(group.name, minimum, group.parent or "")
+def _minimum(group: _SubGroup) -> int:
+    """Of a sub-group that has pods; one that says nothing has a minimum of 1."""
+    return 1 if group.min_member is None else group.min_member
 
 
-def _needed(name: str, groups: Sequence[_SubGroup]) -> int:
-    """How many members a sub-group needs, with those below it; of "", all of them."""
-    own = sum(each.min_member or 0 for each in groups if each.name == name)
-    return max(own, sum(_needed(each.name, groups) for each in groups if each.parent == name))
+def _tree(name: str, count: int | None, groups: Sequence[_SubGroup]) -> Tree:
+    """A sub-group with all below it, of which so many are needed; None = all."""
+    inner = {each.parent for each in groups if each.parent}
+    children: list[Child] = [
+        _tree(each.name, each.min_sub_group, groups) if each.name in inner else each.name
+        for each in groups
+        if (each.parent or "") == name
+    ]
+    return Tree(name, len(children) if count is None else max(1, count), tuple(children))
 
 
 def _problems(spec: _Spec, groups: Sequence[_SubGroup]) -> Iterator[str]:
     """Why no PodGroup can be made of it, each with its field."""
-    if spec.min_member is not None and not 1 <= spec.min_member <= LARGEST:
-        yield f"spec.minMember: {spec.min_member} is not between 1 and {LARGEST}"
-    if spec.min_sub_group is not None:
-        yield "spec.minSubGroup is not supported: leave it out, and all sub-groups are needed"
+    if spec.min_member is not None and not 0 <= spec.min_member <= LARGEST:
+        yield f"spec.minMember: {spec.min_member} is not between 0 and {LARGEST}"
+    if spec.min_member is not None and spec.min_sub_group is not None:
+        yield "spec.minMember and spec.minSubGroup are both set; leave one of them out"
     if len(groups) > _MOST_GROUPS:
         yield f"spec.subGroups: it lists {len(groups)}; {_MOST_GROUPS} are supported"
         return
     above = {each.name: each.parent for each in groups}
+    below = Counter(each.parent or "" for each in groups)
+    yield from _problems_of_count("spec.minSubGroup", spec.min_sub_group, below[""])
     for index, each in enumerate(groups):
         for problem in _problems_of(each, above.keys()):
             yield f"spec.subGroups[{index}].{problem}"
+        path = f"spec.subGroups[{index}].minSubGroup"
+        yield from _problems_of_count(path, each.min_sub_group, below[each.name])
     if len(above) < len(groups):
         yield "spec.subGroups: a name is there twice; the names must differ"
-    if any(_circles(name, above) for name in above):
+    levels = max((_level(name, above) for name in above), default=0)
+    if levels > len(above):
         yield "spec.subGroups: the parents form a circle; leave the parent of one of them out"
-    lowest = above.keys() - set(above.values())
-    if len(lowest) > _MOST_ROLES:
-        yield f"spec.subGroups: {len(lowest)} have pods; {_MOST_ROLES} are supported"
+    elif levels > _MOST_LEVELS:
+        yield f"spec.subGroups: they have {levels} levels; {_MOST_LEVELS} are supported"
 
 
 def _problems_of(group: _SubGroup, names: Collection[str]) -> Iterator[str]:
@@ -109,19 +125,30 @@ def _problems_of(group: _SubGroup, names: Collection[str]) -> Iterator[str]:
         yield f"parent: {quoted(group.parent)} is no sub-group; name one that is listed"
     if group.min_member is not None and not 0 <= group.min_member <= LARGEST:
         yield f"minMember: {group.min_member} is not between 0 and {LARGEST}"
-    if group.min_sub_group is not None:
-        yield "minSubGroup is not supported: leave it out, and all are needed"
 
 
-def _circles(name: str, above: Mapping[str, str | None]) -> bool:
-    """Whether the way up from a sub-group comes to no end."""
+def _problems_of_count(path: str, count: int | None, children: int) -> Iterator[str]:
+    """What is wrong with how many of so many children are needed."""
+    if count is not None and not 0 <= count <= children:
+        yield f"{path}: {count} is not between 0 and the {children} sub-groups below it"
+
+
+def _level(name: str, above: Mapping[str, str | None]) -> int:
+    """How many sub-groups are on the way up from one; more than there are: it has no end."""
     at: str | None = name
-    for _ in above:
-        at = above.get(at) if at else None
-    return bool(at)
+    for steps in range(len(above) + 1):
+        if not at:
+            return steps
+        at = above.get(at)
+    return len(above) + 1
 
 
-def _ignored(spec: _Spec) -> Iterator[str]:
+def _ignored(spec: _Spec, inner: Collection[str]) -> Iterator[str]:
+    for index, each in enumerate(spec.sub_groups or ()):
+        if each.name in inner and each.min_member is not None:
+            path = f"spec.subGroups[{index}].minMember"
+            yield f"{path} is ignored: it has sub-groups; use minSubGroup"
+            break
     if spec.queue:
         yield "spec.queue is ignored: quota and fair share need Kueue or KAI"
     if spec.preemptibility:
