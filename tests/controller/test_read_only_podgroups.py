@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups of KAI and Gödel, which are read and told nothing."""
+"""PodGroups of KAI and Gödel and PodGangs of Grove, which are read and told nothing."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from enbloc.controller.sources import godel, kai
+from enbloc.controller.sources import godel, grove, kai
 from enbloc.controller.sources.source import Derived, Refused
 
 
@@ -201,5 +201,52 @@ def test_what_of_goedel_cannot_be_followed_is_refused_with_its_field(
     spec: dict[str, Any], problem: str
 ) -> None:
     found = from_godel(**spec)
+    assert isinstance(found, Refused)
+    assert problem in found.problem
+
+
+def from_grove(*podgroups: dict[str, Any], **spec: Any) -> Derived | Refused:
+    body = {"metadata": {"name": "g"}, "spec": {"podgroups": podgroups, **spec}}
+    return grove.derive(msgspec.convert(body, grove.PodGang))
+
+
+def test_the_pod_groups_of_a_podgang_are_roles_and_all_are_needed() -> None:
+    found = from_grove(
+        {"name": "app-0-prefill", "minReplicas": 2, "podReferences": []},
+        {"name": "app-0-decode", "minReplicas": 4, "podReferences": [{"name": "a"}]},
+        priorityClassName="high",
+    )
+    roles = [{"name": "app-0-prefill", "minMember": 2}, {"name": "app-0-decode", "minMember": 4}]
+    assert found == Derived({"minMember": 6, "roles": roles, "priorityClassName": "high"})
+
+
+def test_a_podgang_whose_pods_are_replaced_needs_none_of_them_together() -> None:
+    found = from_grove({"name": "a", "minReplicas": 0})
+    assert found == Derived({"minMember": 1, "roles": [{"name": "a", "minMember": 0}]})
+
+
+def test_what_of_grove_has_no_effect_is_noted() -> None:
+    found = from_grove(
+        {"name": "a", "minReplicas": 1, "topologyConstraint": {"packConstraint": {}}},
+        reuseReservationRef={"name": "before"},
+    )
+    assert isinstance(found, Derived)
+    assert "topologyConstraint is ignored" in found.ignored
+    assert "spec.reuseReservationRef is ignored" in found.ignored
+
+
+@pytest.mark.parametrize(
+    ("groups", "problem"),
+    [
+        ([{"name": "A_"}], 'spec.podgroups[0].name: "A_" is not a name'),
+        ([{"name": "a", "minReplicas": -1}], "[0].minReplicas: -1 is not between 0 and 100000"),
+        ([{"name": "a"}, {"name": "a"}], "spec.podgroups: a name is there twice"),
+        ([{"name": f"g{i}"} for i in range(17)], "it lists 17; 16 are supported"),
+    ],
+)
+def test_what_of_grove_cannot_be_followed_is_refused_with_its_field(
+    groups: list[dict[str, Any]], problem: str
+) -> None:
+    found = from_grove(*groups)
     assert isinstance(found, Refused)
     assert problem in found.problem

@@ -153,6 +153,10 @@
 - apiGroups: [scheduling.godel.kubewharf.io]
   resources: [podgroups]
   verbs: [list, watch]
+# reading PodGangs of Grove
+- apiGroups: [scheduler.grove.io]
+  resources: [podgangs]
+  verbs: [list, watch]
 # writing the phase and the counters that its clients read
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups/status]

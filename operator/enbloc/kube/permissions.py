@@ -224,6 +224,12 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             why="reading PodGroups of Gödel",
         ),
         Rule(
+            "scheduler.grove.io",
+            ["podgangs"],
+            ["list", "watch"],
+            why="reading PodGangs of Grove",
+        ),
+        Rule(
             "scheduling.x-k8s.io",
             ["podgroups/status"],
             ["patch"],

@@ -63,6 +63,7 @@ DIALECTS: Final = (
         alone=("yunikorn.apache.org/task-group-name",),
     ),
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
+    Dialect("Grove", ("grove.io/podgang",), ("grove.io/podclique",)),
 )
 _GROUPS: Final = frozenset(key for dialect in DIALECTS for key in dialect.groups)
 _ALONE: Final[Mapping[str, Dialect]] = {

@@ -11,6 +11,7 @@ from typing import Any, Final
 from enbloc.controller.sources.batch import JOB_SOURCE, STATEFUL_SET_SOURCE
 from enbloc.controller.sources.coscheduling import COSCHEDULING
 from enbloc.controller.sources.godel import GODEL
+from enbloc.controller.sources.grove import GROVE
 from enbloc.controller.sources.jobset import JOB_SET_SOURCE
 from enbloc.controller.sources.kai import KAI
 from enbloc.controller.sources.kubeflow import MPI_JOB_SOURCE, TRAINING_SOURCES
@@ -41,5 +42,6 @@ SOURCES: Final[tuple[Source[Any], ...]] = (
     VOLCANO,
     KAI,
     GODEL,
+    GROVE,
     *WORKLOADS,
 )

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""PodGangs of Grove, `scheduler.grove.io/v1alpha1`; they are told nothing.
+
+Grove makes one for each replica of a PodCliqueSet, whichever scheduler its pods name; those wait,
+gated, until it lists them all. Source of the meaning of fields: Grove,
+scheduler/api/core/v1alpha1/podgang.go; of the labels of pods: operator/api/common/labels.go.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.controller.sources.role_trees import MOST_PARTS, tree_spec
+from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject
+from enbloc.kube.paths import Resource
+from enbloc.model.objects import Int64
+from enbloc.model.text import clipped, quoted
+from enbloc.model.trees import Tree
+
+RESOURCE: Final = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class _PodGroup(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    min_replicas: Int64 | None = None
+    topology_constraint: dict[str, Any] | None = None
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    podgroups: tuple[_PodGroup, ...] | None = None
+    priority_class_name: str | None = None
+    topology_constraint: dict[str, Any] | None = None
+    topology_constraint_group_configs: tuple[Any, ...] | None = None
+    reuse_reservation_ref: dict[str, Any] | None = None
+
+
+class PodGang(SourceObject):
+    """A PodGang of Grove."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def derive(found: PodGang) -> Derived | Refused:
+    """Our PodGroup: each of its pod groups is a role, all of them needed.
+
+    While Grove replaces pods one after the other it sets all minimums to 0.
+    """
+    spec, groups = found.spec, found.spec.podgroups or ()
+    problem = "; ".join(_problems(groups))
+    if problem:
+        return Refused(clipped(problem))
+    minimums = {each.name: each.min_replicas or 0 for each in groups}
+    wanted = tree_spec(Tree("", len(minimums), tuple(minimums)), minimums, 1)
+    if isinstance(wanted, Refused):
+        return Refused(f"spec.podgroups: {wanted.problem}")
+    if spec.priority_class_name:
+        wanted["priorityClassName"] = spec.priority_class_name
+    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+
+
+def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
+    """Why no PodGroup can be made of it, each with its field."""
+    if len(groups) > MOST_PARTS:
+        yield f"spec.podgroups: it lists {len(groups)}; {MOST_PARTS} are supported"
+        return
+    for index, each in enumerate(groups):
+        path, minimum = f"spec.podgroups[{index}]", each.min_replicas or 0
+        if not _NAME.fullmatch(each.name):
+            yield (
+                f"{path}.name: {quoted(each.name)} is not a name of at most 63 small letters, "
+                'digits and "-"'
+            )
+        if not 0 <= minimum <= LARGEST:
+            yield f"{path}.minReplicas: {minimum} is not between 0 and {LARGEST}"
+    if len({each.name for each in groups}) < len(groups):
+        yield "spec.podgroups: a name is there twice; the names must differ"
+
+
+def _ignored(spec: _Spec) -> Iterator[str]:
+    constrained = any(each.topology_constraint for each in spec.podgroups or ())
+    if spec.topology_constraint or spec.topology_constraint_group_configs or constrained:
+        yield (
+            "topologyConstraint is ignored: members may be placed in several domains; use a node "
+            "selector or affinity in the pods"
+        )
+    if spec.reuse_reservation_ref:
+        yield "spec.reuseReservationRef is ignored: a gang that is replaced is placed anew"
+
+
+GROVE: Final = Source(
+    name="Grove",
+    resources=(RESOURCE,),
+    shape=PodGang,
+    derive=derive,
+)
