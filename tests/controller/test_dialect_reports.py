@@ -138,6 +138,29 @@ def test_tasks_count_for_nothing_where_the_minimum_does_not_cover_them() -> None
     assert spec_of(minMember=2, minTaskMember={"worker": 2, "master": 1}) == {"minMember": 2}
 
 
+def sub_group(role: str, size: int, count: int = 1, key: str = "grove.io/podclique") -> Any:
+    """As Grove writes one for Volcano."""
+    return {
+        "name": role,
+        "labelSelector": {"matchLabels": {key: role}},
+        "matchLabelKeys": [key],
+        "subGroupSize": size,
+        "minSubGroups": count,
+    }
+
+
+def test_a_sub_group_that_is_needed_and_can_be_only_one_is_a_role() -> None:
+    spec = spec_of(minMember=3, subGroupPolicy=[sub_group("decode", 4), sub_group("prefill", 2)])
+    assert spec == {
+        "minMember": 6,
+        "roles": [{"name": "decode", "minMember": 4}, {"name": "prefill", "minMember": 2}],
+    }
+    task = sub_group("worker", 4, key="volcano.sh/task-spec")
+    spec = spec_of(minMember=5, minTaskMember={"worker": 2, "master": 1}, subGroupPolicy=[task])
+    assert spec["roles"] == [{"name": "master", "minMember": 1}, {"name": "worker", "minMember": 4}]
+    assert spec_of(minMember=1, subGroupPolicy=[sub_group("a", 2, 0)]) == {"minMember": 1}
+
+
 def test_of_the_names_of_a_quota_those_count_that_nodes_have() -> None:
     given = {
         "cpu": "4",
@@ -163,6 +186,22 @@ def test_of_the_names_of_a_quota_those_count_that_nodes_have() -> None:
             {"minMember": 20, "minTaskMember": {f"t{n}": 1 for n in range(17)}},
             "spec.minTaskMember: 17 tasks; use at most 16",
         ),
+        (
+            {"subGroupPolicy": [sub_group("a", 0)]},
+            "spec.subGroupPolicy[0].subGroupSize: 0 is not between 1 and 100000",
+        ),
+        (
+            {"subGroupPolicy": [sub_group("a", 1, -1)]},
+            "spec.subGroupPolicy[0].minSubGroups: -1 is negative; use 0 or more",
+        ),
+        (
+            {"subGroupPolicy": [sub_group("a", 1, 2)]},
+            "spec.subGroupPolicy[0].minSubGroups: 2 are needed, and its labels allow one alone",
+        ),
+        (
+            {"subGroupPolicy": [sub_group(f"t{n}", 1) for n in range(17)]},
+            "spec.subGroupPolicy: 17 tasks; use at most 16",
+        ),
         ({"minResources": {"cpu": "1x"}}, 'spec.minResources[cpu]: "1x" is not a quantity'),
         ({"minMember": 100_001}, "spec.minMember: Input should be less than or equal to 100000"),
         ({"priorityClassName": "Not Valid"}, "spec.priorityClassName: String should match"),
@@ -179,7 +218,18 @@ def test_what_cannot_be_followed_names_the_field(spec: Any, problem: str) -> Non
     [
         ({"queue": "research"}, 'spec.queue: "research" has no effect'),
         ({"networkTopology": {"mode": "hard"}}, "spec.networkTopology has no effect"),
-        ({"subGroupPolicy": [{"name": "a"}]}, "spec.subGroupPolicy has no effect"),
+        (
+            {
+                "subGroupPolicy": [
+                    {**sub_group("a", 2), "matchLabelKeys": ["volcano.sh/partition-id"]}
+                ]
+            },
+            "spec.subGroupPolicy[].minSubGroups has no effect where sub-groups are told apart by",
+        ),
+        (
+            {"subGroupPolicy": [{"name": "a", "networkTopology": {"mode": "hard"}}]},
+            "spec.subGroupPolicy[].networkTopology has no effect",
+        ),
     ],
 )
 def test_what_has_no_effect_is_said(spec: Any, note: str) -> None:

@@ -10,6 +10,7 @@ pkg/apis/scheduling/v1beta1/types.go; volcano v1.12 pkg/scheduler/framework/sess
 pkg/scheduler/plugins/gang/gang.go.
 """
 
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ import msgspec
 
 from enbloc.controller.members import Member
 from enbloc.controller.sources.resources import readable
-from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject, View
 from enbloc.kube.paths import Resource
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64, Quantities
@@ -41,12 +42,39 @@ DEFAULT_QUEUE: Final[Mapping[str, Any]] = {
 READY: Final = "tasks in gang are ready to be scheduled"
 #: How many of its own roles a PodGroup of ours may have.
 MOST_ROLES: Final = 16
+#: Labels of pods that are their role; Grove's for pods that it makes for Volcano.
+_ROLE_KEYS: Final = frozenset({"volcano.sh/task-spec", "grove.io/podclique"})
+_ROLE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
 _LACK: Final = frozenset({Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.TIMED_OUT})
 #: While these are the reasons, the scheduler has not said no.
 _UNDECIDED: Final = frozenset({"", Reason.PENDING, Reason.BINDING, Reason.WAITING_FOR_MEMBERS})
+
+
+class _Selector(msgspec.Struct, gc=False, rename="camel"):
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[Any, ...] | None = None
+
+
+class _SubGroupPolicy(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    label_selector: _Selector | None = None
+    match_label_keys: tuple[str, ...] | None = None
+    sub_group_size: Int64 | None = None
+    min_sub_groups: Int64 | None = None
+    network_topology: Any = None
+
+    @property
+    def role(self) -> str:
+        """The role of the pods of the only sub-group that it makes; "" = it may make several."""
+        selector = self.label_selector or _Selector()
+        labels, keys = selector.match_labels or {}, self.match_label_keys or ()
+        if selector.match_expressions or len(labels) != 1 or set(keys) != labels.keys():
+            return ""
+        [(key, value)] = labels.items()
+        return value if key in _ROLE_KEYS and _ROLE.fullmatch(value) else ""
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -56,7 +84,7 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     priority_class_name: str | None = None
     min_resources: Quantities | None = None
     network_topology: Any = None
-    sub_group_policy: Any = None
+    sub_group_policy: tuple[_SubGroupPolicy, ...] | None = None
 
 
 class VolcanoPodGroup(SourceObject):
@@ -72,7 +100,8 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
     """Our PodGroup.
 
     A minimum of 0, which clients write once their job is over, lets each pod start on its own, and
-    so does ours of 1. As there, the minimums of tasks count only while minMember covers them.
+    so does ours of 1. As there, the minimums of tasks count only while minMember covers them. A
+    sub-group that is needed is a role, and its size is the minimum of that.
     """
     spec = found.spec
     minimum, tasks = spec.min_member or 0, spec.min_task_member or {}
@@ -81,14 +110,19 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
     for name, least in tasks.items():
         if least < 0:
             return Refused(f"spec.minTaskMember[{name}]: {least} is negative; use 0 or more")
-    if len(tasks) > MOST_ROLES:
-        return Refused(f"spec.minTaskMember: {len(tasks)} tasks; use at most {MOST_ROLES}")
+    problem = next(_problems(spec.sub_group_policy or ()), "")
+    roles = _minimums(spec)
+    if problem:
+        return Refused(problem)
+    if len(roles) > MOST_ROLES:
+        field = "spec.minTaskMember" if len(tasks) > MOST_ROLES else "spec.subGroupPolicy"
+        return Refused(f"{field}: {len(roles)} tasks; use at most {MOST_ROLES}")
     resources = readable(_of_nodes(spec.min_resources or {}))
     if isinstance(resources, Refused):
         return resources
-    wanted: dict[str, Any] = {"minMember": max(1, minimum)}
-    if tasks and _counts(minimum, tasks):
-        wanted["roles"] = [{"name": name, "minMember": tasks[name]} for name in sorted(tasks)]
+    wanted: dict[str, Any] = {"minMember": max(1, minimum, sum(roles.values()))}
+    if roles:
+        wanted["roles"] = [{"name": name, "minMember": roles[name]} for name in sorted(roles)]
     if resources:
         wanted["minResources"] = resources
     if spec.priority_class_name:
@@ -96,8 +130,35 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
     return Derived(wanted, ignored="; ".join(_ignored(spec)))
 
 
-def _counts(minimum: int, tasks: Mapping[str, int]) -> bool:
-    return sum(tasks.values()) <= max(1, minimum)
+def _minimums(spec: _Spec) -> dict[str, int]:
+    """The minimum of each role."""
+    tasks = spec.min_task_member or {}
+    covered = sum(tasks.values()) <= max(1, spec.min_member or 0)
+    minimums = dict(tasks) if covered else {}
+    for policy in spec.sub_group_policy or ():
+        if policy.role and policy.min_sub_groups:
+            least = 1 if policy.sub_group_size is None else policy.sub_group_size
+            minimums[policy.role] = max(least, minimums.get(policy.role, 0))
+    return minimums
+
+
+def _problems(policies: Sequence[_SubGroupPolicy]) -> Iterator[str]:
+    """Why no PodGroup can be made of these sub-groups, each with its field."""
+    for index, each in enumerate(policies):
+        path, size, count = (
+            f"spec.subGroupPolicy[{index}]",
+            each.sub_group_size,
+            each.min_sub_groups,
+        )
+        if size is not None and not 1 <= size <= LARGEST:
+            yield f"{path}.subGroupSize: {size} is not between 1 and {LARGEST}"
+        if count is not None and count < 0:
+            yield f"{path}.minSubGroups: {count} is negative; use 0 or more"
+        if each.role and (count or 0) > 1:
+            yield (
+                f"{path}.minSubGroups: {count} are needed, and its labels allow one alone; "
+                "lower it to 1"
+            )
 
 
 def _of_nodes(given: Quantities) -> Quantities:
@@ -117,8 +178,17 @@ def _ignored(spec: _Spec) -> Iterator[str]:
         )
     if spec.network_topology:
         yield "spec.networkTopology has no effect; use pod affinity to a topology domain"
-    if spec.sub_group_policy:
-        yield "spec.subGroupPolicy has no effect; use spec.minTaskMember for a minimum per task"
+    policies = spec.sub_group_policy or ()
+    if any(each.min_sub_groups and not each.role for each in policies):
+        yield (
+            "spec.subGroupPolicy[].minSubGroups has no effect where sub-groups are told apart by "
+            "other labels than volcano.sh/task-spec; use spec.minTaskMember for a minimum per task"
+        )
+    if any(each.network_topology for each in policies):
+        yield (
+            "spec.subGroupPolicy[].networkTopology has no effect; use pod affinity to a topology "
+            "domain"
+        )
 
 
 # ── what it is told ──────────────────────────────────────────────────────────────────────────
@@ -147,9 +217,7 @@ class _Counts:
 
     @classmethod
     def of(cls, spec: _Spec, members: Sequence[Member]) -> "_Counts":
-        minimum = max(0, spec.min_member or 0)
-        tasks = spec.min_task_member or {}
-        tasks = tasks if _counts(minimum, tasks) else {}
+        minimum, tasks = max(0, spec.min_member or 0), _minimums(spec)
         succeeded = [each for each in members if each.phase is Phase.SUCCEEDED]
         live = [each for each in members if each.live]
         allocated = [each for each in live if each.bound] + succeeded
