@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of Kubernetes' own PodGroups start so many of their groups together; semantics §6.5.
+"""Trees of groups of Kubernetes, KAI and Grove start so many of them together; semantics §6.5.
 
-On a sandbox with the schemas of 1.37 written for it.
+On a sandbox: with the schemas of 1.37 written for it, and kinds of the others that take any spec.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,12 @@ from contextlib import suppress
 
 import pytest
 
+from enbloc.controller.sources import grove, kai
 from enbloc.controller.sources.native import COMPOSITES, VERSIONS
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import CRDS, POD_GROUPS, Resource
 from enbloc.model.auto_groups import group_name
+from tests import foreign_crds
 from tests.controller.native_kinds import crd
 from tests.e2e import native_objects as native
 from tests.e2e.targets import SandboxTarget
@@ -34,6 +36,8 @@ async def world(world: World) -> World:
     try:
         await world.client.create(CRDS, crd(GROUPS))
         await world.client.create(CRDS, crd(TREES))
+        for kind in (kai.RESOURCE, grove.RESOURCE):
+            await world.client.create(CRDS, foreign_crds.crd(kind))
     except AlreadyExists:
         return world
     # The controller looks every half minute for what is served.
@@ -46,17 +50,25 @@ async def tree(world: World, name: str, count: int, parent: str = "") -> None:
     spec: dict[str, object] = {"schedulingPolicy": {"gang": {"minGroupCount": count}}}
     if parent:
         spec["parentCompositePodGroupName"] = parent
-    body = {"apiVersion": TREES.api_version, "kind": TREES.kind, "spec": spec}
-    await world.client.create(TREES, {**body, "metadata": {"name": name}}, world.namespace)
+    await create(world, TREES, name, spec)
+
+
+async def create(world: World, kind: Resource, name: str, spec: dict[str, object]) -> None:
+    body = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
+    await world.client.create(kind, {**body, "metadata": {"name": name}}, world.namespace)
+
+
+async def group(world: World, name: str, parent: str) -> None:
+    """A PodGroup in a tree, whose minimum the observer watches over."""
+    policy = {"gang": {"minCount": SIZE}}
+    spec = {"schedulingPolicy": policy, "parentCompositePodGroupName": parent}
+    await create(world, GROUPS, name, spec)
+    world.watch_over(name, SIZE)
 
 
 async def gang(world: World, name: str, parent: str) -> None:
-    """A PodGroup in a tree with all of its pods, whose minimum the observer watches over."""
-    policy = {"gang": {"minCount": SIZE}}
-    spec = {"schedulingPolicy": policy, "parentCompositePodGroupName": parent}
-    body = {"apiVersion": GROUPS.api_version, "kind": GROUPS.kind, "spec": spec}
-    await world.client.create(GROUPS, {**body, "metadata": {"name": name}}, world.namespace)
-    world.watch_over(name, SIZE)
+    """The same, with all of its pods."""
+    await group(world, name, parent)
     for index in range(SIZE):
         await world.pod(f"{name}-{index}", **native.naming(name))
 
@@ -114,3 +126,62 @@ async def test_a_tree_waits_for_the_group_that_it_lacks(world: World) -> None:
     await gang(world, "b", "root")
     await world.bound("", 2 * SIZE)
     await told(world, TREES, "root")
+
+
+async def test_jobs_that_are_children_of_a_tree_are_one_gang_and_are_replaced_in_it(
+    world: World,
+) -> None:
+    await world.nodes(1, cpu=2 * SIZE)
+    await tree(world, "root", 2)
+    for name in ("a", "b", "c"):
+        await group(world, name, "root")
+        await world.job(name, SIZE, "", **native.naming(name))
+    await world.bound("", 2 * SIZE)
+    ours = group_name("CompositePodGroup", "root")
+    await world.condition(ours, "Scheduled", "True")
+    await told(world, TREES, "root")
+    bound = sorted({name[0] for name in world.observer.bound(world.namespace)})
+    assert len(bound) == 2, "the third does not fit"
+    [third] = set("abc") - set(bound)
+
+    await world.delete_job(bound[0])
+    await world.bound(third, SIZE)
+    await world.condition(ours, "Ready", "True", reason="Running")
+
+
+async def test_sub_groups_of_kai_start_as_many_as_are_needed(world: World) -> None:
+    await world.nodes(1, cpu=2 * SIZE)
+    roles = ("prefill-a", "prefill-b", "decode")
+    groups = [
+        {"name": "prefill", "minSubGroup": 1},
+        *({"name": name, "parent": "prefill", "minMember": SIZE} for name in roles[:2]),
+        {"name": roles[2], "minMember": SIZE},
+    ]
+    await create(world, kai.RESOURCE, "serve", {"minSubGroup": 2, "subGroups": groups})
+    for role in roles:
+        for index in range(SIZE):
+            await world.pod(
+                f"{role}-{index}",
+                annotations={"pod-group-name": "serve"},
+                labels={"kai.scheduler/subgroup-name": role},
+            )
+    await world.bound("decode", SIZE)
+    await world.bound("", 2 * SIZE)
+    await world.nodes(1, cpu=SIZE)
+    await world.bound("", 3 * SIZE)
+
+
+async def test_the_pod_groups_of_a_podgang_start_together(world: World) -> None:
+    await world.nodes(1, cpu=2 * SIZE - 1)
+    roles = ("app-0-prefill", "app-0-decode")
+    groups = [{"name": name, "minReplicas": SIZE, "podReferences": []} for name in roles]
+    await create(world, grove.RESOURCE, "app-0", {"podgroups": groups})
+    for role in roles:
+        for index in range(SIZE):
+            labels = {"grove.io/podgang": "app-0", "grove.io/podclique": role}
+            await world.pod(f"{role}-{index}", labels=labels)
+    await world.eventually(lambda: made(world, "app-0"), lambda: "app-0 is made")
+    await world.condition("app-0", "Scheduled", "False", reason="Infeasible")
+    assert world.observer.bound(world.namespace) == {}
+    await world.nodes(1, cpu=1)
+    await world.bound("", 2 * SIZE)
