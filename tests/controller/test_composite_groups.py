@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from enbloc.controller.sources.native import COMPOSITES, VERSIONS
@@ -201,6 +202,34 @@ async def test_a_tree_that_loses_a_child_that_it_needs_keeps_what_was_made(world
         after = await made(world)
         assert after is not None
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("late", ["podgroups", "compositepodgroups"])
+async def test_a_controller_that_starts_anew_changes_nothing_before_it_knows_all(
+    world: World, late: str
+) -> None:
+    """Whichever of the two it can list last; else half a tree would be taken for all of it."""
+    async with controller(world):
+        await tree(world, "root", 1)
+        for index in range(8):
+            await group(world, f"g{index}", 1, "root")
+        await member(world, "a", "g7")
+        await counted(world, "g7", 1)
+        before = await made(world)
+    assert world.faults is not None
+    world.faults.add(verb="list", resource=late, delay=2.0)
+    async with controller(world):
+        await group(world, "late", 1, "root")
+
+        async def followed() -> dict[str, Any] | None:
+            found = await made(world)
+            return found if found and len(found["spec"]["roles"]) == 9 else None
+
+        after = await eventually(followed)
+    assert before is not None
+    assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1
+    events = [one async for one in world.client.list(EVENTS, world.namespace)]
+    assert not [one["note"] for one in events if one["reason"] == "InvalidSpec"]
 
 
 async def test_a_cycle_of_parents_is_said_on_each(world: World) -> None:

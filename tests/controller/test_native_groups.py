@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from enbloc.controller.sources.native import VERSIONS
+from enbloc.controller.sources.native import COMPOSITES, VERSIONS
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import NotFound
@@ -38,6 +38,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def native(world: World, request: pytest.FixtureRequest) -> Resource:
     """The newest version that is served."""
     await world.client.create(CRDS, crd(*request.param))
+    await world.client.create(CRDS, crd(COMPOSITES[-1]))
     found: Resource = request.param[0]
     return found
 

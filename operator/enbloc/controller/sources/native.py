@@ -235,6 +235,7 @@ NATIVE: Final = Source(
     shape=NativePodGroup,
     derive=derive,
     report=report,
+    in_trees=True,
 )
 
 COMPOSITE: Final = Source(
@@ -244,5 +245,6 @@ COMPOSITE: Final = Source(
     derive=derive_tree,
     report=report_tree,
     controls=True,
+    in_trees=True,
     answers_refusals=True,
 )
