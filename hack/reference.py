@@ -111,6 +111,7 @@ def dialect_rows() -> Iterator[Sequence[str]]:
     yield f"`{NATIVE_FIELD}`", "Kubernetes itself", ""
     for dialect in DIALECTS[1:]:
         roles = ", ".join(f"`{role}`" for role in dialect.roles)
+        roles += f", with `{dialect.part}` a part of it" if dialect.part else ""
         beside = f", beside `{dialect.only_with}`" if dialect.only_with else ""
         for key in dialect.groups:
             yield f"`{key}`{beside}", dialect.project, roles

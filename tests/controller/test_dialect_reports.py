@@ -161,6 +161,55 @@ def test_a_sub_group_that_is_needed_and_can_be_only_one_is_a_role() -> None:
     assert spec_of(minMember=1, subGroupPolicy=[sub_group("a", 2, 0)]) == {"minMember": 1}
 
 
+def partitions(task: str, size: int, count: int) -> Any:
+    """As Volcano's job controller writes one."""
+    policy = sub_group(task, size, count, "volcano.sh/task-spec")
+    return {**policy, "matchLabelKeys": ["volcano.sh/partition-id"]}
+
+
+def test_partitions_of_a_task_are_roles_of_which_some_are_enough() -> None:
+    spec = spec_of(
+        minMember=1, minTaskMember={"master": 1}, subGroupPolicy=[partitions("worker", 4, 2)]
+    )
+    assert (spec["minMember"], "minGroupCount" in spec) == (1, False)
+    assert spec["subGroups"] == [{"name": "worker", "minGroupCount": 2}]
+    assert spec["roles"][:2] == [
+        {"name": "master", "minMember": 1},
+        {"name": "worker-0", "minMember": 4, "parent": "worker"},
+    ]
+    assert len(spec["roles"]) == 16
+
+
+def test_as_many_partitions_are_needed_as_the_minimum_of_their_task_fills() -> None:
+    policy = [partitions("worker", 4, 0)]
+    spec = spec_of(minMember=7, minTaskMember={"worker": 7}, subGroupPolicy=policy)
+    assert (spec["minMember"], spec["minGroupCount"]) == (7, 2)
+    assert spec_of(minMember=7, subGroupPolicy=policy) == {"minMember": 7}
+
+
+def test_partitions_that_cannot_all_be_roles_count_for_the_minimum_of_the_group_alone() -> None:
+    for more in (
+        {"minTaskMember": {"worker": 40}},
+        {"minTaskMember": {"worker-0": 1, "worker": 8}},
+    ):
+        given = volcanos(minMember=40, subGroupPolicy=[partitions("worker", 2, 0)], **more)
+        found = checked(volcano.derive(given))
+        assert isinstance(found, Derived)
+        assert found.spec["minMember"] == 40
+        assert not any(role["name"] == "worker" for role in found.spec.get("roles", ()))
+        assert "the minimum of task worker has no effect" in found.ignored
+
+
+def test_a_group_of_partitions_runs_once_enough_of_them_are_bound() -> None:
+    found = volcanos(minMember=1, subGroupPolicy=[partitions("worker", 2, 1)])
+    apart = [*members("running", role="worker-0"), *members("running", role="worker-1")]
+    status = volcano.report(found, View(members=apart))
+    assert status["phase"] == "Unknown"
+    assert "worker: 0/1 partitions" in status["conditions"][0]["message"]
+    whole = members("running", "running", role="worker-1")
+    assert volcano.report(found, View(members=whole))["phase"] == "Running"
+
+
 def test_of_the_names_of_a_quota_those_count_that_nodes_have() -> None:
     given = {
         "cpu": "4",
@@ -219,11 +268,7 @@ def test_what_cannot_be_followed_names_the_field(spec: Any, problem: str) -> Non
         ({"queue": "research"}, 'spec.queue: "research" has no effect'),
         ({"networkTopology": {"mode": "hard"}}, "spec.networkTopology has no effect"),
         (
-            {
-                "subGroupPolicy": [
-                    {**sub_group("a", 2), "matchLabelKeys": ["volcano.sh/partition-id"]}
-                ]
-            },
+            {"subGroupPolicy": [{**sub_group("a", 2), "matchLabelKeys": ["example.com/slice"]}]},
             "spec.subGroupPolicy[].minSubGroups has no effect where sub-groups are told apart by",
         ),
         (

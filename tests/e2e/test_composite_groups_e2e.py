@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of groups of Kubernetes, KAI and Grove start so many of them together; semantics §6.5.
+"""Trees of groups of other projects start so many of them together; semantics §6.5.
 
 On a sandbox: with the schemas of 1.37 written for it, and kinds of the others that take any spec.
 """
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from enbloc.controller.sources import grove, kai
+from enbloc.controller.sources import grove, kai, volcano
 from enbloc.controller.sources.native import COMPOSITES, VERSIONS
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import CRDS, POD_GROUPS, Resource
@@ -36,7 +36,7 @@ async def world(world: World) -> World:
     try:
         await world.client.create(CRDS, crd(GROUPS))
         await world.client.create(CRDS, crd(TREES))
-        for kind in (kai.RESOURCE, grove.RESOURCE):
+        for kind in (kai.RESOURCE, grove.RESOURCE, volcano.RESOURCE):
             await world.client.create(CRDS, foreign_crds.crd(kind))
     except AlreadyExists:
         return world
@@ -61,7 +61,10 @@ async def create(world: World, kind: Resource, name: str, spec: dict[str, object
 async def group(world: World, name: str, parent: str) -> None:
     """A PodGroup in a tree, whose minimum the observer watches over."""
     policy = {"gang": {"minCount": SIZE}}
-    spec = {"schedulingPolicy": policy, "parentCompositePodGroupName": parent}
+    spec: dict[str, object] = {
+        "schedulingPolicy": policy,
+        "parentCompositePodGroupName": parent,
+    }
     await create(world, GROUPS, name, spec)
     world.watch_over(name, SIZE)
 
@@ -185,3 +188,26 @@ async def test_the_pod_groups_of_a_podgang_start_together(world: World) -> None:
     assert world.observer.bound(world.namespace) == {}
     await world.nodes(1, cpu=1)
     await world.bound("", 2 * SIZE)
+
+
+async def test_partitions_of_a_task_of_volcano_start_as_many_as_are_needed(world: World) -> None:
+    await world.nodes(1, cpu=2 * SIZE)
+    policy = {
+        "name": "worker",
+        "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "worker"}},
+        "matchLabelKeys": ["volcano.sh/partition-id"],
+        "subGroupSize": SIZE,
+        "minSubGroups": 2,
+    }
+    spec: dict[str, object] = {"minMember": 1, "subGroupPolicy": [policy]}
+    await create(world, volcano.RESOURCE, "vcjob", spec)
+    for part in range(3):
+        for index in range(SIZE if part else SIZE - 1):
+            await world.pod(
+                f"p{part}-{index}",
+                annotations={"scheduling.k8s.io/group-name": "vcjob"},
+                labels={"volcano.sh/task-spec": "worker", "volcano.sh/partition-id": str(part)},
+            )
+    await world.bound("", 2 * SIZE)
+    bound = world.observer.bound(world.namespace)
+    assert sorted(name.partition("-")[0] for name in bound) == ["p1"] * SIZE + ["p2"] * SIZE

@@ -113,6 +113,17 @@ def test_every_key_of_every_dialect_names_a_group_and_a_role(kind: str, dialect:
         assert said == Membership("train", "worker" if dialect.roles else "", key=key)
 
 
+@pytest.mark.parametrize(
+    ("part", "role"),
+    [("3", "worker-3"), ("07", "worker-7"), ("x", "worker"), ("", "worker"), ("1" * 9, "worker")],
+)
+def test_a_partition_of_a_task_of_volcano_is_a_role_of_its_own(part: str, role: str) -> None:
+    labels = {"volcano.sh/task-spec": "worker", "volcano.sh/partition-id": part}
+    assert membership(labels, {"scheduling.k8s.io/group-name": "g"}).role == role
+    long = {**labels, "volcano.sh/task-spec": "w" * 63}
+    assert membership(long, {"scheduling.k8s.io/group-name": "g"}).role == "w" * 63
+
+
 def test_a_label_that_any_project_may_use_names_a_group_only_beside_another_key() -> None:
     assert membership({"applicationId": "app-1"}, {}) == Membership()
 

@@ -19,6 +19,7 @@ class Dialect:
         project: its name, for messages.
         groups: annotation or label keys whose value is the group's name, the preferred one first.
         roles: the same for the role; empty = the dialect has none.
+        part: the key of a number, which tells parts of a role apart; "" = the dialect has none.
         only_with: a pod is a member only if it has this annotation or label too; "" = always.
         alone: keys that mean nothing but that the pod has a group, which it must name as well.
     """
@@ -26,6 +27,7 @@ class Dialect:
     project: str
     groups: tuple[str, ...]
     roles: tuple[str, ...] = ()
+    part: str = ""
     only_with: str = ""
     alone: tuple[str, ...] = ()
 
@@ -47,6 +49,7 @@ DIALECTS: Final = (
         "Volcano",
         ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
         ("volcano.sh/task-spec",),
+        part="volcano.sh/partition-id",
         alone=("scheduling.volcano.sh/group-min-member",),
     ),
     Dialect(
@@ -100,6 +103,8 @@ _SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_GROUP: Final = 253
 _LONGEST_ROLE: Final = 63
 _QUOTED: Final = 40
+#: Of the number of a part; no gang has more than 100,000 members.
+_MOST_DIGITS: Final = 6
 
 
 def membership(
@@ -181,9 +186,19 @@ def _said(
         ):
             continue
         roles = (annotations.get(role) or labels.get(role) for role in dialect.roles)
+        role = next(filter(None, roles), "")
+        part = annotations.get(dialect.part) or labels.get(dialect.part, "")
+        if role and len(part) <= _MOST_DIGITS and part.isascii() and part.isdecimal():
+            role = part_of(role, int(part))
         conflict = labelled if labelled not in ("", group) else ""
-        return Membership(group, next(filter(None, roles), ""), conflict, key=key)
+        return Membership(group, role, conflict, key=key)
     return None
+
+
+def part_of(role: str, number: int) -> str:
+    """The role that a part of a role is; one with too long a name is the role itself."""
+    part = f"{role}-{number}"
+    return part if len(part) <= _LONGEST_ROLE else role
 
 
 def readable(member: Membership) -> Membership:

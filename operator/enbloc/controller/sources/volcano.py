@@ -15,18 +15,21 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from enbloc.controller.members import Member
 from enbloc.controller.sources.resources import readable
+from enbloc.controller.sources.role_trees import tree_spec
 from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject, View
 from enbloc.kube.paths import Resource
+from enbloc.model.dialects import part_of
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64, Quantities
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
+from enbloc.model.trees import Child, Tree
 
 RESOURCE: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
@@ -43,7 +46,9 @@ READY: Final = "tasks in gang are ready to be scheduled"
 #: How many of its own roles a PodGroup of ours may have.
 MOST_ROLES: Final = 16
 #: Labels of pods that are their role; Grove's for pods that it makes for Volcano.
-_ROLE_KEYS: Final = frozenset({"volcano.sh/task-spec", "grove.io/podclique"})
+_TASK: Final = "volcano.sh/task-spec"
+_PARTITION: Final = "volcano.sh/partition-id"
+_ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
 _ROLE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
@@ -67,14 +72,32 @@ class _SubGroupPolicy(msgspec.Struct, gc=False, rename="camel"):
     network_topology: Any = None
 
     @property
+    def size(self) -> int:
+        """How many pods a sub-group needs."""
+        return 1 if self.sub_group_size is None else self.sub_group_size
+
+    @property
     def role(self) -> str:
         """The role of the pods of the only sub-group that it makes; "" = it may make several."""
+        key, value = self._selected
+        return value if {key} == set(self.match_label_keys or ()) else ""
+
+    @property
+    def task(self) -> str:
+        """The task whose partitions are the sub-groups; "" = they are others."""
+        key, value = self._selected
+        keys = {*(self.match_label_keys or ()), _TASK}
+        return value if key == _TASK and keys == {_TASK, _PARTITION} else ""
+
+    @property
+    def _selected(self) -> tuple[str, str]:
+        """Key and value of the one label that tells the role of its pods; "" = there is none."""
         selector = self.label_selector or _Selector()
-        labels, keys = selector.match_labels or {}, self.match_label_keys or ()
-        if selector.match_expressions or len(labels) != 1 or set(keys) != labels.keys():
-            return ""
+        labels = selector.match_labels or {}
+        if selector.match_expressions or len(labels) != 1:
+            return "", ""
         [(key, value)] = labels.items()
-        return value if key in _ROLE_KEYS and _ROLE.fullmatch(value) else ""
+        return (key, value) if key in _ROLE_KEYS and _ROLE.fullmatch(value) else ("", "")
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -101,7 +124,9 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
 
     A minimum of 0, which clients write once their job is over, lets each pod start on its own, and
     so does ours of 1. As there, the minimums of tasks count only while minMember covers them. A
-    sub-group that is needed is a role, and its size is the minimum of that.
+    sub-group that is needed is a role, and its size is the minimum of that; partitions of a task
+    are the roles of a sub-group of ours. How many a task has is not said here, so as many are
+    listed as can be.
     """
     spec = found.spec
     minimum, tasks = spec.min_member or 0, spec.min_task_member or {}
@@ -111,18 +136,18 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
         if least < 0:
             return Refused(f"spec.minTaskMember[{name}]: {least} is negative; use 0 or more")
     problem = next(_problems(spec.sub_group_policy or ()), "")
-    roles = _minimums(spec)
     if problem:
         return Refused(problem)
-    if len(roles) > MOST_ROLES:
+    needs = _Needs.of(spec)
+    if len(needs.roles) > MOST_ROLES:
         field = "spec.minTaskMember" if len(tasks) > MOST_ROLES else "spec.subGroupPolicy"
-        return Refused(f"{field}: {len(roles)} tasks; use at most {MOST_ROLES}")
+        return Refused(f"{field}: {len(needs.roles)} tasks; use at most {MOST_ROLES}")
     resources = readable(_of_nodes(spec.min_resources or {}))
     if isinstance(resources, Refused):
         return resources
-    wanted: dict[str, Any] = {"minMember": max(1, minimum, sum(roles.values()))}
-    if roles:
-        wanted["roles"] = [{"name": name, "minMember": roles[name]} for name in sorted(roles)]
+    wanted = tree_spec(needs.tree, needs.minimums, max(1, minimum))
+    if isinstance(wanted, Refused):
+        return Refused(f"spec.subGroupPolicy: {wanted.problem}")
     if resources:
         wanted["minResources"] = resources
     if spec.priority_class_name:
@@ -130,16 +155,89 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
     return Derived(wanted, ignored="; ".join(_ignored(spec)))
 
 
-def _minimums(spec: _Spec) -> dict[str, int]:
-    """The minimum of each role."""
-    tasks = spec.min_task_member or {}
-    covered = sum(tasks.values()) <= max(1, spec.min_member or 0)
-    minimums = dict(tasks) if covered else {}
-    for policy in spec.sub_group_policy or ():
-        if policy.role and policy.min_sub_groups:
-            least = 1 if policy.sub_group_size is None else policy.sub_group_size
-            minimums[policy.role] = max(least, minimums.get(policy.role, 0))
-    return minimums
+def _parts(task: str, count: int) -> tuple[str, ...]:
+    """The roles of the first partitions of a task."""
+    return tuple(part_of(task, number) for number in range(count))
+
+
+class _Partitions(NamedTuple):
+    """What a task needs of its partitions: so many, each with so many pods."""
+
+    needed: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What of a PodGroup must start together.
+
+    Attributes:
+        roles: minimums of roles.
+        partitions: of tasks that are divided.
+    """
+
+    roles: Mapping[str, int]
+    partitions: Mapping[str, _Partitions]
+
+    @classmethod
+    def of(cls, spec: _Spec) -> "_Needs":
+        """As many partitions of a task are needed as its own minimum fills."""
+        tasks = spec.min_task_member or {}
+        covered = sum(tasks.values()) <= max(1, spec.min_member or 0)
+        roles, partitions = dict(tasks) if covered else {}, dict[str, _Partitions]()
+        for policy in spec.sub_group_policy or ():
+            count = policy.min_sub_groups or 0
+            if policy.role and count:
+                roles[policy.role] = max(policy.size, roles.get(policy.role, 0))
+            elif task := policy.task:
+                count = max(count, -(-roles.pop(task, 0) // policy.size))
+                if count:
+                    partitions[task] = _Partitions(count, policy.size)
+        room = (MOST_ROLES - len(roles)) // max(1, len(partitions))
+        few = {
+            task: each
+            for task, each in partitions.items()
+            if each.needed <= room and len({*_parts(task, room), *roles}) == room + len(roles)
+        }
+        return cls(roles, few)
+
+    @property
+    def tree(self) -> Tree:
+        """Which roles are enough."""
+        room = (MOST_ROLES - len(self.roles)) // max(1, len(self.partitions))
+        children: list[Child] = [
+            *sorted(self.roles),
+            *(
+                Tree(task, each.needed, _parts(task, room))
+                for task, each in sorted(self.partitions.items())
+            ),
+        ]
+        return Tree("", len(children), tuple(children))
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Of all roles in the tree."""
+        sizes = {
+            role: self.partitions[node.name].size
+            for node in self.tree.nodes()
+            if node.name
+            for role in node.roles()
+        }
+        return {**self.roles, **sizes}
+
+    def short(self, counts: Counter[str]) -> Iterator[str]:
+        """What so many pods of each role lack."""
+        for role, least in sorted(self.roles.items()):
+            if counts[role] < least:
+                yield f"{role}: {counts[role]}/{least}"
+        for task, (needed, size) in sorted(self.partitions.items()):
+            whole = sum(
+                count >= size
+                for role, count in counts.items()
+                if role.rpartition("-")[0] == task and role.rpartition("-")[2].isdecimal()
+            )
+            if whole < needed:
+                yield f"{task}: {whole}/{needed} partitions"
 
 
 def _problems(policies: Sequence[_SubGroupPolicy]) -> Iterator[str]:
@@ -179,10 +277,20 @@ def _ignored(spec: _Spec) -> Iterator[str]:
     if spec.network_topology:
         yield "spec.networkTopology has no effect; use pod affinity to a topology domain"
     policies = spec.sub_group_policy or ()
-    if any(each.min_sub_groups and not each.role for each in policies):
+    if any(each.min_sub_groups and not (each.role or each.task) for each in policies):
         yield (
             "spec.subGroupPolicy[].minSubGroups has no effect where sub-groups are told apart by "
-            "other labels than volcano.sh/task-spec; use spec.minTaskMember for a minimum per task"
+            f"other labels than {_TASK} and {_PARTITION}; use spec.minTaskMember for a minimum per "
+            "task"
+        )
+    followed = _Needs.of(spec).partitions
+    divided = [each.task for each in policies if each.task and each.task not in followed]
+    if any(task in (spec.min_task_member or {}) for task in divided) or any(
+        each.min_sub_groups for each in policies if each.task in divided
+    ):
+        yield (
+            f"the minimum of task {divided[0]} has no effect: more partitions are needed than "
+            f"the {MOST_ROLES} roles of a PodGroup; make them larger"
         )
     if any(each.network_topology for each in policies):
         yield (
@@ -217,12 +325,11 @@ class _Counts:
 
     @classmethod
     def of(cls, spec: _Spec, members: Sequence[Member]) -> "_Counts":
-        minimum, tasks = max(0, spec.min_member or 0), _minimums(spec)
+        minimum, needs = max(0, spec.min_member or 0), _Needs.of(spec)
         succeeded = [each for each in members if each.phase is Phase.SUCCEEDED]
         live = [each for each in members if each.live]
         allocated = [each for each in live if each.bound] + succeeded
         valid, placed = _roles([*live, *succeeded]), _roles(allocated)
-        short = sorted(name for name, least in tasks.items() if valid[name] < least)
         return cls(
             minimum=minimum,
             valid=len(live) + len(succeeded),
@@ -231,10 +338,8 @@ class _Counts:
             running=sum(each.phase is Phase.RUNNING for each in live),
             succeeded=len(succeeded),
             failed=sum(each.phase is Phase.FAILED for each in members),
-            short=", ".join(f"{name}: {valid[name]}/{tasks[name]}" for name in short),
-            ready=bool(allocated)
-            and len(allocated) >= minimum
-            and all(placed[name] >= least for name, least in tasks.items()),
+            short=", ".join(needs.short(valid)),
+            ready=bool(allocated) and len(allocated) >= minimum and not any(needs.short(placed)),
         )
 
 
