@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.api.podgroup import PodGroupSpec
-from enbloc.controller.sources.forest import MOST_PARTS, Forest, label
+from enbloc.controller.sources.forest import Forest, label
 from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
+from enbloc.model.codec_groups import MOST_PARTS
 from tests.effort import examples
 
 

@@ -14,11 +14,8 @@ from itertools import islice
 from typing import Any, Final
 
 from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
+from enbloc.model.codec_groups import MOST_LEVELS, MOST_PARTS
 
-#: Levels of a tree: the root, two of composites, PodGroups.
-MOST_LEVELS: Final = 4
-#: A PodGroup of ours takes so many roles, and so many sub-groups.
-MOST_PARTS: Final = 16
 #: Objects of one tree that are looked at: one more than it may have.
 _MOST_SEEN: Final = 2 * MOST_PARTS + 2
 #: Parents that are followed, before it is said that there are too many.

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.role_trees import MOST_PARTS, tree_spec
+from enbloc.controller.sources.role_trees import tree_spec
 from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject
 from enbloc.kube.paths import Resource
+from enbloc.model.codec_groups import MOST_PARTS
 from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, quoted
 from enbloc.model.trees import Tree

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.controller.sources.forest import MOST_PARTS
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
@@ -24,6 +23,7 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import group_name
+from enbloc.model.codec_groups import MOST_PARTS
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64
 from enbloc.model.times import time_text

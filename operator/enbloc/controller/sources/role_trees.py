@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from enbloc.controller.sources.source import Refused
+from enbloc.model.codec_groups import MOST_LEVELS, MOST_PARTS
 from enbloc.model.trees import Child, Tree, least_of
 
-#: A PodGroup of ours takes so many roles, and so many sub-groups.
-MOST_PARTS: Final = 16
 #: Levels of sub-groups between the PodGroup and the roles.
-MOST_INNER: Final = 2
+MOST_INNER: Final = MOST_LEVELS - 2
 
 
 def tree_spec(tree: Tree, minimums: Mapping[str, int], minimum: int) -> dict[str, Any] | Refused:
