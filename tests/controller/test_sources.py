@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodGroups that the controller makes for objects of other projects, on an API server."""
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from enbloc.controller.sources.coscheduling import RESOURCE
+from enbloc.controller.sources.derived_groups import INTERVAL
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import CRDS, EVENTS, POD_GROUPS, PODS
@@ -122,12 +124,12 @@ async def test_a_podgroup_whose_pods_are_another_schedulers_is_left_alone(world:
         assert not (await world.get(RESOURCE, "theirs")).get("status")
 
 
-async def theirs_is_known(world: World) -> None:
+async def theirs_is_known(world: World, later: str = "later") -> None:
     """Another PodGroup that came later was followed."""
-    await world.create(RESOURCE, metadata={"name": "later"}, spec={})
+    await world.create(RESOURCE, metadata={"name": later}, spec={})
     await world.create(
         PODS,
-        metadata={"name": "later", "labels": {THEIR_KEY: "later"}},
+        metadata={"name": later, "labels": {THEIR_KEY: later}},
         spec={
             "schedulerName": names.SCHEDULER_NAME,
             "automountServiceAccountToken": False,
@@ -137,7 +139,7 @@ async def theirs_is_known(world: World) -> None:
 
     async def followed() -> bool:
         try:
-            return bool(await world.get(POD_GROUPS, "later"))
+            return bool(await world.get(POD_GROUPS, later))
         except NotFound:
             return False
 
@@ -168,6 +170,31 @@ async def test_what_lost_its_object_while_nobody_watched_goes_at_the_start(world
             return await made(world) is None
 
         await eventually(gone)
+
+
+@pytest.mark.parametrize("minimum", [-1, "many"])
+async def test_what_was_made_stays_while_its_object_cannot_be_followed(
+    world: World, minimum: Any
+) -> None:
+    """Its gang may run, and its status tells which members are of it."""
+    async with controller(world):
+        await theirs(world, minMember=2)
+        await member(world, "a")
+        ours = await eventually(lambda: made(world))
+        for each in (minimum, 3):
+            await asyncio.sleep(2 * INTERVAL)  # so that each is looked at
+            body = {"spec": {"minMember": each}}
+            await world.client.patch(
+                RESOURCE, "theirs", body, world.namespace, kind=PatchType.MERGE
+            )
+            await theirs_is_known(world, f"later-{each}")
+
+        async def followed() -> bool:
+            found = await world.get(POD_GROUPS, "theirs")
+            assert found["metadata"]["uid"] == ours["metadata"]["uid"]
+            return bool(found["spec"]["minMember"] == 3)
+
+        await eventually(followed)
 
 
 async def test_a_minimum_below_zero_is_told_on_the_object(world: World) -> None:

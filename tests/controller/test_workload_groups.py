@@ -275,13 +275,14 @@ async def test_a_group_that_a_leaderworkerset_no_longer_has_loses_its_podgroup(
             }
             await pod(world, f"w-{index}", workload, labels)
             await eventually(partial(made, world, name))
-        await world.client.patch(
-            LEADER_WORKER_SETS,
-            "w",
-            {"spec": {"replicas": 1}},
-            world.namespace,
-            kind=PatchType.MERGE,
-        )
+        for replicas in (2**31 - 1, 1):  # too many at first
+            await world.client.patch(
+                LEADER_WORKER_SETS,
+                "w",
+                {"spec": {"replicas": replicas}},
+                world.namespace,
+                kind=PatchType.MERGE,
+            )
 
         async def scaled() -> bool:
             return await made(world, groups[1]) is None

@@ -50,12 +50,12 @@ from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import AlreadyExists, APIError, NotFound
 from enbloc.kube.events import Notice, ObjectReference, Recorder
-from enbloc.kube.items import Added, Deleted, Malformed, Modified, Synced
+from enbloc.kube.items import Added, Deleted, Malformed, Meta, Modified, Synced
 from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.kube.reflector import Reflector
 from enbloc.model import codec, names
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import PodGroupObject
+from enbloc.model.objects import Metadata, PodGroupObject
 from enbloc.telemetry import Problems
 
 log = logging.getLogger(__name__)
@@ -246,7 +246,7 @@ class Sources:
                 case Deleted(meta=meta):
                     self._forget(ObjectKey(source.name, meta.namespace, meta.name))
                 case Malformed(meta=meta, problem=problem):
-                    self._forget(ObjectKey(source.name, meta.namespace, meta.name))
+                    self._unreadable(source, resource, meta, problem)
                     about = ObjectReference(resource, meta.namespace, meta.name, meta.uid)
                     self._tell(about, names.EventReason.INVALID_SPEC, problem)
                 case Synced():
@@ -324,6 +324,8 @@ class Sources:
     def _settle(self, key: ObjectKey, origin: Origin) -> None:
         """Keep what an object calls for, and see that it is there."""
         before = self._origins.get(key)
+        if before is not None and before.part is None and isinstance(origin.found, Refused):
+            origin = replace(origin, before=before.groups)
         if before is not None and before.groups != origin.groups:
             self._drop(key)
         self._origins[key] = origin
@@ -332,8 +334,17 @@ class Sources:
             self.derived.review(group)
         self.reports.put(key, None)
 
+    def _unreadable(
+        self, source: Source[Any], resource: Resource, meta: Meta, problem: str
+    ) -> None:
+        """An object cannot be read; what it called for before stays."""
+        known = Metadata(meta.name, meta.namespace, meta.uid, meta.resource_version)
+        origin = Origin(source, resource, SourceObject(known), Refused(problem))
+        self._uproot(origin.key)
+        self._settle(origin.key, origin)
+
     def _forget(self, key: ObjectKey) -> None:
-        """An object is gone, or cannot be read."""
+        """An object is gone."""
         self._drop(key)
         self._uproot(key)
 
@@ -447,12 +458,16 @@ class Sources:
     def _outdated(self, found: Mapping[str, Any]) -> bool:
         """Whether what calls for PodGroups like this one has been read in full.
 
-        One that pods declared stays while pods name it, or what controls them is there.
+        One that pods declared stays while pods name it, or what controls them is there; and one
+        whose object is refused now stays as it was: its gang may run.
         """
         label = source_of(found)
         for each in self._called.get(_key(found), ()):
-            refused = self._origins[each].found
-            if isinstance(refused, Refused) and refused.keeps:
+            origin = self._origins[each]
+            refused = origin.found
+            if isinstance(refused, Refused) and (
+                refused.keeps or made_for(found, origin.object.metadata.uid)
+            ):
                 return False
             if each in self._forest and not self._trees_known:
                 return False

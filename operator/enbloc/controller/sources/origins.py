@@ -31,6 +31,8 @@ class Origin:
     resource: Resource
     object: SourceObject
     found: Derived | tuple[Derived, ...] | Refused | Part | None
+    #: While it is refused: the PodGroups that it called for before, which stay.
+    before: tuple[GroupKey, ...] = ()
 
     @property
     def key(self) -> ObjectKey:
@@ -57,7 +59,7 @@ class Origin:
         if self.part is not None and self.part.composite:
             return (self._key(self.part.group),)
         refused = self.found.name if isinstance(self.found, Refused) else ""
-        return tuple(self.derived) or (self._key(refused),)
+        return tuple(self.derived) or self.before or (self._key(refused),)
 
     @property
     def group(self) -> GroupKey:
