@@ -187,6 +187,14 @@ class Recorded:
                 metadata["annotations"] = {**(metadata.get("annotations") or {}), **said}
             await self._create(body)
 
+    def restart(self) -> None:
+        """Have the steps be those of a JobSet's next attempt; its Jobs must be gone."""
+        for step in self.steps:
+            self._uids.pop(step["metadata"]["uid"], None)
+        first, second = "restart-attempt: '0'", "restart-attempt: '1'"
+        text = yaml.safe_dump_all(self.steps).replace(first, second)
+        self.steps = list(yaml.safe_load_all(text))
+
     async def another(self, suffix: str = "more") -> str:
         """One more pod like the last one; its name."""
         body = next(each for each in reversed(self.steps) if each["kind"] == "Pod")

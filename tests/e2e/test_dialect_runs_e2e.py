@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from enbloc.controller.sources import coscheduling, godel, kai, volcano
-from enbloc.kube.paths import NAMESPACES, Resource
-from enbloc.model.names import Condition, EventReason, Reason
+from enbloc.kube.client import PatchType
+from enbloc.kube.paths import NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.model.names import AUTO_GROUP_KEY, Condition, EventReason, Reason
 from tests.e2e import incidents, manifests
 from tests.e2e.fault_proxy import Fault, is_binding
-from tests.e2e.recorded_jobs import PLUGINS, SERVED, install, start
+from tests.e2e.recorded_jobs import PLUGINS, SERVED, Recorded, install, start
 from tests.e2e.world import World
 
 SIZE = 3
+CRON_JOBS = Resource("batch", "v1", "cronjobs", "CronJob")
 TASK_GROUPS = '[{"name": "worker", "minMember": 3, "minResource": {"cpu": "1"}}]'
 
 
@@ -194,3 +196,73 @@ async def test_task_groups_that_cannot_be_read_are_named_on_the_pod(
     await served.pod("train-0", **how)
     await served.event("train-0", "InvalidSpec", note=note)
     assert served.observer.bound(served.namespace) == {}
+
+
+async def test_pods_of_kai_wait_until_its_pod_grouper_has_named_their_group(served: World) -> None:
+    """It does so once it has seen them, and a gang must not start before."""
+    dialect = DIALECTS["KAI"]
+    await served.nodes(1, cpu=SIZE)
+    await served.pod("train-0", scheduler=dialect.scheduler)
+    await served.event("train-0", "PodGroupNotFound", note="annotation pod-group-name is missing")
+    assert served.observer.bound(served.namespace) == {}
+    await dialect.declare(served)
+    for index in range(1, SIZE):
+        await served.pod(f"train-{index}", **dialect.how())
+    await served.quiet()
+    assert served.observer.bound(served.namespace) == {}
+    named = {"metadata": {"annotations": dialect.annotations}}
+    await served.client.patch(PODS, "train-0", named, served.namespace, kind=PatchType.MERGE)
+    await served.bound("train", SIZE)
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("target", ["controlplane"], indirect=True)
+@pytest.mark.parametrize("group", ["", "train"])
+async def test_runs_of_a_cron_job_that_overlap_are_a_gang_each(world: World, group: str) -> None:
+    """With a PodGroup for each Job, and with one that the schedule's template names."""
+    switch = {"metadata": {"labels": {AUTO_GROUP_KEY: "Job"}}}
+    await world.client.patch(NAMESPACES, world.namespace, switch, kind=PatchType.MERGE)
+    await world.nodes(1, cpu=SIZE + 2)
+    if group:
+        await world.client.create(POD_GROUPS, manifests.group(group, SIZE), world.namespace)
+    template = {"spec": manifests.job("", SIZE, group)["spec"]}
+    spec = {"schedule": "0 0 1 1 *", "concurrencyPolicy": "Allow", "jobTemplate": template}
+    body = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+    await world.client.create(CRON_JOBS, {**body, "spec": spec}, world.namespace)
+    for run in ("monday", "tuesday"):
+        await world.kubectl("create", "job", run, "--from=cronjob/nightly")
+        if run == "monday":
+            await world.bound("monday", SIZE)
+    await world.until(
+        lambda: len(world.observer.of(world.namespace, "tuesday")) == SIZE, "the run has its pods"
+    )
+    await world.quiet()
+    assert world.observer.bound(world.namespace, "tuesday") == {}
+    await world.delete_job("monday")
+    await world.bound("tuesday", SIZE)
+    await world.client.delete(CRON_JOBS, "nightly", world.namespace)
+
+
+async def test_a_jobset_that_restarts_between_its_waves_starts_each_whole_again(
+    world: World,
+) -> None:
+    name = "jobset-in-order"
+    await install(world, [name])
+    await start(world, *SERVED)
+    switch = {"metadata": {"labels": {AUTO_GROUP_KEY: "true"}}}
+    await world.client.patch(NAMESPACES, world.namespace, switch, kind=PatchType.MERGE)
+    await world.nodes(1, cpu=4)
+    job = Recorded(world, name)
+    await job.submit()
+    await job.pods(last=1)
+    await world.bound("train-driver", 2)
+    first = set(world.observer.bound(world.namespace))
+    await world.delete_job("train-driver-0")
+    job.restart()
+    await job.pods(last=1)
+    await world.bound("train-driver", 2)
+    assert not first & set(world.observer.bound(world.namespace))
+    await job.pods(first=1)
+    await world.bound("train-workers", 2)
+    for group in job.members():
+        await world.condition(group, Condition.READY, "True", reason=Reason.RUNNING)
