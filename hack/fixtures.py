@@ -50,7 +50,7 @@ def differing(folder: Path, kept: Path = FIXTURES) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Render, or compare; the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; say what differs")
     parser.add_argument("--only", default="", help="a regular expression: which; all if empty")
     options = parser.parse_args(arguments)

@@ -211,8 +211,10 @@ class Recorded:
         uid = body["metadata"]["uid"]
         wanted = self._prepared(body)
         resource = kind_of(wanted)
-        found = await self._world.client.create(resource, wanted, self._world.namespace)
-        made = {"apiVersion": resource.api_version, "kind": resource.kind, **found}
+        found: dict[str, Any] = await self._world.client.create(
+            resource, wanted, self._world.namespace
+        )
+        made: dict[str, Any] = {"apiVersion": resource.api_version, "kind": resource.kind, **found}
         self._uids[uid] = made["metadata"]["uid"]
         self._made[made["metadata"]["uid"]] = made
         waiting, self._left = self._left, []
@@ -227,8 +229,9 @@ class Recorded:
     def _prepared(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """An object as a client sends it, with the UIDs of what exists."""
         wanted: dict[str, Any] = yaml.safe_load(self._mapped(yaml.safe_dump(dict(body))))
-        del wanted["metadata"]["uid"]
-        for reference in wanted["metadata"].get("ownerReferences", ()):
+        metadata: dict[str, Any] = wanted["metadata"]
+        del metadata["uid"]
+        for reference in metadata.get("ownerReferences", ()):
             if reference["kind"] == "StatefulSet":
                 reference |= {"apiVersion": "v1", "kind": CONFIG_MAPS.kind}
         if wanted["kind"] == "StatefulSet":

@@ -9,7 +9,7 @@ import pytest
 
 from enbloc.controller.sources import coscheduling, godel, kai, volcano
 from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import NAMESPACES, POD_GROUPS, Resource
 from enbloc.model.names import AUTO_GROUP_KEY, Condition, EventReason, Reason
 from tests.e2e import incidents, manifests
 from tests.e2e.fault_proxy import Fault, is_binding
@@ -166,8 +166,8 @@ async def test_annotation_and_label_that_disagree_are_named_and_the_annotation_c
     await served.nodes(1, cpu=SIZE)
     await dialect.declare(served)
     labels = {"godel.bytedance.com/pod-group-name": "other"}
+    how = dialect.how(labels=labels)
     for index in range(SIZE):
-        how = dialect.how() | {"labels": labels}
         await served.pod(f"train-{index}", **how)
     await served.bound("train", SIZE)
     await served.event(
@@ -196,23 +196,6 @@ async def test_task_groups_that_cannot_be_read_are_named_on_the_pod(
     await served.pod("train-0", **how)
     await served.event("train-0", "InvalidSpec", note=note)
     assert served.observer.bound(served.namespace) == {}
-
-
-async def test_pods_of_kai_wait_until_its_pod_grouper_has_named_their_group(served: World) -> None:
-    """It does so once it has seen them, and a gang must not start before."""
-    dialect = DIALECTS["KAI"]
-    await served.nodes(1, cpu=SIZE)
-    await served.pod("train-0", scheduler=dialect.scheduler)
-    await served.event("train-0", "PodGroupNotFound", note="annotation pod-group-name is missing")
-    assert served.observer.bound(served.namespace) == {}
-    await dialect.declare(served)
-    for index in range(1, SIZE):
-        await served.pod(f"train-{index}", **dialect.how())
-    await served.quiet()
-    assert served.observer.bound(served.namespace) == {}
-    named = {"metadata": {"annotations": dialect.annotations}}
-    await served.client.patch(PODS, "train-0", named, served.namespace, kind=PatchType.MERGE)
-    await served.bound("train", SIZE)
 
 
 @pytest.mark.controlplane

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodGroups of scheduler-plugins and of Volcano, as the operators that people run create them."""
 
+import asyncio
 from contextlib import suppress
 
 import pytest
@@ -12,13 +13,23 @@ from enbloc.kube.client import PatchType
 from enbloc.kube.errors import Invalid, NotFound
 from enbloc.kube.paths import CRDS, POD_GROUPS
 from enbloc.model import names
-from tests.e2e.recorded_jobs import DIALECTS, SERVED, SIZE, Recorded, install, start
+from tests.e2e.recorded_jobs import (
+    DIALECTS,
+    SERVED,
+    SIZE,
+    Recorded,
+    exists,
+    install,
+    start,
+)
 from tests.e2e.world import World
 from tests.effort import slow
 
 TRAINING = "training-operator-volcano"
 #: Jobs with one PodGroup of scheduler-plugins or Volcano, whose status says how they fare.
 REPORTED = ("kuberay-scheduler-plugins", "kuberay-volcano", TRAINING, "volcano-job")
+#: After so long the controller has asked what is served (seconds).
+LOOKED_FOR = 35.0
 each_job = pytest.mark.parametrize("name", REPORTED)
 
 
@@ -180,13 +191,7 @@ async def test_a_kind_that_goes_and_comes_back_while_the_controller_runs(served:
     file = DIALECTS / f"{volcano.RESOURCE.label()}.yaml"
     await served.client.delete(CRDS, volcano.RESOURCE.label())
 
-    async def gone() -> bool:
-        with suppress(NotFound):
-            await served.client.get(CRDS, volcano.RESOURCE.label())
-            return False
-        return True
-
-    await served.eventually(gone, lambda: "the kind is gone")
+    await _gone(served)
     await served.client.create(CRDS, yaml.safe_load(file.read_text("utf-8")))
     await install(served, ["kuberay-volcano"])
     job = Recorded(served, "kuberay-volcano", "ray")
@@ -194,3 +199,28 @@ async def test_a_kind_that_goes_and_comes_back_while_the_controller_runs(served:
     await job.pods()
     await served.bound("ray", SIZE, timeout=90)
     await job.told(phase="Running")
+
+
+@slow("what is served is asked for every half minute")
+async def test_a_kind_that_goes_and_stays_away_takes_nothing_from_others(served: World) -> None:
+    await served.nodes(1, cpu=2 * SIZE)
+    before = Recorded(served, "kuberay-volcano", "before")
+    await before.submit()
+    await before.pods()
+    await before.told(phase="Running")
+    await served.client.delete(CRDS, volcano.RESOURCE.label())
+    await _gone(served)
+    await asyncio.sleep(LOOKED_FOR)
+    later = Recorded(served, "kuberay-scheduler-plugins", "later")
+    await later.submit()
+    await later.pods()
+    await later.told(phase="Running", running=SIZE)
+    assert len(served.observer.bound(served.namespace, "before")) == SIZE
+    await install(served, REPORTED)  # others need it
+
+
+async def _gone(world: World) -> None:
+    async def gone() -> bool:
+        return not await exists(world, CRDS, volcano.RESOURCE.label())
+
+    await world.eventually(gone, lambda: "the kind is gone")
