@@ -407,7 +407,9 @@ def test_a_label_that_names_another_group_is_told_also_of_pods_seen_before_the_f
     world.engine.stand_by()
     world.member("g-1", "g", group_conflict="other")
     world.settle()
-    for pod in ("g-0", "g-1"):
-        [(reason, note), *_] = notes(world, pod)
-        assert reason == "PodGroupAmbiguous"
-        assert "the annotation names group g, the label of the same key other" in note
+    note = (
+        "the annotation names group g, the label of the same key other; the annotation counts, so "
+        "make them the same"
+    )
+    assert notes(world, "g-0")[0] == ("PodGroupAmbiguous", note)
+    assert notes(world, "g-1")[0] == ("PodGroupAmbiguous", note)
