@@ -104,6 +104,7 @@ async def test_a_status_that_stands_already_is_not_written_again(problems: Probl
 
 @pytest.mark.looptime
 async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems: Problems) -> None:
+    """Semantics §7.5."""
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     binding = ConditionValue(Condition.SCHEDULED, False, Reason.BINDING, "binding 8 members")
@@ -118,6 +119,7 @@ async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems
 
 @pytest.mark.looptime
 async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: Problems) -> None:
+    """Semantics §7.5."""
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     binding = ConditionValue(Condition.SCHEDULED, False, Reason.BINDING, "binding 8 members")
