@@ -179,6 +179,19 @@ def test_pending_members_of_a_group_that_is_invalid_have_a_condition_that_names_
 # ── PodGroups that do not exist (semantics §6.2, §6.5) ───────────────────────────────────────────
 
 
+def test_a_podgroup_of_another_namespace_cannot_be_named() -> None:
+    """Semantics §6.5."""
+    world = two_nodes()
+    world.member("p", "other/train")
+    world.settle(seconds=10)
+    [(reason, message)] = world.pod_conditions("p")
+    assert reason == "PodGroupNotFound"
+    assert message == (
+        "PodGroup other/train is not in namespace ns: a pod joins a PodGroup of its own namespace; "
+        "write the name alone, train"
+    )
+
+
 def test_a_podgroup_that_does_not_exist_stays_visible_on_the_pod() -> None:
     """Semantics §6.5."""
     world = two_nodes()
@@ -186,7 +199,7 @@ def test_a_podgroup_that_does_not_exist_stays_visible_on_the_pod() -> None:
     world.settle(seconds=10)
     [(reason, message)] = world.pod_conditions("p")
     assert reason == "PodGroupNotFound"
-    assert message.startswith("PodGroup ns/trian not found; create it, or fix ")
+    assert message.startswith("PodGroup ns/trian not found; create it in namespace ns, where its ")
     world.member("q", "trian")
     world.settle()
     assert [reason for reason, _ in world.pod_conditions("q")] == ["PodGroupNotFound"]

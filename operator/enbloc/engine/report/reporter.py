@@ -328,12 +328,18 @@ class Reporter:
 
     def missing_group(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
         """Members wait for a PodGroup that does not exist: perhaps a typo."""
+        namespace, name = facts.key.namespace, facts.key.name
         text = (
-            f"PodGroup {facts.key} not found; create it, or fix the annotation, label or field by "
-            "which the pod names it"
+            f"PodGroup {facts.key} not found; create it in namespace {namespace}, where its pods "
+            "are, or fix the annotation, label or field by which the pod names it"
         )
-        if facts.key.podgroup.name == UNNAMED:
+        if name == UNNAMED:
             text = UNNAMED_TEXT
+        elif "/" in name:
+            text = (
+                f"PodGroup {name} is not in namespace {namespace}: a pod joins a PodGroup of its "
+                f"own namespace; write the name alone, {name.rpartition('/')[2]}"
+            )
         why = Explanation(Reason.POD_GROUP_NOT_FOUND, text)
         for pod in facts.pending:
             self._pod_condition(turn, pod, why.reason, why.message)
