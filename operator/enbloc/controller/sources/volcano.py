@@ -5,9 +5,9 @@
 Their kind has no status subresource: clients create one with `status.phase: Pending`, and some make
 no pod before they read `Inqueue`.
 
-Source of the meaning of fields, phases and conditions: volcano apis v1.12
-pkg/apis/scheduling/v1beta1/types.go; volcano v1.12 pkg/scheduler/framework/session.go jobStatus and
-pkg/scheduler/plugins/gang/gang.go.
+Source of the meaning of fields, phases and conditions: volcano.sh/apis v1.13.0
+pkg/apis/scheduling/v1beta1/types.go; volcano v1.10.0 pkg/scheduler/framework/session.go jobStatus
+and pkg/scheduler/plugins/gang/gang.go.
 """
 
 import re
