@@ -57,6 +57,16 @@ class World:
     namespace: str
     faults: Faults | None
 
+    async def forbid_podgroups(self) -> None:
+        """Use up the quota for PodGroups; a real server's alone."""
+        quotas = Resource("", "v1", "resourcequotas", "ResourceQuota")
+        hard = {"hard": {"count/podgroups.enbloc.dev": "0"}}
+        await self.create(quotas, metadata={"name": "none"}, spec=hard)
+        used = {"status": {**hard, "used": {"count/podgroups.enbloc.dev": "0"}}}
+        await self.client.patch(
+            quotas, "none", used, self.namespace, kind=PatchType.MERGE, subresource="status"
+        )
+
     async def create(self, resource: Resource, **body: Any) -> dict[str, Any]:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
         created: dict[str, Any] = await self.client.create(resource, body, self.namespace)

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodGroups that pods declare by their metadata, on an API server."""
 
+from functools import partial
 from typing import Any
+
+import pytest
 
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import EVENTS, POD_GROUPS, PODS
@@ -123,3 +126,14 @@ async def test_a_minimum_that_is_no_number_is_told_on_the_pod(world: World) -> N
         note = f'annotation {MINIMUM}: "many" is not a whole number'
         await eventually(lambda: told(world, "a", "InvalidSpec", note))
         assert await gone(world)
+
+
+async def test_a_quota_that_forbids_the_podgroup_is_told_on_a_pod_that_declares_it(
+    world: World,
+) -> None:
+    if world.faults is not None:
+        pytest.skip("the sandbox has no quotas")
+    await world.forbid_podgroups()
+    async with controller(world):
+        await declaring(world, "a")
+        await eventually(partial(told, world, "a", names.EventReason.POD_GROUP_NOT_FOUND, "quota"))

@@ -8,16 +8,21 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from enbloc.controller.members import Members
 from enbloc.controller.sources.coscheduling import COSCHEDULING, RESOURCE, CoschedulingPodGroup
+from enbloc.controller.sources.declared import declaration
+from enbloc.controller.sources.declaring_pods import Read
 from enbloc.controller.sources.follow import Sources
 from enbloc.controller.sources.source import Derived, Refused, Source, View
 from enbloc.kube.errors import NotFound
 from enbloc.kube.events import Recorder
 from enbloc.kube.paths import CRDS, EVENTS, POD_GROUPS
 from enbloc.model.groups import GroupKey
+from enbloc.model.names import MIN_MEMBER_KEY, POD_GROUP_KEY, SCHEDULER_NAME, EventReason
+from enbloc.model.objects import PodObject
 from enbloc.telemetry import Problems
 from tests.controller.conftest import World, eventually
 from tests.controller.test_sources import CRD
@@ -43,7 +48,9 @@ async def made(world: World, name: str) -> dict[str, Any] | None:
 
 
 @asynccontextmanager
-async def following(world: World, *sources: Source[Any]) -> AsyncGenerator[Sources, None]:
+async def following(
+    world: World, *sources: Source[Any], read: Read = declaration
+) -> AsyncGenerator[Sources, None]:
     """These sources, in the place of their own scheduler; the test is their watch of PodGroups."""
     recorder = Recorder(world.client, "here")
     followed = Sources(
@@ -54,7 +61,8 @@ async def following(world: World, *sources: Source[Any]) -> AsyncGenerator[Sourc
         problems=Problems(),
         recorder=recorder,
         now=lambda: 0.0,
-        scheduler_names=[name for source in sources for name in source.scheduler_names],
+        scheduler_names=[SCHEDULER_NAME, *(n for each in sources for n in each.scheduler_names)],
+        read=read,
     )
     tasks = [asyncio.ensure_future(each) for each in (followed.run(), recorder.run())]
     followed.clear()
@@ -156,3 +164,36 @@ async def test_an_object_that_a_user_names_as_owner_is_not_told_why_a_group_wait
             sources.group_seen({**found, "status": {"conditions": [ready]}})
         await eventually(lambda: told(world, "a", "true words"))
         assert not await told(world, "a", "forged words")
+
+
+def a_pod(name: str) -> PodObject:
+    """It declares a group of its own name."""
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": name,
+            "annotations": {POD_GROUP_KEY: name, MIN_MEMBER_KEY: "2"},
+        },
+        "spec": {"schedulerName": SCHEDULER_NAME},
+    }
+    return msgspec.convert(body, PodObject)
+
+
+async def test_a_pod_that_a_bug_keeps_from_being_read_is_told_and_others_are_read(
+    world: World,
+) -> None:
+    def of_which_one_is_a_bug(
+        labels: Mapping[str, str], annotations: Mapping[str, str]
+    ) -> Derived | Refused | None:
+        if annotations[POD_GROUP_KEY] == "a":
+            raise ZeroDivisionError
+        return declaration(labels, annotations)
+
+    async with following(world, COSCHEDULING, read=of_which_one_is_a_bug) as sources:
+        for name in "ab":
+            sources.declaring.put(a_pod(name))
+        [(_, reason, note)] = sources.declaring.outcome(GroupKey("ns", "a")).words
+        assert reason == EventReason.INVALID_SPEC
+        assert "ZeroDivisionError" in note
+        assert sources.declaring.outcome(GroupKey("ns", "b")).wanted is not None

@@ -329,18 +329,7 @@ async def test_a_quota_that_a_tenant_has_used_up_is_told_on_the_workload_and_dis
 ) -> None:
     if world.faults is not None:
         pytest.skip("the sandbox has no quotas")
-    quotas = Resource("", "v1", "resourcequotas", "ResourceQuota")
-    hard = {"hard": {"count/podgroups.enbloc.dev": "0"}}
-    await world.create(quotas, metadata={"name": "none"}, spec=hard)
-    used = {**hard, "used": {"count/podgroups.enbloc.dev": "0"}}
-    await world.client.patch(
-        quotas,
-        "none",
-        {"status": used},
-        world.namespace,
-        kind=PatchType.MERGE,
-        subresource="status",
-    )
+    await world.forbid_podgroups()
     await switch(world, "all")
     async with controller(world) as running:
         workload = await job(world)

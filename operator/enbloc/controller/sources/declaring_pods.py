@@ -6,7 +6,7 @@ Live members count, and while none is live the others. Of different minimums the
 no member then starts with fewer beside it than it asks for.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,9 @@ from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.objects import OwnerReference, PodObject, controller_of
+
+Read = Callable[[Mapping[str, str], Mapping[str, str]], Derived | Refused | None]
+"""What labels and annotations of a pod declare; None = nothing."""
 
 #: Of how many different declarations of one group something is said.
 _TOLD: Final = 16
@@ -63,13 +66,18 @@ class DeclaringPods:
     Args:
         scheduler_names: which schedulers are ours.
         changed: told of each group of which something changed.
+        read: what the metadata of a pod declares.
     """
 
     def __init__(
-        self, scheduler_names: Collection[str], changed: Callable[[GroupKey], None]
+        self,
+        scheduler_names: Collection[str],
+        changed: Callable[[GroupKey], None],
+        read: Read = declaration,
     ) -> None:
         self._ours = frozenset(scheduler_names)
         self._changed = changed
+        self._read = read
         self._group_of: dict[str, GroupKey] = {}
         self._pods: dict[GroupKey, dict[str, Declaring]] = {}
         self._outcomes: dict[GroupKey, Outcome] = {}
@@ -78,6 +86,10 @@ class DeclaringPods:
     def groups(self) -> Collection[GroupKey]:
         """The groups that a pod declares."""
         return tuple(self._pods)
+
+    def pod_of(self, key: GroupKey) -> ObjectReference | None:
+        """The first pod that declares a group, for events; None = none does."""
+        return next((each.pod for each in self._pods.get(key, {}).values()), None)
 
     async def reading(
         self, items: AsyncIterator[Item[PodObject]]
@@ -99,7 +111,7 @@ class DeclaringPods:
         uid, labels, annotations = metadata.uid, metadata.labels or {}, metadata.annotations or {}
         declared = None
         if spec is not None and spec.scheduler_name in self._ours:
-            declared = declaration(labels, annotations)
+            declared = self._read(labels, annotations)
         if declared is None:
             self.remove(uid)
             return

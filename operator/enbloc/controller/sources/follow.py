@@ -23,7 +23,8 @@ from cachetools import LRUCache
 
 from enbloc.controller.answers import readable_group
 from enbloc.controller.members import Members
-from enbloc.controller.sources.declaring_pods import DeclaringPods
+from enbloc.controller.sources.declared import declaration
+from enbloc.controller.sources.declaring_pods import DeclaringPods, Read
 from enbloc.controller.sources.derived_groups import (
     FROM_PODS,
     DerivedGroups,
@@ -81,6 +82,7 @@ class Sources:
         now: server time, seconds since the epoch.
         scheduler_names: which schedulers are ours.
         discovery: None = asks every half minute.
+        read: what the metadata of a pod declares.
     """
 
     def __init__(  # noqa: PLR0913  # what it reads, and what it writes by
@@ -95,6 +97,7 @@ class Sources:
         now: Callable[[], float],
         scheduler_names: Collection[str],
         discovery: Discovery | None = None,
+        read: Read = declaration,
     ) -> None:
         self._client = client
         self._writer = writer
@@ -115,7 +118,7 @@ class Sources:
         self.derived: Final = DerivedGroups(
             writer, problems, self._wanted, self._outdated, self._not_made
         )
-        self.declaring: Final = DeclaringPods(scheduler_names, self._declared)
+        self.declaring: Final = DeclaringPods(scheduler_names, self._declared, _guarded(read))
         self._leading = False
         self._listing = asyncio.Event()
         self.reports: Final = CoalescingWriter[ObjectKey, None](
@@ -391,6 +394,10 @@ class Sources:
             origin = self._origins[each]
             note = f"PodGroup {key.name}, for which its pods wait, cannot be made: {why}"
             self._tell(regarding(origin), names.EventReason.POD_GROUP_NOT_FOUND, note)
+        pod = self.declaring.pod_of(key)
+        if pod is not None:
+            note = f"PodGroup {key.name}, which it declares, cannot be made: {why}"
+            self._tell(pod, names.EventReason.POD_GROUP_NOT_FOUND, note)
 
     def _tell_of_wait(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         """Say on the object that a PodGroup was made for why the group waits."""
@@ -546,13 +553,27 @@ def _derived(
         return Refused(_fault(key, error))
 
 
-def _fault(key: ObjectKey, error: Exception) -> str:
+def _fault(what: object, error: Exception) -> str:
     """Log a bug; the message about it for the object."""
-    log.error("Failed to process %s", key, exc_info=error)
+    log.error("Failed to process %s", what, exc_info=error)
     return (
         f"enbloc failed to process it ({type(error).__name__}), and leaves it as it is; please "
         "report this with the log of the controller"
     )
+
+
+def _guarded(read: Read) -> Read:
+    """The same, but a bug becomes a message on the pod: it must keep no other from being read."""
+
+    def guarded(
+        labels: Mapping[str, str], annotations: Mapping[str, str]
+    ) -> Derived | Refused | None:
+        try:
+            return read(labels, annotations)
+        except Exception as error:  # noqa: BLE001
+            return Refused(_fault("what a pod declares", error))
+
+    return guarded
 
 
 def _key(found: Mapping[str, Any]) -> GroupKey:
