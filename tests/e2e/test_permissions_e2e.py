@@ -13,6 +13,9 @@ from tests.e2e.requests import Requests
 
 pytestmark = pytest.mark.controlplane
 
+#: Kinds of Kubernetes 1.37; the tests of them have a sandbox.
+NOT_SERVED = ("compositepodgroups",)
+
 
 @pytest.fixture
 def requests(request: pytest.FixtureRequest) -> Requests:
@@ -34,5 +37,6 @@ def test_every_permission_that_is_granted_was_used(requests: Requests) -> None:
         for rule in rules
         for resource in rule.resources
         for verb in rule.verbs
+        if resource.partition("/")[0] not in NOT_SERVED
     }
     assert granted - requests.made == set(), "granted, and never used in this run of the suite"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from enbloc.controller.sources import SOURCES, WORKLOADS
-from enbloc.controller.sources.native import NATIVE
+from enbloc.controller.sources.native import COMPOSITE, NATIVE
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, STATEFUL_SETS, Resource
@@ -423,7 +423,7 @@ async def test_every_kind_that_groups_are_made_for_is_read_where_it_is_served(
     target = world.target
     assert isinstance(target, ControlPlaneTarget)
     # Kubernetes' own are served by gates, and never defined.
-    kinds = [each.resources[0] for each in SOURCES if each is not NATIVE]
+    kinds = [each.resources[0] for each in SOURCES if each not in (NATIVE, COMPOSITE)]
     made = []
     for kind in kinds:
         if not any([await world.client.serves(each) for each in versions(kind)]):
