@@ -21,7 +21,7 @@ from enbloc.kube import Client
 from enbloc.kube.coalescing_writer import CoalescingWriter
 from enbloc.kube.errors import NotFound
 from enbloc.kube.events import Notice, ObjectReference, Recorder
-from enbloc.kube.group_status import apply_group_status
+from enbloc.kube.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
 from enbloc.kube.paths import JOBS, POD_GROUPS
 from enbloc.model import codec, names
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
@@ -32,12 +32,6 @@ from enbloc.telemetry import Problems
 
 log = logging.getLogger(__name__)
 
-#: The least time between two reconciliations of one group (seconds).
-INTERVAL: Final = 1.0
-#: A group is looked at when neither it nor its members have changed for so long (seconds).
-SETTLED: Final = 0.4
-#: Or for so long, while it is on its way to running.
-PASSING: Final = 1.5
 #: How many groups are reconciled, and so written, at the same time.
 PARALLEL: Final = 32
 #: Of how many Jobs, and of how many groups, it is kept that they were warned of.

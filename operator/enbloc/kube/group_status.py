@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing one manager's part of a PodGroup's status."""
 
-from typing import Any
+from typing import Any, Final
 
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.errors import Unreachable
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model.groups import GroupKey
+
+#: The least time between two writes of one group's status by one process (seconds).
+INTERVAL: Final = 1.0
+#: It is written when nothing of it has changed for so long (seconds; semantics §7.5).
+SETTLED: Final = 0.4
+#: Or for so long, while what it says is about to change by itself.
+PASSING: Final = 1.5
 
 
 async def apply_group_status(

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.group_status import apply_group_status
+from enbloc.kube.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
 from enbloc.kube.items import Identified
 from enbloc.kube.paths import PODS
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
@@ -22,12 +22,6 @@ from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
 from enbloc.telemetry import Problems
 
-#: The least time between two writes of one group's status (seconds).
-INTERVAL: Final = 1.0
-#: A status is written when it has not changed for so long (seconds).
-SETTLED: Final = 0.4
-#: Or for so long, while what it says is about to change by itself.
-PASSING: Final = 1.5
 #: Reasons of condition Scheduled that pass by themselves.
 _PASSING: Final = (Reason.PENDING, Reason.BINDING)
 

@@ -12,13 +12,13 @@ pkg/common/spark.go, training-operator and MPI operator pkg/apis/kubeflow.
 """
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
 from enbloc.model.claims import Claims
+from enbloc.model.dns_names import LABEL, SUBDOMAIN
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
@@ -54,8 +54,6 @@ EXECUTOR: Final = "executor"
 HEAD: Final = "headgroup"
 
 _NO_TEXTS: Final[Mapping[str, str]] = {}
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST: Final = 253
 _HASHED: Final = 8
 _QUOTED: Final = 40
@@ -117,7 +115,7 @@ def group_name(kind: str, name: str, uid: str = "", part: str = "") -> str:
 def role_name(text: str) -> str:
     """The role of that name, in lower case as the training operator's differ; "" = none can be."""
     lower = text.lower()
-    return lower if _DNS_LABEL.fullmatch(lower) else ""
+    return lower if LABEL.fullmatch(lower) else ""
 
 
 def auto_group(labels: Mapping[str, str], owner: OwnerReference | None) -> AutoGroup | None:
@@ -132,9 +130,9 @@ def auto_group(labels: Mapping[str, str], owner: OwnerReference | None) -> AutoG
     if owner is None:
         return None
     found = _by_labels(labels) or _by_owner(labels, owner)
-    if found is None or not _SUBDOMAIN.fullmatch(found.name):
+    if found is None or not SUBDOMAIN.fullmatch(found.name):
         return None
-    return found if _SUBDOMAIN.fullmatch(found.wave) else found._replace(wave="")
+    return found if SUBDOMAIN.fullmatch(found.wave) else found._replace(wave="")
 
 
 def _by_labels(labels: Mapping[str, str]) -> AutoGroup | None:

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which group a pod names, and in which role, by the keys of each dialect."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from enbloc.model.dns_names import SUBDOMAIN
 from enbloc.model.names import MIN_MEMBER_KEY, MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.model.near_misses import near_misses
 
@@ -98,8 +98,6 @@ class Membership(NamedTuple):
 
 _NOTHING: Final = Membership()
 
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_GROUP: Final = 253
 _LONGEST_ROLE: Final = 63
 _QUOTED: Final = 40
@@ -208,7 +206,7 @@ def readable(member: Membership) -> Membership:
     """
     if not member.group:
         return member
-    if len(member.group) > _LONGEST_GROUP or not _SUBDOMAIN.fullmatch(member.group):
+    if len(member.group) > _LONGEST_GROUP or not SUBDOMAIN.fullmatch(member.group):
         return Membership(problem=_unreadable(member.key, member.group))
     if len(member.role) > _LONGEST_ROLE:
         problem = (
@@ -222,7 +220,7 @@ def readable(member: Membership) -> Membership:
 def _unreadable(key: str, group: str) -> str:
     """What is wrong with the name of a group that none can have."""
     namespace, slash, name = group.rpartition("/")
-    if slash and name and _SUBDOMAIN.fullmatch(name) and "/" not in namespace:
+    if slash and name and SUBDOMAIN.fullmatch(name) and "/" not in namespace:
         return (
             f'{key} is "{_quoted(group)}"; write "{_quoted(name)}" alone: a pod joins a '
             "PodGroup of its own namespace"

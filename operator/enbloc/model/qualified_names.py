@@ -5,10 +5,10 @@
 import re
 from typing import Final
 
+from enbloc.model.dns_names import SUBDOMAIN
 from enbloc.model.text import quoted
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def qualified_name_problem(text: str) -> str:
@@ -16,7 +16,7 @@ def qualified_name_problem(text: str) -> str:
     domain, slash, name = text.rpartition("/")
     fits = len(name) <= 63 and _NAME.fullmatch(name) is not None
     if slash:
-        fits = fits and len(domain) <= 253 and _DOMAIN.fullmatch(domain) is not None
+        fits = fits and len(domain) <= 253 and SUBDOMAIN.fullmatch(domain) is not None
     if fits:
         return ""
     return (

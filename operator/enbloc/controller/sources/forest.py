@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
 from enbloc.model.codec_groups import MOST_LEVELS, MOST_PARTS
+from enbloc.model.dns_names import LABEL
 
 #: Objects of one tree that are looked at: one more than it may have.
 _MOST_SEEN: Final = 2 * MOST_PARTS + 2
 #: Parents that are followed, before it is said that there are too many.
 _MOST_STEPS: Final = 64
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LONGEST_LABEL: Final = 63
 _HASHED: Final = 8
 
@@ -218,7 +218,7 @@ class _Assembled:
 
 def label(name: str) -> str:
     """The role or sub-group for an object of that name: the name, where that can be one."""
-    if _LABEL.fullmatch(name):
+    if LABEL.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_HASHED]
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -17,6 +17,7 @@ from enbloc.controller.sources.source import (
     Refused,
     Source,
     SourceObject,
+    topology_ignored,
 )
 from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
@@ -58,10 +59,7 @@ def _ignored(spec: _Spec) -> Iterator[str]:
     if spec.application:
         yield "spec.application is ignored: groups of one application are ordered like any others"
     if spec.affinity:
-        yield (
-            "spec.affinity is ignored: members may be placed in several domains; use a node "
-            "selector or affinity in the pods"
-        )
+        yield topology_ignored("spec.affinity")
 
 
 GODEL: Final = Source(

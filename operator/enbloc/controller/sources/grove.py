@@ -7,22 +7,28 @@ gated, until it lists them all. Source of the meaning of fields: Grove,
 scheduler/api/core/v1alpha1/podgang.go; of the labels of pods: operator/api/common/labels.go.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
 from enbloc.controller.sources.role_trees import tree_spec
-from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject
+from enbloc.controller.sources.source import (
+    LARGEST,
+    Derived,
+    Refused,
+    Source,
+    SourceObject,
+    misnamed,
+    topology_ignored,
+)
 from enbloc.kube.paths import Resource
 from enbloc.model.codec_groups import MOST_PARTS
 from enbloc.model.objects import Int64
-from enbloc.model.text import clipped, quoted
+from enbloc.model.text import clipped
 from enbloc.model.trees import Tree
 
 RESOURCE: Final = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class _PodGroup(msgspec.Struct, gc=False, rename="camel"):
@@ -70,11 +76,8 @@ def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
         return
     for index, each in enumerate(groups):
         path, minimum = f"spec.podgroups[{index}]", each.min_replicas or 0
-        if not _NAME.fullmatch(each.name):
-            yield (
-                f"{path}.name: {quoted(each.name)} is not a name of at most 63 small letters, "
-                'digits and "-"'
-            )
+        if problem := misnamed(each.name):
+            yield f"{path}.name: {problem}"
         if not 0 <= minimum <= LARGEST:
             yield f"{path}.minReplicas: {minimum} is not between 0 and {LARGEST}"
     if len({each.name for each in groups}) < len(groups):
@@ -84,10 +87,7 @@ def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
 def _ignored(spec: _Spec) -> Iterator[str]:
     constrained = any(each.topology_constraint for each in spec.podgroups or ())
     if spec.topology_constraint or spec.topology_constraint_group_configs or constrained:
-        yield (
-            "topologyConstraint is ignored: members may be placed in several domains; use a node "
-            "selector or affinity in the pods"
-        )
+        yield topology_ignored("topologyConstraint")
     if spec.reuse_reservation_ref:
         yield "spec.reuseReservationRef is ignored: a gang that is replaced is placed anew"
 

@@ -6,7 +6,6 @@ Source of the meaning of fields: KAI-Scheduler v0.15, pkg/apis/scheduling/v2alph
 podgroup_types.go and podgroup_webhook.go, pkg/scheduler/api/podgroup_info/subgroup_info/factory.go.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +13,15 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.controller.sources.role_trees import tree_spec
-from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject
+from enbloc.controller.sources.source import (
+    LARGEST,
+    Derived,
+    Refused,
+    Source,
+    SourceObject,
+    misnamed,
+    topology_ignored,
+)
 from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, quoted
@@ -25,7 +32,6 @@ RESOURCE: Final = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGro
 _MOST_GROUPS: Final = 256
 #: Levels of them; most say nothing, and are left out.
 _MOST_LEVELS: Final = 16
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class _SubGroup(msgspec.Struct, gc=False, rename="camel"):
@@ -117,10 +123,8 @@ def _problems(spec: _Spec, groups: Sequence[_SubGroup]) -> Iterator[str]:
 
 
 def _problems_of(group: _SubGroup, names: Collection[str]) -> Iterator[str]:
-    if not _NAME.fullmatch(group.name):
-        yield (
-            f'name: {quoted(group.name)} is not a name of at most 63 small letters, digits and "-"'
-        )
+    if problem := misnamed(group.name):
+        yield f"name: {problem}"
     if group.parent and group.parent not in names:
         yield f"parent: {quoted(group.parent)} is no sub-group; name one that is listed"
     if group.min_member is not None and not 0 <= group.min_member <= LARGEST:
@@ -156,10 +160,7 @@ def _ignored(spec: _Spec, inner: Collection[str]) -> Iterator[str]:
     if spec.mark_unschedulable is False:
         yield "spec.markUnschedulable: false is ignored: pods that lack room say so"
     if spec.topology_constraint:
-        yield (
-            "spec.topologyConstraint is ignored: members may be placed in several domains; use a "
-            "node selector or affinity in the pods"
-        )
+        yield topology_ignored("spec.topologyConstraint")
 
 
 KAI: Final = Source(

@@ -20,6 +20,7 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     View,
+    topology_ignored,
 )
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import group_name
@@ -166,10 +167,7 @@ def _priority(spec: _Spec | _TreeSpec) -> dict[str, Any]:
 
 def _ignored(spec: _Spec | _TreeSpec) -> Iterator[str]:
     if spec.scheduling_constraints is not None and spec.scheduling_constraints.topology:
-        yield (
-            "spec.schedulingConstraints.topology is ignored: members may be placed in several "
-            "domains; use a node selector or affinity in the pods"
-        )
+        yield topology_ignored("spec.schedulingConstraints.topology")
     if isinstance(spec, _Spec) and spec.resource_claims:
         yield "spec.resourceClaims is ignored: only claims of the pods themselves count"
 

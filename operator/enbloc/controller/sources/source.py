@@ -16,9 +16,11 @@ import msgspec
 from enbloc.controller.members import Member
 from enbloc.kube.decoding import UNREADABLE, decoded
 from enbloc.kube.paths import Resource
+from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition
 from enbloc.model.objects import Metadata
+from enbloc.model.text import quoted
 
 #: The largest minimum that a PodGroup takes.
 LARGEST: Final = 100_000
@@ -29,9 +31,23 @@ MOST_GROUPS: Final = 1024
 #: The longest schedule timeout that a PodGroup takes (seconds).
 LONGEST_TIMEOUT: Final = 86_400
 
-
 _NO_STATUS: Final = msgspec.Raw(b"{}")
 _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def misnamed(name: str) -> str:
+    """What is wrong with the name of a role; "" = nothing."""
+    if LABEL.fullmatch(name):
+        return ""
+    return f'{quoted(name)} is not a name of at most 63 small letters, digits and "-"'
+
+
+def topology_ignored(field: str) -> str:
+    """The note on a field that asks for one topology domain."""
+    return (
+        f"{field} is ignored: members may be placed in several domains; use a node selector or "
+        "affinity in the pods"
+    )
 
 
 class SourceObject(msgspec.Struct, gc=False, rename="camel"):

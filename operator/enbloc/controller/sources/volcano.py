@@ -10,7 +10,6 @@ pkg/apis/scheduling/v1beta1/types.go; volcano v1.10.0 pkg/scheduler/framework/se
 and pkg/scheduler/plugins/gang/gang.go.
 """
 
-import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +21,18 @@ import msgspec
 from enbloc.controller.members import Member
 from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.role_trees import tree_spec
-from enbloc.controller.sources.source import LARGEST, Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.source import (
+    LARGEST,
+    MOST_ROLES,
+    Derived,
+    Refused,
+    Source,
+    SourceObject,
+    View,
+)
 from enbloc.kube.paths import Resource
 from enbloc.model.dialects import part_of
+from enbloc.model.dns_names import LABEL
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64, Quantities
 from enbloc.model.pods import Phase
@@ -43,13 +51,10 @@ DEFAULT_QUEUE: Final[Mapping[str, Any]] = {
 }
 #: As Volcano's scheduler spells the reason of condition Scheduled.
 READY: Final = "tasks in gang are ready to be scheduled"
-#: How many of its own roles a PodGroup of ours may have.
-MOST_ROLES: Final = 16
 #: Labels of pods that are their role; Grove's for pods that it makes for Volcano.
 _TASK: Final = "volcano.sh/task-spec"
 _PARTITION: Final = "volcano.sh/partition-id"
 _ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
-_ROLE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
@@ -97,7 +102,7 @@ class _SubGroupPolicy(msgspec.Struct, gc=False, rename="camel"):
         if selector.match_expressions or len(labels) != 1:
             return "", ""
         [(key, value)] = labels.items()
-        return (key, value) if key in _ROLE_KEYS and _ROLE.fullmatch(value) else ("", "")
+        return (key, value) if key in _ROLE_KEYS and LABEL.fullmatch(value) else ("", "")
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):

@@ -20,6 +20,7 @@ from enbloc.controller.sources.source import (
     MOST_ROLES,
     Derived,
     Refused,
+    misnamed,
 )
 from enbloc.kube.decoding import UNREADABLE, why
 from enbloc.model.objects import Quantities
@@ -37,7 +38,6 @@ KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 _MOST_RESOURCES: Final = 64
 #: So many are read; YuniKorn knows two.
 _MOST_PARAMETERS: Final = 16
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _STYLES: Final[Mapping[str, str]] = {
     "Soft": "its pods are never started one by one",
@@ -97,11 +97,8 @@ def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
         yield f"it lists {len(groups)} task groups; {MOST_ROLES} are supported"
         return
     for index, each in enumerate(groups):
-        if not _NAME.fullmatch(each.name):
-            yield (
-                f"[{index}].name: {quoted(each.name)} is not a name of at most 63 small letters, "
-                'digits and "-"'
-            )
+        if problem := misnamed(each.name):
+            yield f"[{index}].name: {problem}"
         if not 0 <= each.min_member <= LARGEST:
             yield f"[{index}].minMember: {each.min_member} is not between 0 and {LARGEST}"
         problems = Problems()
