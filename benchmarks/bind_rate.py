@@ -6,7 +6,8 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,32 @@ def pod(name: str, scheduler: str, group: str = "") -> dict[str, Any]:
         },
         "spec": {"schedulerName": scheduler, "containers": [container]},
     }
+
+
+def pod_group(name: str, minimum: int) -> dict[str, Any]:
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {"name": name},
+        "spec": {"minMember": minimum},
+    }
+
+
+@asynccontextmanager
+async def enbloc(
+    command: str, kubeconfig: Path
+) -> AsyncGenerator[asyncio.subprocess.Process, None]:
+    """`enbloc scheduler`, `controller` or `run`, as long as the context lasts."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "enbloc.cli", command, "--kubeconfig", str(kubeconfig)),
+        *("--no-leader-elect", "--secure-port", "0"),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.wait(), 30)
 
 
 async def all_at_once(count: int, work: Any) -> None:
@@ -110,32 +137,15 @@ async def ours(client: Client, kubeconfig: Path, count: int) -> float:
     async def create(index: int) -> None:
         name = f"g{index // GANG}"
         if index % GANG == 0:
-            await client.create(
-                POD_GROUPS,
-                {
-                    "apiVersion": POD_GROUPS.api_version,
-                    "kind": "PodGroup",
-                    "metadata": {"name": name},
-                    "spec": {"minMember": GANG},
-                },
-                NAMESPACE,
-            )
+            await client.create(POD_GROUPS, pod_group(name, GANG), NAMESPACE)
         await client.create(PODS, pod(f"ours-{index}", "enbloc", name), NAMESPACE)
 
     await all_at_once(count, create)
-    arguments = ["scheduler", "--kubeconfig", str(kubeconfig), "--no-leader-elect"]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "enbloc.cli", *arguments, "--secure-port", "0"),
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
+    async with enbloc("scheduler", kubeconfig):
         await until(client, "spec.nodeName!=", found=True)
         began = time.perf_counter()
         await until(client, "spec.nodeName=", found=False)
         return count / (time.perf_counter() - began)
-    finally:
-        process.terminate()
-        await asyncio.wait_for(process.wait(), 30)
 
 
 async def _measure(running: ControlPlane, count: int) -> tuple[float, float]:

@@ -9,7 +9,6 @@ when idle, is what enbloc asks of it beside the Bindings: watches, statuses, eve
 
 import asyncio
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,7 +18,7 @@ from typing import Final, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.bind_rate import NAMESPACE, NODE_COUNT, all_at_once, pod, prepare
+from benchmarks.bind_rate import NAMESPACE, NODE_COUNT, all_at_once, enbloc, pod, pod_group, prepare
 from benchmarks.engine import Figure
 from enbloc.kube import Client, PatchType, Reflector, load
 from enbloc.kube.items import Added, Modified
@@ -79,13 +78,7 @@ async def create(client: Client, prefix: str, scheduler: str, gangs: int) -> Non
     async def one(index: int) -> None:
         name = f"{prefix}-{index // GANG}"
         if index % GANG == 0:
-            group = {
-                "apiVersion": POD_GROUPS.api_version,
-                "kind": "PodGroup",
-                "metadata": {"name": name},
-                "spec": {"minMember": GANG},
-            }
-            await client.create(POD_GROUPS, group, NAMESPACE)
+            await client.create(POD_GROUPS, pod_group(name, GANG), NAMESPACE)
         await client.create(PODS, pod(f"{prefix}-{index}", scheduler, name), NAMESPACE)
 
     await all_at_once(gangs * GANG, one)
@@ -183,26 +176,11 @@ async def measure(running: ControlPlane, modes: tuple[str, ...], gangs: int) -> 
         await gangs_of("warm", "nobody")
         found["bare"] = await _measured(running, None, partial(gangs_of, "bare", "nobody"))
         for mode in modes:
-            process = await asyncio.create_subprocess_exec(
-                *(
-                    sys.executable,
-                    "-m",
-                    "enbloc.cli",
-                    mode,
-                    "--kubeconfig",
-                    str(running.kubeconfig),
-                ),
-                *("--no-leader-elect", "--secure-port", "0"),
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-            try:
+            async with enbloc(mode, running.kubeconfig) as process:
                 await asyncio.sleep(START_SECONDS)  # it has started, and knows what there is
                 found[mode] = await _measured(
                     running, process.pid, partial(gangs_of, mode, "enbloc")
                 )
-            finally:
-                process.terminate()
-                await asyncio.wait_for(process.wait(), 30)
     return found
 
 

@@ -8,13 +8,12 @@ on a real API server. Each group's status is right when it says that all of them
 
 import asyncio
 import random
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from benchmarks.bind_rate import NAMESPACE, all_at_once, prepare
+from benchmarks.bind_rate import NAMESPACE, all_at_once, enbloc, pod_group, prepare
 from benchmarks.engine import Figure
 from benchmarks.gang_cost import START_SECONDS, cpu
 from enbloc.kube import Client, PatchType, Reflector, load
@@ -40,13 +39,7 @@ async def _create(client: Client) -> None:
     async def one(index: int) -> None:
         group = f"g{index // SIZE}"
         if index % SIZE == 0:
-            body = {
-                "apiVersion": POD_GROUPS.api_version,
-                "kind": "PodGroup",
-                "metadata": {"name": group},
-                "spec": {"minMember": SIZE},
-            }
-            await client.create(POD_GROUPS, body, NAMESPACE)
+            await client.create(POD_GROUPS, pod_group(group, SIZE), NAMESPACE)
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -94,14 +87,9 @@ async def _measure(running: ControlPlane) -> tuple[float, list[float], float, fl
     async with Client(cluster, component="benchmark") as client:
         await prepare(client)
         await _create(client)
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "enbloc.cli", "controller", "--no-leader-elect"),
-            *("--kubeconfig", str(running.kubeconfig), "--secure-port", "0"),
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        watcher = Watcher()
-        watching = asyncio.create_task(watcher.run(client))
-        try:
+        async with enbloc("controller", running.kubeconfig) as process:
+            watcher = Watcher()
+            watching = asyncio.create_task(watcher.run(client))
             async with asyncio.timeout(5 * PATIENCE):
                 await watcher.counted.wait()
             await asyncio.sleep(START_SECONDS)
@@ -126,9 +114,6 @@ async def _measure(running: ControlPlane) -> tuple[float, list[float], float, fl
             share = (cpu(process.pid) - used) / took
             async with asyncio.timeout(PATIENCE):
                 await watcher.ready.wait()
-        finally:
-            process.terminate()
-            await asyncio.wait_for(process.wait(), 30)
             watching.cancel()
     lags = sorted(watcher.right[name] - at for name, at in changed.items())
     writes = sum(len(times) for times in watcher.changes.values())

@@ -3,7 +3,6 @@
 """Evictions against an API server, with the scheduler's permissions (semantics §4.5)."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import Evicted, EvictRefused
 from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import Cluster
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import PODS, Resource
 from enbloc.kube.permissions import ROLES
@@ -35,16 +33,9 @@ FAULTS = [
 
 
 @pytest.fixture
-async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox() as server:
-        yield server
-
-
-@pytest.fixture
-async def world(sandbox: Sandbox) -> AsyncIterator[World]:
-    async with World(Cluster(sandbox.url)) as opened:
-        await opened.nodes("n1")
-        yield opened
+async def world(world: World) -> World:
+    await world.nodes("n1")
+    return world
 
 
 async def placed(world: World, name: str, phase: str, *, owned: bool = True) -> PodUID:

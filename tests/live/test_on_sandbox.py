@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from prometheus_client import REGISTRY
@@ -15,18 +14,6 @@ from enbloc.sandbox import Sandbox
 from tests.live.world import NAMESPACE, PATIENCE, World
 
 OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox() as server:
-        yield server
-
-
-@pytest.fixture
-async def world(sandbox: Sandbox) -> AsyncIterator[World]:
-    async with World(Cluster(sandbox.url)) as opened:
-        yield opened
 
 
 # ── the main job ─────────────────────────────────────────────────────────────────────────────

@@ -4,13 +4,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from enbloc.kube.config import Cluster
 from enbloc.kube.lease import LeaseTiming
 from enbloc.kube.options import Options
 from enbloc.kube.paths import POD_GROUPS
@@ -18,18 +17,6 @@ from enbloc.run import run_both
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, World
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox() as server:
-        yield server
-
-
-@pytest.fixture
-async def world(sandbox: Sandbox) -> AsyncIterator[World]:
-    async with World(Cluster(sandbox.url)) as opened:
-        yield opened
 
 
 @asynccontextmanager
