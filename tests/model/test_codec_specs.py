@@ -9,7 +9,14 @@ import msgspec
 import pytest
 
 from enbloc.model.codec import PodObject, pod
-from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.pods import (
+    HostPort,
+    NodeSelectorTerm,
+    Pod,
+    PodResourceClaim,
+    PodSpec,
+    PodVolume,
+)
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
 
@@ -283,18 +290,77 @@ def test_claims_on_volumes_and_devices_are_named() -> None:
         {
             "volumes": [
                 {"name": "a", "emptyDir": {}},
-                {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
-                {"name": "c", "ephemeral": {}},
+                {"name": "b", "persistentVolumeClaim": {"claimName": "c", "readOnly": True}},
+                {"name": "d", "ephemeral": {}},
             ],
-            "resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}, {"name": "nic"}],
+            "resourceClaims": [
+                {"name": "gpu", "resourceClaimName": "x"},
+                {"name": "nic", "resourceClaimTemplateName": "nics"},
+            ],
         }
     )
 
-    assert made.spec.claims == (
-        "spec.volumes[1].persistentVolumeClaim",
-        "spec.volumes[2].ephemeral",
+    assert made.spec.volumes == (
+        PodVolume("b", "claim", read_only=True),
+        PodVolume("d", "ephemeral"),
     )
-    assert made.spec.resource_claims == ("gpu", "nic")
+    assert made.claims == ("c", f"{made.key.name}-d")
+    assert made.spec.resource_claims == (PodResourceClaim("gpu"), PodResourceClaim("nic", "nics"))
+    assert made.resource_claims == ("x", "")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "names"),
+    [
+        pytest.param([], ("",), id="not made yet"),
+        pytest.param([{"name": "nic", "resourceClaimName": "p-nic-7"}], ("p-nic-7",), id="made"),
+        pytest.param([{"name": "nic"}], (None,), id="none is needed"),
+        pytest.param([{"name": "gpu", "resourceClaimName": "x"}], ("",), id="of another claim"),
+    ],
+)
+def test_a_claim_from_a_template_is_known_by_the_status(
+    statuses: list[Any], names: tuple[str | None, ...]
+) -> None:
+    made = read(
+        {"resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "nics"}]},
+        {"resourceClaimStatuses": statuses},
+    )
+
+    assert made.resource_claims == names
+
+
+def test_pods_of_a_stateful_set_are_of_one_class_though_their_claims_differ() -> None:
+    first, second = (
+        read({"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]})
+        for name in ("data-web-0", "data-web-1")
+    )
+
+    assert first.spec is second.spec
+    assert first.claims != second.claims
+
+
+@pytest.mark.parametrize(
+    ("volume", "made"),
+    [
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "disk", "readOnly": True, "partition": 1}},
+            PodVolume(
+                "v",
+                "gcePersistentDisk",
+                read_only=True,
+                disk=(("partition", "1"), ("pdName", "disk"), ("readOnly", "true")),
+            ),
+            id="a disk of GCE",
+        ),
+        pytest.param(
+            {"rbd": {"monitors": ["a:1", "b:2"], "image": "i", "secretRef": {"name": "s"}}},
+            PodVolume("v", "rbd", disk=(("image", "i"), ("monitors", "a:1,b:2"))),
+            id="an image of Ceph",
+        ),
+    ],
+)
+def test_an_inline_disk_is_part_of_the_class(volume: dict[str, Any], made: PodVolume) -> None:
+    assert read({"volumes": [{"name": "v", **volume}]}).spec.volumes == (made,)
 
 
 @pytest.mark.parametrize(

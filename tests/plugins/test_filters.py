@@ -13,7 +13,7 @@ from enbloc.framework.decide import NodeSet, Scores
 from enbloc.framework.status import Code, Status
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodResourceClaim, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.plugins.dynamic_resources import DynamicResources
@@ -378,13 +378,13 @@ def test_pods_that_come_and_go_leave_ports_as_if_they_were_seen_at_once(
 
 def test_a_pod_with_a_claim_is_refused_by_name() -> None:
     facts = snapshot(nodes(node("a")))
-    volume = pod(PodSpec(claims=("spec.volumes[0].persistentVolumeClaim",)))
-    device = pod(PodSpec(resource_claims=("gpu", "nic")))
+    volume = replace(pod(), claims=("data", "logs"))
+    device = pod(PodSpec(resource_claims=(PodResourceClaim("gpu"), PodResourceClaim("nic"))))
 
     assert VolumeBinding().pre_filter(pod(), facts) is None
     assert VolumeBinding().pre_filter(volume, facts) == Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-        "enbloc does not support PersistentVolumeClaims yet: spec.volumes[0].persistentVolumeClaim",
+        "enbloc does not support PersistentVolumeClaims yet: data, logs",
     )
     assert DynamicResources().pre_filter(pod(), facts) is None
     assert DynamicResources().pre_filter(device, facts) == Status(

@@ -24,6 +24,7 @@ from enbloc.model.codec_selectors import (
     required_node_terms,
 )
 from enbloc.model.codec_specs import pod_class
+from enbloc.model.codec_volumes import claim_names, resource_claim_names
 from enbloc.model.dialects import membership, readable
 from enbloc.model.field_managers import schedulers_among
 from enbloc.model.groups import (
@@ -161,6 +162,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     scheduled = _condition(status.conditions, "PodScheduled")
     kept_annotations = _kept(annotations, keep)
     gang_gate = bool(spec.readiness_gates) and _has_gang_gate(spec)
+    extended = status.extended_resource_claim_status
     return Pod(
         key=PodKey(namespace, metadata.name),
         uid=PodUID(metadata.uid),
@@ -192,6 +194,9 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         rank=_rank(annotations) if spec.node_name else None,
         gang_gate=gang_gate,
         gang_running=_gang_running(status) if gang_gate else None,
+        claims=claim_names(spec.volumes, metadata.name) if pod_spec.volumes else (),
+        resource_claims=resource_claim_names(spec, status) if pod_spec.resource_claims else (),
+        extended_claim=extended.resource_claim_name or "" if extended else "",
     )
 
 

@@ -18,6 +18,7 @@ from enbloc.model.codec_selectors import (
     required_node_terms,
     spread_constraints,
 )
+from enbloc.model.codec_volumes import image_volumes, pod_resource_claims, pod_volumes
 from enbloc.model.limits import limited
 from enbloc.model.objects import (
     PREFERRED,
@@ -33,9 +34,8 @@ from enbloc.model.objects import (
     SpreadObject,
     Texts,
     TolerationObject,
-    Volume,
 )
-from enbloc.model.pods import HostPort, HostPorts, PodSpec
+from enbloc.model.pods import HostPort, HostPorts, PodResourceClaim, PodSpec, PodVolume
 from enbloc.model.problems import Problems, quantities
 from enbloc.model.resources import ContainerDemand, pod_demand
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
@@ -65,8 +65,9 @@ class _Class(msgspec.Struct, gc=False, array_like=True):
     affinity: Affinity | None
     tolerations: tuple[TolerationObject, ...] | None
     spread: tuple[SpreadObject, ...] | None
-    volumes: tuple[Volume, ...] | None
-    claims: tuple[str, ...] = ()
+    volumes: tuple[PodVolume, ...]
+    image_volumes: tuple[str, ...] = ()
+    claims: tuple[PodResourceClaim, ...] = ()
     host_network_without_host_users: bool = False
     statuses: tuple[ContainerStatus, ...] = ()
     given: ResourceRequirements | None = None
@@ -96,8 +97,9 @@ def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
         spec.affinity,
         spec.tolerations,
         spec.topology_spread_constraints,
-        spec.volumes,
-        tuple([claim.name for claim in spec.resource_claims or ()]),
+        pod_volumes(spec.volumes) if spec.volumes else (),
+        image_volumes(spec.volumes) if spec.volumes else (),
+        pod_resource_claims(spec.resource_claims) if spec.resource_claims else (),
         bool(spec.host_network) and spec.host_users is False,
     )
     if spec.node_name and obj.status is not None:
@@ -145,7 +147,7 @@ def _decoded(key: bytes) -> tuple[PodSpec, str]:
         demand.pod_level(),
         quantities(fields.overhead, "spec.overhead", problems),
     )
-    affinity, volumes = fields.affinity or Affinity(), fields.volumes or ()
+    affinity = fields.affinity or Affinity()
     near = affinity.node_affinity or NodeAffinityObject()
     spec = PodSpec(
         requests=requests,
@@ -164,11 +166,9 @@ def _decoded(key: bytes) -> tuple[PodSpec, str]:
             affinity.pod_anti_affinity, "spec.affinity.podAntiAffinity", problems
         ),
         images=tuple(_image(each.image) for each in _every_container(fields) if each.image),
-        image_volumes=tuple(
-            _image(each.image.reference) for each in volumes if each.image and each.image.reference
-        ),
+        image_volumes=tuple(map(_image, fields.image_volumes)),
         features=tuple(_features(fields)),
-        claims=tuple(_claims(volumes)),
+        volumes=fields.volumes,
         resource_claims=fields.claims,
         fit_scored=fit_scored,
         size=len(key),
@@ -282,12 +282,3 @@ def _features(fields: _Class) -> Iterable[str]:
         yield "RestartAllContainersOnContainerExits"
     if fields.host_network_without_host_users:
         yield "UserNamespacesHostNetworkSupport"
-
-
-def _claims(volumes: Iterable[Volume]) -> Iterable[str]:
-    """Paths of volumes that need a PersistentVolumeClaim."""
-    for position, volume in enumerate(volumes):
-        if volume.persistent_volume_claim is not None:
-            yield f"spec.volumes[{position}].persistentVolumeClaim"
-        if volume.ephemeral is not None:
-            yield f"spec.volumes[{position}].ephemeral"

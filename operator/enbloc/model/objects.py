@@ -8,7 +8,7 @@ allows. `gc=False`: none of these can form a cycle.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -219,12 +219,41 @@ class ReadinessGate(_Struct):
     condition_type: str = ""
 
 
-class Volume(_Struct, omit_defaults=True):
+class ClaimVolume(_Struct):
+    """`spec.volumes[].persistentVolumeClaim`."""
+
+    claim_name: str = ""
+    read_only: bool | None = None
+
+
+#: The fields of a disk that a pod names inline, in an old kind of volume.
+Disk: TypeAlias = dict[str, Any]
+
+
+class Volume(_Struct):
     """`spec.volumes[]`."""
 
-    persistent_volume_claim: Present | None = None
+    name: str = ""
+    persistent_volume_claim: ClaimVolume | None = None
     ephemeral: Present | None = None
     image: ImageVolume | None = None
+    gce_persistent_disk: Disk | None = None
+    aws_elastic_block_store: Disk | None = None
+    azure_disk: Disk | None = None
+    azure_file: Disk | None = None
+    cinder: Disk | None = None
+    vsphere_volume: Disk | None = None
+    portworx_volume: Disk | None = None
+    iscsi: Disk | None = None
+    rbd: Disk | None = None
+
+
+class PodResourceClaimObject(_Struct):
+    """`spec.resourceClaims[]`."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
 
 
 class SchedulingGroupObject(_Struct):
@@ -245,7 +274,7 @@ class PodSpecObject(_Struct):
     tolerations: tuple[TolerationObject, ...] | None = None
     topology_spread_constraints: tuple[SpreadObject, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
-    resource_claims: tuple[Named, ...] | None = None
+    resource_claims: tuple[PodResourceClaimObject, ...] | None = None
     scheduling_gates: tuple[Named, ...] | None = None
     readiness_gates: tuple[ReadinessGate, ...] | None = None
     host_network: bool | None = None
@@ -264,6 +293,13 @@ class ContainerStatus(_Struct, omit_defaults=True):
     allocated_resources: Quantities | None = None
 
 
+class ClaimStatus(_Struct):
+    """`status.resourceClaimStatuses[]`, and `status.extendedResourceClaimStatus`."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatusObject(_Struct):
     """`status` of a pod."""
 
@@ -275,6 +311,8 @@ class PodStatusObject(_Struct):
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities | None = None
+    resource_claim_statuses: tuple[ClaimStatus, ...] | None = None
+    extended_resource_claim_status: ClaimStatus | None = None
 
 
 class PodObject(_Struct):

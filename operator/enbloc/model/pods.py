@@ -97,6 +97,35 @@ class HostPorts(tuple[HostPort, ...]):  # noqa: SLOT001  # it keeps its sets
 NO_PORTS: Final = HostPorts()
 
 
+class PodVolume(NamedTuple):
+    """One of a pod's volumes that scheduling reads.
+
+    Attributes:
+        name: within the pod.
+        kind: "claim", "ephemeral" (a claim that is made for the pod), or the field of an inline
+            volume of an old kind ("gcePersistentDisk", "rbd", …).
+        read_only: the pod says that it only reads.
+        disk: of an inline volume `(field, value)` in field order; lists are joined by commas.
+    """
+
+    name: str
+    kind: str
+    read_only: bool = False
+    disk: tuple[tuple[str, str], ...] = ()
+
+
+class PodResourceClaim(NamedTuple):
+    """One of a pod's `spec.resourceClaims`.
+
+    Attributes:
+        name: within the pod.
+        template: the ResourceClaimTemplate that one is made from; "" = it names a claim.
+    """
+
+    name: str
+    template: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PodSpec:
     """What makes two pods alike to every plugin: the class of a pod.
@@ -121,8 +150,9 @@ class PodSpec:
         images: of its init and regular containers, each with a tag or digest, in order.
         image_volumes: images that it mounts as volumes, spelled likewise.
         features: what a node must declare in `status.declaredFeatures`, sorted.
-        claims: paths of volumes that need a PersistentVolumeClaim.
-        resource_claims: names of the pod's resource claims.
+        volumes: those that scheduling reads, in the pod's order; `Pod.claims` has the names of
+            their claims, so that pods of one template are of one class.
+        resource_claims: in the pod's order; `Pod.resource_claims` has their names.
         fit_scored: what NodeResourcesFit scores the pod by, `(resource, amount)` in name order,
             where pod-level requests make that differ from `requests` and the nonzero amounts; None
             = it does not.
@@ -144,8 +174,8 @@ class PodSpec:
     images: tuple[str, ...] = ()
     image_volumes: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    resource_claims: tuple[str, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     fit_scored: tuple[tuple[str, int], ...] | None = None
     size: int = field(default=0, compare=False)
 
@@ -204,6 +234,11 @@ class Pod:
         rank: annotation `enbloc.dev/rank` of a bound member; None = it has none.
         gang_gate: it has the readiness gate `enbloc.dev/GangRunning`.
         gang_running: that condition as it stands; None = it is absent.
+        claims: names of the PersistentVolumeClaims of its volumes of kinds "claim" and
+            "ephemeral", in their order.
+        resource_claims: names of its ResourceClaims, in the order of `spec.resource_claims`; "" =
+            not made yet, None = its status says that none is needed.
+        extended_claim: the ResourceClaim made for extended resources that devices serve; "" = none.
     """
 
     key: PodKey
@@ -236,6 +271,9 @@ class Pod:
     rank: int | None = None
     gang_gate: bool = False
     gang_running: bool | None = None
+    claims: tuple[str, ...] = ()
+    resource_claims: tuple[str | None, ...] = ()
+    extended_claim: str = ""
 
     @property
     def size(self) -> int:

@@ -33,5 +33,5 @@ class DynamicResources:
             return None
         return refuse_for_good(
             "enbloc does not support ResourceClaims yet: spec.resourceClaims "
-            f"{', '.join(pod.spec.resource_claims)}"
+            f"{', '.join(claim.name for claim in pod.spec.resource_claims)}"
         )

@@ -29,8 +29,8 @@ class VolumeBinding:
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Status | None:
         """Refuse a pod with claims, naming the volumes."""
         del snapshot
-        if not pod.spec.claims:
+        if not pod.claims:
             return None
         return refuse_for_good(
-            f"enbloc does not support PersistentVolumeClaims yet: {', '.join(pod.spec.claims)}"
+            f"enbloc does not support PersistentVolumeClaims yet: {', '.join(pod.claims)}"
         )
