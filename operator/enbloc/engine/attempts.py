@@ -164,8 +164,11 @@ class Attempts:
         if members is None or not members.solo or item.profile is None:
             return None
         pod = next(iter(members.pods.values()), None)
-        rankings = self._core.state.rankings
-        return None if pod is None else (item.profile.name, rankings.key(pod, item.profile))
+        if pod is None:
+            return None
+        state = self._core.state
+        holds = state.nodes.ledgers.alike(pod)
+        return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
 
     def _to_be_searched(self, plan: Plan) -> bool:
         """Whether more than the ordered pass and adding up has to say what becomes of a plan.

@@ -45,9 +45,14 @@ class PreBind:
 
 @dataclass(frozen=True, slots=True)
 class CancelPlan:
-    """Drop what was not sent of this plan; members already sent are settled as before."""
+    """Stop the PreBinds of a plan, and have what they did for members taken back (Unreserve).
+
+    Attributes:
+        members: of these; empty = of all of them.
+    """
 
     plan: str
+    members: frozenset[PodUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
 from enbloc.engine.events import Event, Stream
 from enbloc.engine.queue import Place
-from enbloc.engine.state import HELD, Members, Seat, solo_key
+from enbloc.engine.state import HELD, ClusterFact, Members, Seat, solo_key
 from enbloc.engine.tally import EXTENDER_ANSWERED
 from enbloc.engine.turn import Loss, Turn
 from enbloc.framework.hints import Action, Happening, Resource
@@ -70,6 +70,8 @@ class EventHandlers:
                 | happened.NamespaceGone()
                 | happened.WorkloadSeen()
                 | happened.WorkloadGone()
+                | happened.FactSeen()
+                | happened.FactGone()
             ):
                 self._cluster_changed(event, turn)
             case happened.Synced(stream):
@@ -220,12 +222,7 @@ class EventHandlers:
 
     def _cluster_changed(
         self,
-        event: happened.NodeSeen
-        | happened.NodeGone
-        | happened.NamespaceSeen
-        | happened.NamespaceGone
-        | happened.WorkloadSeen
-        | happened.WorkloadGone,
+        event: ClusterFact,
         turn: Turn,
     ) -> None:
         if isinstance(event, happened.NodeSeen):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from enbloc.model.binding import Cause
 from enbloc.model.groups import Group, GroupKey
+from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Labels, Selector
@@ -114,6 +115,26 @@ class WorkloadGone:
     """A Service or a controller with a selector was deleted."""
 
     key: WorkloadKey
+
+
+@dataclass(frozen=True, slots=True)
+class FactSeen:
+    """An object that tells of volumes or devices was added or changed."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class FactGone:
+    """Such an object was deleted.
+
+    Attributes:
+        kind: the Kubernetes kind.
+        key: its name, with "namespace/" before it where the kind has one.
+    """
+
+    kind: str
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +254,8 @@ Event = (
     | NamespaceGone
     | WorkloadSeen
     | WorkloadGone
+    | FactSeen
+    | FactGone
     | Synced
     | SlotsFree
     | PreBound

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enbloc.framework.hints import Happening
 from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.pods import Pod, PodSpec
 
 
@@ -27,11 +28,13 @@ class Assignment:
 
     Attributes:
         needed: it is part of the deficit; the others are surplus, bound after the floor is.
+        decided: its volumes and devices there.
     """
 
     pod: Pod
     node: str
     needed: bool
+    decided: Decisions = NOTHING_DECIDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from enbloc.framework.decide import Plugin
 from enbloc.framework.status import Status
+from enbloc.model.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.pods import PodKey, PodUID
 
 
@@ -21,6 +22,7 @@ class Target:
 
     Attributes:
         annotations: merged by the API server into the pod in the same write as the bind.
+        decided: what the plan decided of its volumes and devices.
     """
 
     plan: str
@@ -28,6 +30,7 @@ class Target:
     uid: PodUID
     node: str
     annotations: tuple[tuple[str, str], ...] = ()
+    decided: Decisions = NOTHING_DECIDED
 
 
 class Api(Protocol):
@@ -51,6 +54,40 @@ class PreBind(Plugin, Protocol):
 
         A refusal has it wait for the plugin's events, an error or an exception for the end of a
         pause. Cancelled when the plan is given up for another reason, such as a deleted member.
+        """
+        ...
+
+
+@runtime_checkable
+class PreBindPreFlight(PreBind, Protocol):
+    """A PreBind plugin that has nothing to do for most members."""
+
+    def prepares(self, target: Target) -> bool:
+        """Whether PreBind has anything to do for this member; asked in the engine, so pure."""
+        ...
+
+
+@runtime_checkable
+class PreBindTimeout(PreBind, Protocol):
+    """A PreBind plugin whose work may take longer than a group usually waits.
+
+    A group's own `scheduleTimeoutSeconds` comes first.
+    """
+
+    @property
+    def pre_bind_seconds(self) -> float:
+        """For how long it may hold the reservation of members that it prepares."""
+        ...
+
+
+@runtime_checkable
+class Unreserve(PreBind, Protocol):
+    """A PreBind plugin that takes back what it did when a plan is given up."""
+
+    async def unreserve(self, target: Target, api: Api) -> None:
+        """The member is not bound by this plan, and PreBind had begun; an exception is logged.
+
+        No other PreBind of this pod begins before it has ended.
         """
         ...
 

@@ -149,6 +149,15 @@ class PreFilter(Plugin, Protocol):
         ...
 
 
+@runtime_checkable
+class GroupPreFilter(Plugin, Protocol):
+    """Looks at a whole group before any of its members is placed."""
+
+    def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
+        """A refusal for good says what no placement of the group could satisfy."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSet:
     """PreFilter's answer when only some nodes come into question.
@@ -232,6 +241,55 @@ class Takes(Plugin, Protocol):
 
     def takes(self, pod: Pod) -> Sequence[str]:
         """Of the resources that the pod requests, those that it must find free on its node."""
+        ...
+
+
+@runtime_checkable
+class Limits(Filter, Protocol):
+    """An evaluator that knows how many alike pods a node has something for."""
+
+    def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
+        """int64[N]: no row can take more pods of this class than that.
+
+        Args:
+            pod: any of the class.
+            nodes: as they are.
+            ever: what others hold now is not counted.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Something that several nodes share, such as a network's devices or a zone's storage.
+
+    Attributes:
+        rows: bool[N]: a pod on one of these takes of it.
+        amounts: int64[P]: how much each of the pods that were asked about takes.
+        free: how much there is.
+        unit: of what: "bytes", or what is counted ("devices").
+        name: what it is, after an amount: "of class fast-local in zone a".
+    """
+
+    rows: Mask
+    amounts: npt.NDArray[np.int64]
+    free: int
+    unit: str
+    name: str
+
+
+@runtime_checkable
+class Pools(Plugin, Protocol):
+    """A filter plugin that shares out what several nodes have together."""
+
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+        """The pools of which any of these pods would take.
+
+        Args:
+            pods: one of each class.
+            nodes: as they are.
+            ever: what others hold now is not counted.
+        """
         ...
 
 

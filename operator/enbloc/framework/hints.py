@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 
@@ -18,6 +19,16 @@ class Resource(enum.StrEnum):
     NAMESPACE = "Namespace"
     SERVICE = "Service"
     POD_GROUP = "PodGroup"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
+    DEVICE_CLASS = "DeviceClass"
     ANY = "*"
 
 
@@ -36,6 +47,7 @@ class Action(enum.IntFlag):
     UPDATE_TOLERATION = enum.auto()
     UPDATE_GATES = enum.auto()
     UPDATE_MINIMUM = enum.auto()
+    UPDATE_GENERATED_CLAIM = enum.auto()
     UPDATE_OTHER = enum.auto()
     UPDATE = (
         UPDATE_ALLOCATABLE
@@ -48,6 +60,7 @@ class Action(enum.IntFlag):
         | UPDATE_TOLERATION
         | UPDATE_GATES
         | UPDATE_MINIMUM
+        | UPDATE_GENERATED_CLAIM
         | UPDATE_OTHER
     )
     ALL = ADD | DELETE | UPDATE
@@ -74,6 +87,9 @@ class Happening:
         node: the node as it is now (as it was, when it is gone), for events of nodes.
         old_node: the node as it was before an update.
         group: the group concerned, for events of groups and of members.
+        fact: the object as it is now (as it was, when it is gone), for events of volumes and
+            devices.
+        old_fact: the object as it was before an update.
     """
 
     resource: Resource
@@ -83,6 +99,8 @@ class Happening:
     node: Node | None = None
     old_node: Node | None = None
     group: GroupKey | None = None
+    fact: Fact | None = None
+    old_fact: Fact | None = None
 
     def matches(self, pattern: ClusterEvent) -> bool:
         """Whether a plugin that registered `pattern` wants to hear of this."""

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from enbloc.model.copy_on_write import Claim, Ownership
 from enbloc.model.labels import Interned, Mask, Rows
+from enbloc.model.ledgers import Decisions, Ledgers, NoLedger
 from enbloc.model.node import Node, NodeChange, difference
 from enbloc.model.node_columns import NodeColumns, resized
-from enbloc.model.pods import PodSpec
+from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.requirements import Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels
@@ -73,6 +74,8 @@ class Nodes:
         "_deltas",
         "_huge",
         "_indexes",
+        "_ledgers",
+        "_ledgers_shared",
         "_rows",
         "_view",
         "images_version",
@@ -98,11 +101,18 @@ class Nodes:
         self._huge: dict[tuple[int, int], int] = {}
         self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
+        self._ledgers = Ledgers(NoLedger(), NoLedger())
+        self._ledgers_shared = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def __len__(self) -> int:
         return self._view.shape[1]
+
+    @property
+    def ledgers(self) -> Ledgers:
+        """What pods hold beyond resources; those of a snapshot change with the table's own."""
+        return self._ledgers
 
     @property
     def names(self) -> Sequence[str]:
@@ -307,6 +317,8 @@ class Nodes:
         table._compact_at = self._compact_at
         table._deltas = self._deltas
         table._indexes = self._indexes
+        table._ledgers = self._ledgers
+        table._ledgers_shared = True
         return table
 
     def _composed(self, rows: Rows) -> Rows:
@@ -331,6 +343,31 @@ class Nodes:
         return column.where(predicate).take(column.cells[self._rows])
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def sit(self, row: int, pod: Pod, decided: Decisions | None = None) -> None:
+        """A pod takes its requests, volumes and devices on a row.
+
+        Args:
+            row: of the node.
+            pod: that comes.
+            decided: what a plan decided for it; None = that is decided now.
+        """
+        self.place(row, pod.spec)
+        if self._ledgers.concerns(pod):
+            name = self._columns.names[self._base_row(row)]
+            self._own_ledgers().place(pod, name, self, decided)
+
+    def rise(self, row: int, pod: Pod) -> None:
+        """A pod gives back what it took on a row."""
+        self.place(row, pod.spec, -1)
+        if self._ledgers.concerns(pod):
+            self._own_ledgers().remove(pod)
+
+    def _own_ledgers(self) -> Ledgers:
+        """The ledgers, of which a fork makes its own copy before it writes to them."""
+        if self._ledgers_shared:
+            self._ledgers, self._ledgers_shared = self._ledgers.fork(), False
+        return self._ledgers
 
     def place(self, row: int, spec: PodSpec, sign: int = 1) -> None:
         """Count a pod's requests on a row; `sign=-1` takes them off again.

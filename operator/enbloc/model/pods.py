@@ -183,6 +183,11 @@ class PodSpec:
         if not isinstance(self.host_ports, HostPorts):
             object.__setattr__(self, "host_ports", HostPorts(self.host_ports))
 
+    @property
+    def holds(self) -> bool:
+        """Pods of this class have volumes or devices that scheduling decides about."""
+        return bool(self.volumes or self.resource_claims)
+
     def ports_clash(self, held: "PodSpec") -> bool:
         """Whether any of its host ports cannot be had beside those of another class."""
         mine, theirs = self.host_ports, held.host_ports

@@ -55,6 +55,18 @@ class Wait(NamedTuple):
     message: str
 
 
+class Version(NamedTuple):
+    """Of what a plan stands on.
+
+    Attributes:
+        foreign: the state's `foreign_version`.
+        facts: its `facts_version`; 0 = no member has volumes or devices.
+    """
+
+    foreign: int
+    facts: int
+
+
 class OpenPlan:
     """One reserved plan.
 
@@ -63,7 +75,8 @@ class OpenPlan:
 
     Attributes:
         facts: the group as it was when the plan was made: the captured floor.
-        seen: the state's foreign_version that the last look (or the plan itself) was made on.
+        seen: the version of the state that the last look (or the plan itself) was made on.
+        prepared: members of which PreBind was begun, and not taken back.
         permitted: Permit has released the group.
         attempt: which one made the plan.
         number: how many plans were opened before it.
@@ -71,6 +84,7 @@ class OpenPlan:
         started: a Bind of this plan was handed out; that a stranger bound a member is none.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
+        holds: some member has volumes or devices.
     """
 
     def __init__(
@@ -78,7 +92,7 @@ class OpenPlan:
         plan: Plan,
         profile: Profile,
         facts: GroupFacts,
-        seen: int,
+        seen: Version,
         attempt: Attempt,
         number: int,
     ) -> None:
@@ -100,6 +114,8 @@ class OpenPlan:
         self._needed = defaultdict[Stage, int](int, {Stage.RESERVED: needed})
         self._needed_total = needed
         self._order = plan.assignments
+        self.prepared: set[PodUID] = set()
+        self.holds = any(a.pod.spec.holds for a in plan.assignments)
         self._ranks = {} if facts.solo else _ranks(plan, facts)
         self._next = 0
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from enbloc.engine.batch import Batch
-from enbloc.engine.binding.open_plan import OpenPlan, Stage, Wait
+from enbloc.engine.binding.open_plan import OpenPlan, Stage, Version, Wait
 from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Attempt, Bind, CancelPlan, PreBind
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
@@ -17,7 +17,8 @@ from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
-from enbloc.framework.act import Target
+from enbloc.framework.act import PreBindPreFlight, PreBindTimeout, Target
+from enbloc.framework.decide import implements
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
@@ -116,9 +117,10 @@ class Plans:
     ) -> None:
         """Reserve a plan: from here on its capacity is taken; Permit plugins are asked about it."""
         turn.happened += self._state.release(self._state.claims.of(HELD, plan.group))
-        seen = self._state.foreign_version
+        seen = Version(self._state.foreign_version, 0)
         self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)
+        open_plan.seen = self._version(open_plan, seen.foreign)
         self.opened += 1
         self._open[plan.id] = self._of_group[plan.group] = self._held_up[plan.id] = open_plan
         self._ask_permit(open_plan, facts, turn)
@@ -157,16 +159,23 @@ class Plans:
 
     def _release(self, open_plan: OpenPlan, turn: Turn) -> None:
         """The group may be bound: from here on `windows` hands out its Binds."""
+        if not self._still_fits(open_plan, turn):  # Permit may have waited
+            return
         open_plan.permitted = True
-        prepare = bool(open_plan.profile.pre_bind)
-        for uid in open_plan.uids:
-            open_plan.move(uid, Stage.PREPARING if prepare else Stage.READY)
-        if prepare:
+        preparing: list[Target] = []
+        try:
             for assignment in open_plan.unsent():
                 target = _target(open_plan, assignment)
-                turn.effects.append(PreBind(open_plan.profile.name, target))
-        else:
-            self._look_again(open_plan)
+                prepare = _prepares(open_plan.profile, target)
+                open_plan.move(target.uid, Stage.PREPARING if prepare else Stage.READY)
+                if prepare:
+                    preparing.append(target)
+        except PluginError as error:
+            self._forget(turn, open_plan, End.FAILED, str(error))
+            return
+        open_plan.prepared.update(target.uid for target in preparing)
+        turn.effects += [PreBind(open_plan.profile.name, target) for target in preparing]
+        self._look_again(open_plan)
 
     def _look_again(self, open_plan: OpenPlan) -> None:
         """A member is at another stage: PreBind may be over, and more may be sent now."""
@@ -219,7 +228,17 @@ class Plans:
             self._forget(turn, open_plan, End.FAILED, text)
 
     def _prepared_by(self, open_plan: OpenPlan) -> float:
-        return open_plan.reserved_at + self._longest(_REFUSED, open_plan.facts)
+        """When PreBind must be over: by the group's own timeout, or what its plugins allow."""
+        longest = self._longest(_REFUSED, open_plan.facts)
+        if not (open_plan.facts.group and open_plan.facts.group.timeout):
+            plugins = open_plan.profile.pre_bind
+            own = [p.pre_bind_seconds for p in plugins if implements(p, PreBindTimeout)]
+            longest = max(longest, *own) if own else longest
+        return open_plan.reserved_at + longest
+
+    def _version(self, open_plan: OpenPlan, foreign: int) -> Version:
+        """Differs whenever somebody else changed what the plan stands on."""
+        return Version(foreign, self._state.facts_version if open_plan.holds else 0)
 
     def deadline(self) -> float | None:
         """When the next wait at Permit or PreBind is over; 0 while plugins are to be asked."""
@@ -275,11 +294,16 @@ class Plans:
         Only where somebody else changed the cluster since; what the plan itself holds and has
         not sent is left out of the tables.
         """
-        if open_plan.seen == self._state.foreign_version:
+        seen = open_plan.seen
+        open_plan.seen = self._version(open_plan, self._state.foreign_version)
+        if open_plan.seen == seen:
             return True
-        open_plan.seen = self._state.foreign_version
         try:
-            failed = self._misfits(open_plan, turn.now)
+            if open_plan.seen.foreign == seen.foreign:
+                ledgers = self._state.nodes.ledgers
+                failed = [a for a in open_plan.unsent() if not ledgers.stands(a.pod)]
+            else:
+                failed = self._misfits(open_plan, turn.now)
         except PluginError as error:
             if not open_plan.started:
                 self._forget(turn, open_plan, End.FAILED, str(error))
@@ -307,7 +331,8 @@ class Plans:
                 trial.take_off(seat.pod, row)
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
-            if row is None or not trial.ranking(assignment.pod).feasible(row):
+            stands = self._state.nodes.ledgers.stands(assignment.pod)
+            if row is None or not stands or not trial.ranking(assignment.pod).feasible(row):
                 failed.append(assignment)
             else:
                 trial.put(assignment.pod, row)
@@ -400,6 +425,9 @@ class Plans:
 
     def _lose(self, turn: Turn, open_plan: OpenPlan, uid: PodUID) -> None:
         self._move(open_plan, uid, Stage.LOST)
+        if uid in open_plan.prepared:
+            open_plan.prepared.discard(uid)
+            turn.effects.append(CancelPlan(open_plan.id, frozenset({uid})))
         happening = self._state.forget(uid, open_plan.number)
         if happening:
             turn.happened.append(happening)
@@ -437,8 +465,9 @@ class Plans:
             status: with what.
         """
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
-        if open_plan.preparing:
+        if open_plan.prepared:
             turn.effects.append(CancelPlan(open_plan.id))
+            open_plan.prepared.clear()
         if open_plan.waits:
             ended = "Unschedulable" if end in (End.REJECTED, End.LOOK) else "Error"
             self._tally.waited_at_permit(ended, turn.now - open_plan.reserved_at)
@@ -481,4 +510,15 @@ def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
     room = ANNOTATIONS_LIMIT - pod.annotations_size
     fits = sum(len(key) + len(value) for key, value in wanted.items()) <= room
     annotations = tuple(wanted.items()) if fits else ()
-    return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations)
+    decided = assignment.decided
+    return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations, decided)
+
+
+def _prepares(profile: Profile, target: Target) -> bool:
+    """Whether some PreBind plugin has anything to do for a member."""
+    for plugin in profile.pre_bind:
+        if not implements(plugin, PreBindPreFlight):
+            return True
+        if asked(plugin.name, "PreBindPreFlight", plugin.prepares, target):
+            return True
+    return False

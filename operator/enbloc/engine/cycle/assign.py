@@ -45,7 +45,7 @@ def place_group(
         return outcome, trial
     found, tried = find_placement(facts, trial, steps, exactly=exactly)
     if not found.needed:
-        outcome.search, outcome.steps = found.search, found.steps
+        outcome.search, outcome.steps, outcome.lacks = found.search, found.steps, found.lacks
         return outcome, trial
     placed = {pod.uid for pod, _ in found.needed}
     others = [pod for pod in facts.pending if pod.uid not in placed]

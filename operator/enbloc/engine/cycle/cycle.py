@@ -12,6 +12,7 @@ from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
+from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
@@ -74,11 +75,13 @@ def _planned(
     steps: int,
 ) -> tuple[Plan, Trial]:
     """As `schedule_group`, with the trial that holds what the plan places."""
-    short = _short(plan_id, facts, trial, room) if room else None
-    if short is not None:
-        return short, trial
+    refused = _group_pre_filtered(plan_id, facts, trial)
+    if refused is None and room:
+        refused = _short(plan_id, facts, trial, room)
+    if refused is not None:
+        return refused, trial
     outcome, tried = place_group(facts, trial, steps)
-    plan = _plan(plan_id, facts, outcome, trial)
+    plan = _plan(plan_id, facts, outcome, trial, tried)
     if plan.verdict is PlanResult.UNSCHEDULABLE:
         why = never(trial, steps)
         if why:
@@ -88,6 +91,30 @@ def _planned(
     if room is not None and room.capacity:
         plan = _kept(plan, room, trial.nodes)
     return plan, tried if plan.verdict is PlanResult.PLACED else trial
+
+
+def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan | None:
+    """A refusal of the group as a whole, before any of its members is looked at."""
+    for plugin in trial.profile.pre_filter:
+        if not decide.implements(plugin, decide.GroupPreFilter):
+            continue
+        ask = plugin.pre_filter_group
+        status = asked_status(plugin.name, "PreFilter", ask, facts, trial.snapshot)
+        if status.ok or status.code is Code.SKIP:
+            continue
+        if not status.rejected:
+            raise PluginError(plugin.name, "PreFilter", status.message)
+        for_good = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        name = frozenset({plugin.name})
+        return Plan(
+            plan_id,
+            facts.key,
+            PlanResult.INFEASIBLE if for_good else PlanResult.UNSCHEDULABLE,
+            message=status.message,
+            rejectors=name,
+            pending=name if status.code is Code.PENDING else frozenset(),
+        )
+    return None
 
 
 def to_be_admitted(facts: GroupFacts) -> bool:
@@ -145,28 +172,29 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
     return replace(plan, message=" ".join((plan.message, *said))) if said else plan
 
 
-def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial) -> Plan:
+def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried: Trial) -> Plan:
     nodes = trial.snapshot.nodes
     first = next(iter(outcome.diagnoses), Diagnosis(nodes=len(nodes)))
     diagnoses = outcome.diagnoses or dict.fromkeys([first], facts.pending[0])
     placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
     if not placed:
         never = misfits(facts, outcome, trial)
+        text = unplaced(facts, facts.lacking, len(outcome.needed), diagnoses, never)
         return Plan(
             plan_id,
             facts.key,
             PlanResult.UNSCHEDULABLE,
             diagnosis=first,
-            message=unplaced(facts, facts.lacking, len(outcome.needed), diagnoses, never),
+            message=" ".join(filter(None, (f"{outcome.lacks}." if outcome.lacks else "", text))),
             rejectors=frozenset[str]().union(*(each.plugins for each in diagnoses)),
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
             search=outcome.search,
             steps=outcome.steps,
             misfits=never,
         )
-    names = nodes.names
+    names, ledgers = nodes.names, tried.nodes.ledgers
     assignments = tuple(
-        Assignment(pod, names[row], needed=needed)
+        Assignment(pod, names[row], needed, ledgers.decided(pod))
         for needed, members in ((True, outcome.needed), (False, outcome.surplus))
         for pod, row in members
     )

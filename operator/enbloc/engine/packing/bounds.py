@@ -9,8 +9,10 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.packing.model import Apart, Need, Packing
+from enbloc.engine.packing.model import Apart, Need, Packing, Shared
 from enbloc.model.nodes import sums
+from enbloc.model.quantity import render
+from enbloc.model.resources import MEMORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Shortage:
         kinds: of whom the need is.
         apart: members need a domain each of this node label, "" = a node each; None = it is for
             want of room.
+        unit: of a pool, of what it is; then `resource` says what the pool is.
+        members: who need so much of a pool.
     """
 
     need: int
@@ -31,6 +35,19 @@ class Shortage:
     resource: str
     kinds: tuple[int, ...]
     apart: str | None = None
+    unit: str = ""
+    members: int = 0
+
+    def text(self) -> str:
+        """Of a pool: what members need of it, and what is left."""
+        one = self.members == 1
+        need, have = _amount(self.unit, self.need), _amount(self.unit, self.have)
+        members = f"{self.members} {'member needs' if one else 'members need'}"
+        return f"{members} {need} {self.resource}; {have} is left"
+
+
+def _amount(unit: str, amount: int) -> str:
+    return render(MEMORY, amount) if unit == "bytes" else f"{amount} {unit}"
 
 
 def shortage(packing: Packing) -> Shortage | None:
@@ -38,6 +55,9 @@ def shortage(packing: Packing) -> Shortage | None:
     each = np.minimum(packing.counts, packing.places.sum(axis=1))
     for need in _narrowest_first(packing):
         found = _of_places(packing, need, each)
+        if found is not None:
+            return found
+        found = _of_pools(packing, need)
         if found is not None:
             return found
     return _of_resources(packing)
@@ -54,7 +74,7 @@ def _narrowest_first(packing: Packing) -> Iterator[Need]:
 
 def counting_decides(packing: Packing) -> bool:
     """Whether a packing without a shortage has an answer that any order finds."""
-    if len(packing.kinds) > 1:
+    if len(packing.kinds) > 1 or packing.pools:
         return False
     apart = sum(bool(each.pairs.any()) for each in packing.apart)
     spread = sum(each.hard for kind in packing.kinds for each in kind.pods[0].spec.spread)
@@ -74,6 +94,32 @@ def _of_places(packing: Packing, need: Need, each: npt.NDArray[np.int64]) -> Sho
     if together < have:
         have, apart = together, None
     return Shortage(need.members, have, "", need.kinds, apart) if have < need.members else None
+
+
+def _of_pools(packing: Packing, need: Need) -> Shortage | None:
+    """Of what rows share, if each member took as little as any that `need` is of."""
+    kinds = list(need.kinds)
+    places = packing.places[kinds].sum(axis=0)
+    left = np.ones(len(places), np.bool_)
+    scarce: list[Shared] = []
+    have = takes = 0
+    for pool in packing.pools:  # those that overlap are left out, as if there were enough of them
+        least = int(pool.amounts[kinds].min())
+        if not least or not left[pool.rows].all():
+            continue
+        left &= ~pool.rows
+        most = int(places[pool.rows].sum())
+        have += min(most, pool.free // least)
+        if pool.free // least < most:
+            scarce.append(pool)
+            takes = takes or least
+    elsewhere = int(places[left].sum())
+    if not scarce or have + elsewhere >= need.members:
+        return None
+    members, more = need.members - elsewhere, len(scarce) - 1
+    name = f"{scarce[0].name} and {more} more" if more else scarce[0].name
+    free = sum(pool.free for pool in scarce)
+    return Shortage(members * takes, free, name, need.kinds, unit=scarce[0].unit, members=members)
 
 
 def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArray[np.int64]) -> int:

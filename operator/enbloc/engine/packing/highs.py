@@ -148,6 +148,7 @@ def _model(packing: Packing, budget: int) -> _Model | None:
         _add_room(model, packing, column)
         for apart in packing.apart:
             _add_apart(model, column, apart)
+        _add_pools(model, packing, column)
     except _SpentError:
         return None
     return model
@@ -175,6 +176,16 @@ def _add_room(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) ->
         requests = packing.requests[kinds, resource].tolist()
         room = int(packing.room[row, resource])
         model.add(column[kinds, row].tolist(), requests, -np.inf, room)
+
+
+def _add_pools(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
+    """What rows share, where its members together could exceed it."""
+    for pool in packing.pools:
+        kinds, rows = np.nonzero((column >= 0) & pool.rows & (pool.amounts > 0)[:, None])
+        model.charge(_ROW + len(rows) // 8)
+        if len(rows):
+            factors = pool.amounts[kinds].tolist()
+            model.add(column[kinds, rows].tolist(), factors, -np.inf, pool.free)
 
 
 def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> None:

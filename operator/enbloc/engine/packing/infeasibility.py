@@ -116,6 +116,8 @@ def _refuted(packing: Packing, steps: int) -> bool:
 
 def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
     """The shortage in words."""
+    if short.unit:
+        return short.text()
     if short.resource:
         need, have = render(short.resource, short.need), render(short.resource, short.have)
         return f"needs {need} {short.resource}; the eligible nodes have {have} that it can use"

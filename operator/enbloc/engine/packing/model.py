@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,6 +65,24 @@ class Apart(NamedTuple):
     pairs: npt.NDArray[np.bool_]
 
 
+class Shared(NamedTuple):
+    """What several rows share beyond their own room, such as the devices of a network.
+
+    Attributes:
+        rows: bool[M]: a member on one of these takes of it.
+        amounts: int64[C]: how much a member of each kind takes.
+        free: how much there is.
+        unit: of what.
+        name: what it is, after an amount.
+    """
+
+    rows: Mask
+    amounts: npt.NDArray[np.int64]
+    free: int
+    unit: str
+    name: str
+
+
 @dataclass(frozen=True)
 class Packing:
     """What must go where.
@@ -78,6 +96,7 @@ class Packing:
         room: int64[M, R], in units, rounded down.
         places: int64[C, M]: how many members of a kind a row could take, were it alone there.
         apart: who excludes whom.
+        pools: what rows share.
         complete: that was asked; else it would have cost too much, and a packing without an answer
             is still a proof, but an answer is not worth the search.
         steps: what making it and adding it up costs.
@@ -91,6 +110,7 @@ class Packing:
     room: Amounts
     places: Counts
     apart: tuple[Apart, ...]
+    pools: tuple[Shared, ...] = ()
     complete: bool = True
     steps: int = 0
 
@@ -115,6 +135,7 @@ class Packing:
             room=self.room[chosen],
             places=self.places[:, chosen],
             apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
+            pools=tuple(pool._replace(rows=pool.rows[chosen]) for pool in self.pools),
         )
 
     def within(self, nodes: Nodes) -> "Packing":
@@ -145,6 +166,10 @@ class Packing:
             digest.update(key.encode())
             digest.update(np.ascontiguousarray(domains).data)
             digest.update(np.ascontiguousarray(pairs).data)
+        for pool in self.pools:
+            digest.update(repr((pool.free, pool.unit, pool.name)).encode())
+            digest.update(pool.rows.tobytes())
+            digest.update(pool.amounts.tobytes())
         return digest.digest()
 
     def holds(self, counts: Counts) -> bool:
@@ -157,6 +182,8 @@ class Packing:
         if (sums > np.array(self.counts)).any():
             return False
         if any(int(sums[list(need.kinds)].sum()) < need.members for need in self.needs):
+            return False
+        if any(int((counts[:, p.rows].sum(axis=1) * p.amounts).sum()) > p.free for p in self.pools):
             return False
         return not any(_clashes(counts, each) for each in self.apart)
 
@@ -179,7 +206,10 @@ def packing_now(facts: GroupFacts, trial: Trial, steps: int) -> Packing | None:
     def mask(pod: Pod) -> Mask:
         return trial.filtered(pod).narrowed()
 
-    return _packing(facts, trial, mask, lambda names: trial.nodes.frees(names).copy(), (), steps)
+    def rooms(names: tuple[str, ...]) -> Amounts:
+        return trial.nodes.frees(names).copy()
+
+    return _packing(facts, trial, mask, rooms, (), steps, ever=False)
 
 
 def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packing | None:
@@ -199,6 +229,7 @@ def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packin
         lambda names: room_ever(names, held, nodes),
         _seated(held, nodes),
         COUNTING,
+        ever=True,
     )
 
 
@@ -223,6 +254,8 @@ def _packing(
     rooms: Callable[[tuple[str, ...]], Amounts],
     seated: Sequence[tuple[Pod, int]],
     steps: int,
+    *,
+    ever: bool,
 ) -> Packing | None:
     profile, nodes = trial.profile, trial.snapshot.nodes
     kinds = _kinds(facts, trial)
@@ -251,7 +284,8 @@ def _packing(
         eligible = mask(pod)
         for neighbour, seats in there if asked_all else ():
             eligible &= excludes.leaves(pod, neighbour, seats)
-        places[index] = _places(requests[index], room, len(kinds[index].pods)) * eligible
+        found = _places(requests[index], room, len(kinds[index].pods))
+        places[index] = trial.filtered(pod).most(trial.nodes, found, ever=ever) * eligible
     rows = np.flatnonzero(places.any(axis=0))
     aparts = tuple(
         _apart(key, excludes.domains(key)[rows], apart)
@@ -259,10 +293,26 @@ def _packing(
     )
     packing = Packing(
         kinds, needs, resources, requests, rows, room[:, rows].T, places[:, rows],
-        aparts, complete, cost + adding_up if complete else cost,
+        aparts, _pools(trial, pods, rows, ever=ever),
+        complete, cost + adding_up if complete else cost,
     )  # fmt: skip
     np.minimum(packing.places, 1, out=packing.places, where=packing.alone)
     return packing
+
+
+def _pools(
+    trial: Trial, pods: Sequence[Pod], rows: npt.NDArray[np.intp], *, ever: bool
+) -> tuple[Shared, ...]:
+    """What plugins say that rows share, as far as any of these pods takes of it."""
+    found: list[Shared] = []
+    for plugin in _filtering(trial.profile) if any(pod.spec.holds for pod in pods) else ():
+        if decide.implements(plugin, decide.Pools):
+            ask = partial(plugin.pools, ever=ever)
+            for pool in asked(plugin.name, "Filter", ask, pods, trial.nodes):
+                inside, amounts = pool.rows[rows], np.asarray(pool.amounts, np.int64)
+                if inside.any() and amounts.any():
+                    found.append(Shared(inside, amounts, pool.free, pool.unit, pool.name))
+    return tuple(found)
 
 
 def _spread(pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:

@@ -70,8 +70,10 @@ def find_placement(
         outcome.search = Search.SPENT
         return outcome, trial
     outcome.steps = packing.steps
-    if shortage(packing) is not None:
+    short = shortage(packing)
+    if short is not None:
         outcome.search = Search.INFEASIBLE
+        outcome.lacks = short.text() if short.unit else ""
     elif not packing.complete:
         outcome.search = Search.SPENT
     else:

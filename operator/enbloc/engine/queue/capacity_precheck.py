@@ -113,7 +113,8 @@ class CapacityPrecheck:
 
     def _packing_refuses(self, group: GroupKey) -> bool:
         epoch, wants = self._of.get(group, (None, ()))
-        if not wants or epoch != (now := self._state.epoch):
+        now = self._state.epoch
+        if not wants or epoch not in (now, (now, self._state.nodes.ledgers.version)):
             return False
         version = now, self._state.nodes.placed_version
         for want in wants:
@@ -194,6 +195,8 @@ class Refutations:
         members = Counter((trial.key(pod), pod.role) for pod in facts.pending)
         seats = frozenset((pod.uid, pod.node) for pod in held)
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
+        if any(key.holds is not None for key, _ in members):  # what is left of them is no epoch's
+            epoch = epoch, trial.snapshot.nodes.ledgers.version
         question = epoch, frozenset(members.items()), deficits, facts.choice, seats, steps
         known = self._known.get(facts.key)
         if known is None or known.question != question:

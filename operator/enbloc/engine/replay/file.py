@@ -18,9 +18,11 @@ from enbloc.engine.replay.decision import Decision, NamedOpinion, Question
 from enbloc.engine.replay.dump import Dump, Entry
 from enbloc.engine.state import (
     Checkpoint,
+    FactPut,
     NamespacePut,
     NodeDropped,
     NodePut,
+    Pending,
     Reservation,
     Seat,
     SeatLeft,
@@ -29,6 +31,8 @@ from enbloc.engine.state import (
 from enbloc.errors import UsageError
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledger import Fact
+from enbloc.model.ledgers import FACTS, Decisions
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.selectors import Labels, Selector
@@ -37,7 +41,7 @@ from enbloc.model.workloads import WorkloadKey
 FORMAT: Final = "enbloc-dump"
 
 #: Grows with each change of the format that older readers cannot read.
-VERSION: Final = 2
+VERSION: Final = 3
 
 #: An object as its fields that differ from their defaults.
 Sparse = dict[str, Any]
@@ -71,6 +75,7 @@ class _Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class _Seat(_Struct, frozen=True, tag="seat", tag_field="is"):
     node: str
     pod: Ref
+    decided: Decisions | None = None
 
 
 class _SeatLeft(_Struct, frozen=True, tag="seat left", tag_field="is"):
@@ -95,11 +100,22 @@ class _Workload(_Struct, frozen=True, tag="workload", tag_field="is"):
     selector: Selector | None = None
 
 
+class _Fact(_Struct, frozen=True, tag="fact", tag_field="is"):
+    kind: str
+    key: str
+    fact: Sparse | None = None
+
+
+class _Pending(_Struct, frozen=True, tag="pending", tag_field="is"):
+    uid: PodUID
+    pod: Ref | None = None
+
+
 class _Plan(_Struct, frozen=True):
     id: str
     group: GroupKey
     verdict: PlanResult
-    assignments: tuple[tuple[Ref, str, bool], ...] = ()
+    assignments: tuple[tuple[Ref, str, bool, Decisions], ...] = ()
     message: str = ""
     search: str = ""
     steps: int = 0
@@ -128,7 +144,9 @@ class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
     selected: dict[str, tuple[str, ...] | None] = {}
 
 
-_Entry = _Seat | _SeatLeft | _Node | _NodeDropped | _Namespace | _Workload | _Decision
+_Entry = (
+    _Seat | _SeatLeft | _Node | _NodeDropped | _Namespace | _Workload | _Fact | _Pending | _Decision
+)
 
 
 class _File(_Struct, frozen=True):
@@ -144,7 +162,9 @@ class _File(_Struct, frozen=True):
     pods: list[Sparse]
     resources: tuple[str, ...]
     nodes: list[Sparse]
-    seats: list[tuple[Ref, str]]
+    seats: list[tuple[Ref, str, Decisions | None]]
+    facts: list[_Fact]
+    holders: list[Ref]
     namespaces: dict[str, Labels]
     workloads: list[tuple[WorkloadKey, Selector]]
     entries: list[_Entry]
@@ -175,7 +195,9 @@ def encoded(file: DumpFile) -> bytes:
         pods=writer.pods,
         resources=tuple(tables.resources),
         nodes=[sparse(node) for node in tables.nodes],
-        seats=[(writer.pod(seat.pod), seat.node) for seat in tables.seats.values()],
+        seats=[(writer.pod(s.pod), s.node, s.decided) for s in tables.seats.values()],
+        facts=[_fact(kind, key, fact) for (kind, key), fact in tables.facts.items()],
+        holders=[writer.pod(pod) for pod in tables.holders.values()],
         namespaces=tables.namespaces,
         workloads=list(tables.workloads.items()),
         entries=[writer.entry(entry) for entry in dump.entries],
@@ -222,8 +244,8 @@ class _Writer:
 
     def entry(self, entry: Entry) -> _Entry:
         match entry:
-            case Seat(node, pod):
-                return _Seat(node, self.pod(pod))
+            case Seat(node, pod, decided):
+                return _Seat(node, self.pod(pod), decided)
             case SeatLeft(uid):
                 return _SeatLeft(uid)
             case NodePut(made):
@@ -234,6 +256,10 @@ class _Writer:
                 return _Namespace(name, labels)
             case WorkloadPut(key, selector):
                 return _Workload(key, selector)
+            case FactPut(kind, key, fact):
+                return _fact(kind, key, fact)
+            case Pending(uid, pending):
+                return _Pending(uid, None if pending is None else self.pod(pending))
             case Decision(question, plan):
                 return self._decision(question, plan)
 
@@ -259,7 +285,9 @@ class _Writer:
         )
 
     def _plan(self, plan: Plan) -> _Plan:
-        assignments = ((self.pod(each.pod), each.node, each.needed) for each in plan.assignments)
+        assignments = (
+            (self.pod(each.pod), each.node, each.needed, each.decided) for each in plan.assignments
+        )
         return _Plan(
             plan.id,
             plan.group,
@@ -314,13 +342,16 @@ class _Reader:
 
     def file(self) -> DumpFile:
         file = self._file
-        seats = [Seat(node, self._pods[ref]) for ref, node in file.seats]
+        seats = [Seat(node, self._pods[ref], decided) for ref, node, decided in file.seats]
+        holders = [self._pods[ref] for ref in file.holders]
         tables = Checkpoint(
             resources=file.resources,
             nodes=[_thing(Node, given) for given in file.nodes],
             seats={seat.pod.uid: seat for seat in seats},
             namespaces=file.namespaces,
             workloads=dict(file.workloads),
+            facts={(fact.kind, fact.key): _read(fact) for fact in file.facts},
+            holders={pod.uid: pod for pod in holders},
         )
         entries = tuple(map(self._entry, file.entries))
         dump = Dump(file.search_steps, file.solver, tables, entries, file.whole)
@@ -329,8 +360,8 @@ class _Reader:
 
     def _entry(self, entry: _Entry) -> Entry:
         match entry:
-            case _Seat(node, pod):
-                return Seat(node, self._pods[pod])
+            case _Seat(node, pod, decided):
+                return Seat(node, self._pods[pod], decided)
             case _SeatLeft(uid):
                 return SeatLeft(uid)
             case _Node(made):
@@ -341,6 +372,10 @@ class _Reader:
                 return NamespacePut(name, labels)
             case _Workload(key, selector):
                 return WorkloadPut(key, selector)
+            case _Fact(kind, key, fact):
+                return FactPut(kind, key, None if fact is None else _read(entry))
+            case _Pending(uid, ref):
+                return Pending(uid, None if ref is None else self._pods[ref])
             case _Decision():
                 return Decision(self._question(entry), self._plan(entry.plan))
 
@@ -370,12 +405,24 @@ class _Reader:
             plan.group,
             plan.verdict,
             tuple(
-                Assignment(self._pods[ref], node, needed) for ref, node, needed in plan.assignments
+                Assignment(self._pods[ref], node, needed, decided)
+                for ref, node, needed, decided in plan.assignments
             ),
             message=plan.message,
             search=plan.search,
             steps=plan.steps,
         )
+
+
+def _fact(kind: str, key: str, fact: Fact | None) -> _Fact:
+    return _Fact(kind, key, None if fact is None else sparse(fact))
+
+
+def _read(written: _Fact) -> Fact:
+    """The object that was written; a KeyError = one of a kind that is not known."""
+    kinds: Mapping[str, type[Any]] = FACTS
+    fact: Fact = _thing(kinds[written.kind], written.fact or {})
+    return fact
 
 
 def _pod(given: Sparse, specs: Sequence[PodSpec]) -> Pod:

@@ -95,7 +95,7 @@ class WhatIf:
             members, facts, lost = by_key[key]
             plan = self._plan(members, facts, lost, arrays)
             for assignment in plan.assignments:
-                arrays.sit(Seat(assignment.node, assignment.pod))
+                arrays.sit(Seat(assignment.node, assignment.pod, assignment.decided))
             found.append(Aftermath(members.key, tuple(pod.key for pod in lost), facts, plan))
         return found
 

@@ -12,16 +12,18 @@ from enbloc.engine.state.capacity import Capacity, Reservation, beyond, reserved
 from enbloc.engine.state.checkpoint import (
     Arrays,
     Checkpoint,
+    FactPut,
     NamespacePut,
     NodeDropped,
     NodePut,
+    Pending,
     Seat,
     SeatLeft,
     TableChange,
     WorkloadPut,
 )
 from enbloc.engine.state.claims import HELD, MIN_RESOURCES, Against, Claim, Claims, stand_in
-from enbloc.engine.state.cluster import ClusterState
+from enbloc.engine.state.cluster import ClusterFact, ClusterState
 from enbloc.engine.state.groups import Groups
 from enbloc.engine.state.lives import MOST_LIVES
 from enbloc.engine.state.log import Log, after
@@ -39,7 +41,9 @@ __all__ = [
     "Checkpoint",
     "Claim",
     "Claims",
+    "ClusterFact",
     "ClusterState",
+    "FactPut",
     "Groups",
     "Key",
     "Log",
@@ -48,6 +52,7 @@ __all__ = [
     "NodeDropped",
     "NodePut",
     "Order",
+    "Pending",
     "Reservation",
     "Seat",
     "SeatLeft",

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple, TypeVar, assert_never
 
 import msgspec
 
+from enbloc.model.ledger import Fact
+from enbloc.model.ledgers import Decisions
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -25,10 +27,14 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
 
     The node need not be there. Who had a seat has left it before. There is one for each pod, so it
     is small.
+
+    Attributes:
+        decided: the volumes and devices that a plan decided for it; None = no plan put it there.
     """
 
     node: str
     pod: Pod
+    decided: Decisions | None = None
 
 
 class SeatLeft(msgspec.Struct, frozen=True, gc=False):
@@ -63,8 +69,34 @@ class WorkloadPut(NamedTuple):
     selector: Selector | None = None
 
 
-TableChange = Seat | SeatLeft | NodePut | NodeDropped | NamespacePut | WorkloadPut
-TABLE_CHANGES: Final = (Seat, SeatLeft, NodePut, NodeDropped, NamespacePut, WorkloadPut)
+class FactPut(NamedTuple):
+    """An object that tells of volumes or devices; None = it was removed."""
+
+    kind: str
+    key: str
+    fact: Fact | None = None
+
+
+class Pending(NamedTuple):
+    """A pod that names claims exists, bound or not; None = it is gone."""
+
+    uid: PodUID
+    pod: Pod | None = None
+
+
+TableChange = (
+    Seat | SeatLeft | NodePut | NodeDropped | NamespacePut | WorkloadPut | FactPut | Pending
+)
+TABLE_CHANGES: Final = (
+    Seat,
+    SeatLeft,
+    NodePut,
+    NodeDropped,
+    NamespacePut,
+    WorkloadPut,
+    FactPut,
+    Pending,
+)
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -79,6 +111,8 @@ class Checkpoint:
         seats: also on nodes that are not there; those of claims too.
         namespaces: their labels.
         workloads: their selectors.
+        facts: the objects that tell of volumes and devices, by kind and key.
+        holders: the pods that name claims.
     """
 
     resources: Sequence[str] = ()
@@ -86,6 +120,8 @@ class Checkpoint:
     seats: dict[PodUID, Seat] = field(default_factory=dict[PodUID, Seat])
     namespaces: dict[str, Labels] = field(default_factory=dict[str, Labels])
     workloads: dict[WorkloadKey, Selector] = field(default_factory=dict[WorkloadKey, Selector])
+    facts: dict[tuple[str, str], Fact] = field(default_factory=dict[tuple[str, str], Fact])
+    holders: dict[PodUID, Pod] = field(default_factory=dict[PodUID, Pod])
     _rows: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -100,6 +136,8 @@ class Checkpoint:
             dict(self.seats),
             dict(self.namespaces),
             dict(self.workloads),
+            dict(self.facts),
+            dict(self.holders),
         )
 
     def apply(self, change: TableChange) -> None:
@@ -115,7 +153,9 @@ class Checkpoint:
         else:
             self._apply(change)
 
-    def _apply(self, change: NodePut | NodeDropped | NamespacePut | WorkloadPut) -> None:
+    def _apply(
+        self, change: NodePut | NodeDropped | NamespacePut | WorkloadPut | FactPut | Pending
+    ) -> None:
         match change:
             case NodePut(node):
                 self._put(node)
@@ -125,6 +165,10 @@ class Checkpoint:
                 _set(self.namespaces, name, labels)
             case WorkloadPut(key, selector):
                 _set(self.workloads, key, selector)
+            case FactPut(kind, key, fact):
+                _set(self.facts, (kind, key), fact)
+            case Pending(uid, pod):
+                _set(self.holders, uid, pod)
             case _:
                 assert_never(change)
 
@@ -160,6 +204,10 @@ class Arrays:
         self.nodes = Nodes(ResourceSpace(tables.resources))
         for node in tables.nodes:
             self.nodes.put(node)
+        for fact in tables.facts.values():
+            self.nodes.ledgers.put(fact)
+        for pod in tables.holders.values():
+            self.nodes.ledgers.enter(pod)
         self._placed = Placed()
         for seat in tables.seats.values():
             self.sit(seat)
@@ -172,7 +220,7 @@ class Arrays:
         """Count a pod on a node, if that is there."""
         row = self.nodes.row(seat.node)
         if row is not None:
-            self.nodes.place(row, seat.pod.spec)
+            self.nodes.sit(row, seat.pod, seat.decided)
             self._placed.put(seat.pod, row)
 
     def snapshot(self, ledgers: Mapping[str, object]) -> Snapshot:

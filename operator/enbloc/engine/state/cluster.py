@@ -23,9 +23,11 @@ from typing import Final, assert_never
 from enbloc.engine import events as happened
 from enbloc.engine.plan import Plan, Release
 from enbloc.engine.state.checkpoint import (
+    FactPut,
     NamespacePut,
     NodeDropped,
     NodePut,
+    Pending,
     Seat,
     SeatLeft,
     WorkloadPut,
@@ -37,6 +39,7 @@ from enbloc.engine.state.order import Order
 from enbloc.engine.trial import Change, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
+from enbloc.model.ledger import Fact
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -53,6 +56,8 @@ ClusterFact = (
     | happened.NamespaceGone
     | happened.WorkloadSeen
     | happened.WorkloadGone
+    | happened.FactSeen
+    | happened.FactGone
 )
 
 _NODE_ACTIONS = {
@@ -80,6 +85,7 @@ class ClusterState:
         pods: every pod that is known, by UID.
         namespaces: the labels of each namespace, by its name.
         workloads: the selectors of Services and controllers.
+        facts_version: grows with every change of an object that tells of volumes or devices.
         foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
             has the same number needs no second look.
         rankings: kept across decisions; notified of every pod that comes and goes.
@@ -98,7 +104,7 @@ class ClusterState:
         self.pods: dict[PodUID, Pod] = {}
         self.namespaces: dict[str, Labels] = {}
         self.workloads = Workloads()
-        self.foreign_version = 0
+        self.facts_version = self.foreign_version = 0
         self.rankings = Rankings()
         self.claims = Claims()
         self._nominations = Nominations(alive)
@@ -141,6 +147,10 @@ class ClusterState:
                 return self.workload_seen(key, selector)
             case happened.WorkloadGone(key):
                 return self.workload_gone(key)
+            case happened.FactSeen(fact):
+                return self.fact_seen(fact)
+            case happened.FactGone(kind, key):
+                return self.fact_gone(kind, key)
             case _:
                 assert_never(event)
 
@@ -150,6 +160,7 @@ class ClusterState:
         """Take a pod as the API server shows it; say what happened to the cluster."""
         old = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
+        self._enter(pod, old)
         seat = self._seats.get(pod.uid)
         if old is None or old.spec is not pod.spec:
             self._notice(pod)
@@ -159,10 +170,12 @@ class ClusterState:
         claimed = None if planned else self.claims.drop(pod.uid)
         wanted: Seat | None = None
         if pod.node and not pod.finished:
-            wanted = Seat(pod.node, pod)
+            same = seat is not None and seat.node == pod.node
+            wanted = Seat(pod.node, pod, seat.decided if seat and same else None)
         elif planned and seat is not None:
             # The room is kept as it was planned, until the answer and the watch agree.
-            wanted = Seat(seat.node, replace(pod, spec=seat.pod.spec))
+            kept = replace(pod, spec=seat.pod.spec, claims=seat.pod.claims)
+            wanted = Seat(seat.node, kept, seat.decided)
         elif pod.scheduler not in self._ours:
             claim = self._nominations.claim(pod, claimed)
             if claim is not None and self._could_hold(claim.node, pod):
@@ -181,6 +194,9 @@ class ClusterState:
         pod = self.pods.pop(uid, None)
         self.claims.drop(uid)
         self._nominations.forget(uid)
+        if pod is not None and self.nodes.ledgers.concerns(pod):
+            self.nodes.ledgers.leave(uid)
+            self.log.note(Pending(uid))
         if pod is None or uid not in self._seats:
             return []
         self.foreign_version += 1
@@ -250,6 +266,7 @@ class ClusterState:
         self.log.note(NodeDropped(name))
         for uid in self._on.get(name, ()):
             self.placed.drop(uid)
+            self.nodes.rise(row, self._seats[uid].pod)
         self.nodes.drop(name)
         if row < len(self.nodes):
             # The last row moved into the free place; its pods move with it.
@@ -291,6 +308,32 @@ class ClusterState:
     def workload_gone(self, key: WorkloadKey) -> list[Happening]:
         """Drop a Service or a controller."""
         return self.workload_seen(key, None)
+
+    def fact_seen(self, fact: Fact) -> list[Happening]:
+        """Add or update an object that tells of volumes or devices."""
+        old = self.nodes.ledgers.put(fact)
+        if old == fact:
+            return []
+        self.facts_version += 1
+        self.log.note(FactPut(fact.kind, fact.key, fact))
+        action = Action.ADD if old is None else Action.UPDATE_OTHER
+        return [Happening(Resource(fact.kind), action, fact=fact, old_fact=old)]
+
+    def fact_gone(self, kind: str, key: str) -> list[Happening]:
+        """Drop an object that tells of volumes or devices."""
+        old = self.nodes.ledgers.drop(kind, key)
+        if old is None:
+            return []
+        self.facts_version += 1
+        self.log.note(FactPut(kind, key))
+        return [Happening(Resource(kind), Action.DELETE, fact=old)]
+
+    def _enter(self, pod: Pod, old: Pod | None) -> None:
+        """The ledgers know who names which claims."""
+        ledgers = self.nodes.ledgers
+        if ledgers.concerns(pod) and (old is None or _names_others(old, pod)):
+            ledgers.enter(pod)
+            self.log.note(Pending(pod.uid, pod))
 
     def _notice(self, pod: Pod) -> None:
         """A pod's selectors may tell others apart; those of pods that are gone, no longer."""
@@ -383,7 +426,7 @@ class ClusterState:
             self.claims.plans[pod.uid] = Claim(
                 pod.uid, PLAN, Against.EVERYONE, plan.group, "", pod, assignment.node
             )
-            self._sit(Seat(assignment.node, pod))
+            self._sit(Seat(assignment.node, pod, assignment.decided))
         self._make_way({assignment.node for assignment in plan.assignments}, order)
 
     def forget(self, uid: PodUID, number: int) -> Release | None:
@@ -414,7 +457,7 @@ class ClusterState:
     def _count(self, seat: Seat) -> None:
         row = self.nodes.row(seat.node)
         if row is not None:
-            self.nodes.place(row, seat.pod.spec)
+            self.nodes.sit(row, seat.pod, seat.decided)
             self.placed.put(seat.pod, row)
             self.rankings.journal.note(Change(seat.pod, row))
 
@@ -428,7 +471,7 @@ class ClusterState:
             del self._on[seat.node]
         row = self.nodes.row(seat.node)
         if row is not None and counted:
-            self.nodes.place(row, seat.pod.spec, -1)
+            self.nodes.rise(row, seat.pod)
             self.placed.drop(uid)
             self.rankings.journal.note(Change(seat.pod, row, left=True))
 
@@ -462,6 +505,15 @@ class ClusterState:
         self.rankings.check(profiles, self.snapshot(), self.epoch)
 
 
+def _names_others(old: Pod, new: Pod) -> bool:
+    """Whether a pod names other claims than before."""
+    return (
+        old.claims != new.claims
+        or old.resource_claims != new.resource_claims
+        or old.extended_claim != new.extended_claim
+    )
+
+
 def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
     """Whether a pod must be counted anew: elsewhere, or as another one."""
     if seat is None or wanted is None:
@@ -472,6 +524,7 @@ def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
         or (old.spec is not new.spec and old.spec != new.spec)
         or old.labels != new.labels
         or old.deleting != new.deleting
+        or _names_others(old, new)
         or old.priority != new.priority
     )
 
@@ -500,6 +553,8 @@ def _pod_action(old: Pod, pod: Pod) -> Action:
         action |= Action.UPDATE_GATES
     if old.annotations != pod.annotations:
         action |= Action.UPDATE_ANNOTATION
+    if old.resource_claims != pod.resource_claims:
+        action |= Action.UPDATE_GENERATED_CLAIM
     if old.spec is not pod.spec and old.spec != pod.spec:
         wanted = dict(pod.spec.requests)
         if any(wanted.get(name, 0) < amount for name, amount in old.spec.requests):

@@ -38,6 +38,7 @@ class Outcome:
         failed: the floor could not be met.
         search: what found the placement beyond the ordered pass, or why nothing did.
         steps: what that cost.
+        lacks: what of something that nodes share is missing, with the amounts; "" = nothing is.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class Outcome:
         self.failed = False
         self.search = Search.NONE
         self.steps = 0
+        self.lacks = ""
 
     def note(self, diagnosis: Diagnosis, pod: Pod) -> None:
         """A member found no node."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -521,6 +522,22 @@ class Ranking:
             if entry.evaluator.reads is Reads.SPEC:
                 mask &= entry.mask
         return mask
+
+    def most(
+        self, nodes: Nodes, count: npt.NDArray[np.int64], *, ever: bool
+    ) -> npt.NDArray[np.int64]:
+        """int64[N]: how many pods of the class each row can take, at most `count` of it (int64[N]).
+
+        By what filters say of their own accord; whether they let a pod there is another question.
+        """
+        for entry in self._filters:
+            evaluator = entry.evaluator
+            if decide.implements(evaluator, decide.Limits):
+                ask = partial(evaluator.most, ever=ever)
+                found = asked(entry.name, "Filter", ask, self.pod, nodes)
+                scores = checked_scores(entry.name, found, len(nodes), "Filter")
+                count = np.minimum(count, scores.astype(np.int64))
+        return count
 
     # ── why not ──────────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@
 A ranking that was told of members which were then not placed is thrown away: nothing is undone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
@@ -46,6 +46,7 @@ class ClassKey(NamedTuple):
         labels: their values of the keys that some selector names.
         annotations: the declared ones.
         signatures: what plugins add.
+        holds: what tells pods apart by their volumes and devices; None = they have none.
     """
 
     profile: str
@@ -54,6 +55,7 @@ class ClassKey(NamedTuple):
     labels: Labels
     annotations: Labels
     signatures: tuple[object, ...]
+    holds: Hashable | None = None
 
 
 class Journal:
@@ -118,7 +120,13 @@ class Rankings:
         self._known: dict[int, tuple[PodSpec, int]] = {}
         self._bytes = 0
 
-    def key(self, pod: Pod, profile: Profile, names: Named | None = None) -> ClassKey:
+    def key(
+        self,
+        pod: Pod,
+        profile: Profile,
+        names: Named | None = None,
+        holds: Hashable | None = None,
+    ) -> ClassKey:
         """The class of a pod in a profile; `names` = the labels that tell pods apart instead."""
         labels = pod.labels
         if names is not None:
@@ -135,6 +143,7 @@ class Rankings:
             labels,
             pod.annotations,
             signatures,
+            holds,
         )
 
     def number(self, spec: PodSpec) -> int:

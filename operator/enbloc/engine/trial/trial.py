@@ -10,7 +10,7 @@
 Nothing is taken back: who wants to try something tries it on a fork.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from enbloc.engine.trial.opinions import Opinion
@@ -20,7 +20,7 @@ from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodUID
 from enbloc.model.snapshot import Snapshot
 
 
@@ -67,6 +67,7 @@ class Trial:
         self._epoch = None if opinions or names is not None else epoch
         self._everywhere = opinions
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
+        self._holdings: dict[PodUID, Hashable | None] = {}
         self._origin: Trial | None = None
         self._forked = False
         self._log: list[Change] = []
@@ -108,7 +109,7 @@ class Trial:
                 return before
             self._table = before.fork()
         for change in self._log[self._counted :]:
-            self._table.place(change.row, change.pod.spec, -1 if change.left else 1)
+            (self._table.rise if change.left else self._table.sit)(change.row, change.pod)
         self._counted = len(self._log)
         return self._table
 
@@ -134,7 +135,18 @@ class Trial:
 
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
-        return self._rankings.key(pod, self.profile, self._names)
+        return self._rankings.key(pod, self.profile, self._names, self._held_by(pod))
+
+    def _held_by(self, pod: Pod) -> Hashable | None:
+        """What tells pods apart by their volumes and devices before any member is placed."""
+        if not self.snapshot.nodes.ledgers.concerns(pod):
+            return None
+        if self._origin is not None:
+            return self._origin._held_by(pod)  # noqa: SLF001  # one of our own
+        known = self._holdings.get(pod.uid, self)
+        if known is self:
+            known = self._holdings[pod.uid] = self.nodes.ledgers.alike(pod)
+        return known
 
     def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
         """Let what somebody outside said of a class count from now on, here and in every fork."""
@@ -175,7 +187,7 @@ class Trial:
                 return _Entry(self._anew(key, pod), len(self._log))
             return _Entry(ranking, self._inherited)
         kept = None
-        if self._epoch is not None:
+        if self._epoch is not None and key.holds is None:
             kept = self._rankings.take(key, self.snapshot, self._epoch)
         ranking = kept or Ranking(pod, self.profile, self.snapshot)
         ranking.consult((*self._everywhere, *self.opinions_of(key)), self.snapshot.nodes)
@@ -243,4 +255,6 @@ class Trial:
         if self._origin is not None:
             self._origin.keep()
         for key, entry in self._entries.items():
+            if key.holds is not None:  # what is left of volumes and devices is in no journal
+                continue
             self._rankings.give(key, entry.ranking, self._log[: entry.seen], self._epoch)

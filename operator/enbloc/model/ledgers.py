@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ledgers: both tables of what pods hold beyond resources, as the node table carries them."""
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from enbloc.model.ledger import Fact, Ledger
+from enbloc.model.pods import Pod, PodUID
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
+
+
+class Decisions(NamedTuple):
+    """What a plan decided for one pod beyond its node; None = nothing need be done for it.
+
+    Attributes:
+        volumes: which volumes are to be bound or made.
+        devices: which claims are to be allocated, or reserved.
+    """
+
+    volumes: Any = None
+    devices: Any = None
+
+
+#: The kinds of objects that the tables know.
+FACTS: Final[Mapping[str, type[Any]]] = {}
+
+NOTHING_DECIDED = Decisions()
+
+
+class Ledgers:
+    """The tables of volumes and of devices."""
+
+    __slots__ = ("devices", "volumes")
+
+    def __init__(self, volumes: Ledger[Any, Any], devices: Ledger[Any, Any]) -> None:
+        self.volumes, self.devices = volumes, devices
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Differs whenever an object, or what is held, has changed."""
+        return self.volumes.version, self.devices.version
+
+    def concerns(self, pod: Pod) -> bool:
+        """Whether a pod has volumes or devices."""
+        return pod.spec.holds
+
+    def alike(self, pod: Pod) -> Hashable | None:
+        """Equal for pods that have alike volumes and devices; None = the pod has none."""
+        if not self.concerns(pod):
+            return None
+        found = self.volumes.alike(pod), self.devices.alike(pod)
+        return None if found == (None, None) else found
+
+    def _of(self, kind: str) -> Ledger[Any, Any] | None:
+        for ledger in (self.volumes, self.devices):
+            if kind in ledger.kinds:
+                return ledger
+        return None
+
+    def put(self, fact: Fact) -> Fact | None:
+        """Add an object, or change it; gives it as it was."""
+        ledger = self._of(fact.kind)
+        old: Fact | None = None if ledger is None else ledger.put(fact)
+        return old
+
+    def drop(self, kind: str, key: str) -> Fact | None:
+        """Remove an object; gives it as it was."""
+        ledger = self._of(kind)
+        old: Fact | None = None if ledger is None else ledger.drop(kind, key)
+        return old
+
+    def enter(self, pod: Pod) -> None:
+        """A pod exists, or has changed."""
+        self.volumes.enter(pod)
+        self.devices.enter(pod)
+
+    def leave(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self.volumes.leave(uid)
+        self.devices.leave(uid)
+
+    def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Decisions | None) -> None:
+        """A pod sits on a node; None = what it gets there is to be decided."""
+        for ledger, decision in zip(
+            (self.volumes, self.devices), decided or NOTHING_DECIDED, strict=True
+        ):
+            if decided is None or decision is None:
+                ledger.place(pod, node, nodes)
+            else:
+                ledger.keep(pod, node, decision)
+
+    def remove(self, pod: Pod) -> None:
+        """A pod sits nowhere any more."""
+        self.volumes.remove(pod)
+        self.devices.remove(pod)
+
+    def decided(self, pod: Pod) -> Decisions:
+        """What was decided for a pod where it sits."""
+        if not self.concerns(pod):
+            return NOTHING_DECIDED
+        return Decisions(self.volumes.decision(pod.uid), self.devices.decision(pod.uid))
+
+    def stands(self, pod: Pod) -> bool:
+        """Whether what was decided for a pod can still be had."""
+        if not self.concerns(pod):
+            return True
+        return self.volumes.stands(pod.uid) and self.devices.stands(pod.uid)
+
+    def fork(self) -> "Ledgers":
+        """A copy of one's own."""
+        return Ledgers(self.volumes.fork(), self.devices.fork())
+
+
+class NoLedger:
+    """A ledger of no kind: nothing concerns it."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    version: int = 0
+
+    def put(self, fact: Fact) -> None:
+        """Nothing is known of any object."""
+
+    def drop(self, kind: str, key: str) -> None:
+        """Nothing is known of any object."""
+
+    def enter(self, pod: Pod) -> None:
+        """Pods hold nothing."""
+
+    def leave(self, uid: PodUID) -> None:
+        """Pods hold nothing."""
+
+    def alike(self, pod: Pod) -> None:
+        """Pods hold nothing."""
+
+    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
+        """Pods hold nothing."""
+
+    def keep(self, pod: Pod, node: str, decision: Hashable) -> None:
+        """Pods hold nothing."""
+
+    def remove(self, pod: Pod) -> None:
+        """Pods hold nothing."""
+
+    def decision(self, uid: PodUID) -> None:
+        """Nothing is decided."""
+
+    def stands(self, uid: PodUID) -> bool:
+        """Nothing is in the way."""
+        del uid
+        return True
+
+    def fork(self) -> "NoLedger":
+        """It never changes."""
+        return self
