@@ -5,6 +5,7 @@
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
+from enbloc.model.decisions import DeviceDecision, VolumeDecision
 from enbloc.model.ledger import Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
 
@@ -20,8 +21,8 @@ class Decisions(NamedTuple):
         devices: which claims are to be allocated, or reserved.
     """
 
-    volumes: Any = None
-    devices: Any = None
+    volumes: VolumeDecision | None = None
+    devices: DeviceDecision | None = None
 
 
 #: The kinds of objects that the tables know.
