@@ -43,11 +43,17 @@ class Shortage:
         one = self.members == 1
         need, have = _amount(self.unit, self.need), _amount(self.unit, self.have)
         members = f"{self.members} {'member needs' if one else 'members need'}"
-        return f"{members} {need} {self.resource}; {have} is left"
+        return (
+            f"{members} {need} {self.resource}; {have} {'is' if _bytes(self.unit) else 'are'} left"
+        )
 
 
 def _amount(unit: str, amount: int) -> str:
-    return render(MEMORY, amount) if unit == "bytes" else f"{amount} {unit}"
+    return render(MEMORY, amount) if _bytes(unit) else f"{amount} {unit}"
+
+
+def _bytes(unit: str) -> bool:
+    return unit == "bytes"
 
 
 def shortage(packing: Packing) -> Shortage | None:
