@@ -1,0 +1,331 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The objects that say which volumes there are, as far as scheduling reads them."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+from enbloc.model.pods import NodeSelectorTerm
+from enbloc.model.selectors import Labels, Selector
+
+#: Required node affinity of a volume: any of the terms suffices; None = every node reaches it.
+Affinity: TypeAlias = tuple[NodeSelectorTerm, ...] | None
+
+#: `allowedTopologies`: of any term all requirements must hold, `(label key, values)`.
+Topologies: TypeAlias = tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]
+
+READ_WRITE_ONCE: Final = "ReadWriteOnce"
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+
+class ClaimRef(NamedTuple):
+    """`spec.claimRef` of a PersistentVolume; a uid of "" is any claim of that name."""
+
+    key: str
+    uid: str = ""
+
+
+class Attachable(NamedTuple):
+    """What a node attaches: a volume of a CSI driver."""
+
+    driver: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentVolume:
+    """A PersistentVolume.
+
+    Attributes:
+        storage_class: "" = none.
+        capacity: bytes.
+        mode: `volumeMode`.
+        attributes_class: `volumeAttributesClassName`; "" = none.
+        available: its phase is Available.
+        claim: whom it is bound, or reserved, to.
+        created: creationTimestamp, seconds since the epoch.
+        affinity: which nodes reach it.
+        csi: what a node attaches; None = it is of another kind.
+        plugin: the in-tree plugin of an old kind of disk that a CSI driver serves now; "" = none.
+        migrated: the same of the disk, as that driver sees it.
+        migrated_affinity: likewise.
+        problem: why `migrated` cannot be said; "" = it can, or need not be.
+    """
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    storage_class: str = ""
+    capacity: int = 0
+    access_modes: frozenset[str] = frozenset()
+    mode: str = "Filesystem"
+    attributes_class: str = ""
+    available: bool = True
+    deleting: bool = False
+    claim: ClaimRef | None = None
+    created: float = 0.0
+    labels: Labels = ()
+    affinity: Affinity = None
+    csi: Attachable | None = None
+    plugin: str = ""
+    migrated: Attachable | None = None
+    migrated_affinity: Affinity = None
+    problem: str = ""
+
+    kind: ClassVar[str] = "PersistentVolume"
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
+    def holds(self, claim: "PersistentVolumeClaim") -> bool:
+        """Whether it is bound, or reserved, to a claim.
+
+        Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go
+        IsVolumeBoundToClaim.
+        """
+        held = self.claim
+        return held is not None and held.key == claim.key and held.uid in ("", claim.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentVolumeClaim:
+    """A PersistentVolumeClaim.
+
+    Attributes:
+        storage_class: "" = none.
+        request: bytes; None = it names no size.
+        selector: of labels of volumes; None = any volume.
+        volume: `spec.volumeName`; "" = none yet.
+        bind_completed: the control plane has bound it.
+        selected_node: annotation `volume.kubernetes.io/selected-node`; None = it is absent.
+        lost: its phase is Lost.
+        owner: UID of its controller; "" = none.
+        problem: what of it could not be read; such a claim fits nowhere. "" = nothing.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    storage_class: str = ""
+    request: int | None = None
+    access_modes: tuple[str, ...] = ()
+    mode: str = "Filesystem"
+    attributes_class: str = ""
+    selector: Selector | None = None
+    volume: str = ""
+    bind_completed: bool = False
+    selected_node: str | None = None
+    lost: bool = False
+    deleting: bool = False
+    owner: str = ""
+    problem: str = ""
+
+    kind: ClassVar[str] = "PersistentVolumeClaim"
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def bound(self) -> bool:
+        """It is bound for good."""
+        return self.volume != "" and self.bind_completed
+
+    @property
+    def size(self) -> int:
+        """Bytes; 0 where it names no size."""
+        return self.request or 0
+
+    @property
+    def once_per_pod(self) -> bool:
+        """Only one pod of the cluster may use it."""
+        return READ_WRITE_ONCE_POD in self.access_modes
+
+    @property
+    def once_per_node(self) -> bool:
+        """Only pods of one node may use it at the same time."""
+        return bool(self.access_modes) and all(
+            mode in (READ_WRITE_ONCE, READ_WRITE_ONCE_POD) for mode in self.access_modes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClass:
+    """A StorageClass.
+
+    Attributes:
+        waits: its volumes are bound where the first pod goes (`WaitForFirstConsumer`).
+        topologies: where volumes may be made; () = anywhere.
+    """
+
+    name: str
+    provisioner: str = ""
+    waits: bool = False
+    topologies: Topologies = ()
+    resource_version: str = ""
+
+    kind: ClassVar[str] = "StorageClass"
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
+    @property
+    def provisions(self) -> bool:
+        """Volumes are made on demand."""
+        return self.provisioner not in ("", NO_PROVISIONER)
+
+
+@dataclass(frozen=True, slots=True)
+class CSINode:
+    """A CSINode.
+
+    Attributes:
+        limits: `(driver, count)`: how many volumes of the driver the node can attach.
+        drivers: names of those that are installed.
+        migrated: in-tree plugins that CSI drivers serve on this node.
+    """
+
+    name: str
+    limits: tuple[tuple[str, int], ...] = ()
+    drivers: tuple[str, ...] = ()
+    migrated: frozenset[str] = frozenset()
+    resource_version: str = ""
+
+    kind: ClassVar[str] = "CSINode"
+
+    @property
+    def key(self) -> str:
+        """The name of the node."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class CSIDriver:
+    """A CSIDriver; `storage_capacity`: it says what storage is left where."""
+
+    name: str
+    storage_capacity: bool = False
+    resource_version: str = ""
+
+    kind: ClassVar[str] = "CSIDriver"
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class CSIStorageCapacity:
+    """A CSIStorageCapacity: what is left of one class in one segment of the nodes.
+
+    Attributes:
+        capacity: bytes in all; None = unknown.
+        largest: bytes that one volume can have (`maximumVolumeSize`); None = unknown.
+        topology: of labels of the nodes that reach it; None = no node does.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    storage_class: str = ""
+    capacity: int | None = None
+    largest: int | None = None
+    topology: Selector | None = None
+
+    kind: ClassVar[str] = "CSIStorageCapacity"
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def limit(self) -> int | None:
+        """Bytes that one volume can have as far as is known.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
+        volumeLimit.
+        """
+        return self.capacity if self.largest is None else self.largest
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeAttachment:
+    """A VolumeAttachment: a volume that is attached to a node; `volume` = "" is none by name."""
+
+    name: str
+    attacher: str = ""
+    node: str = ""
+    volume: str = ""
+    resource_version: str = ""
+
+    kind: ClassVar[str] = "VolumeAttachment"
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
+
+VolumeFact: TypeAlias = (
+    PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+)
+
+
+class VolumeRef(NamedTuple):
+    """A PersistentVolume as it was when it was chosen."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+class ClaimDecision(NamedTuple):
+    """What was decided for one claim that is not bound yet.
+
+    Attributes:
+        claim: `namespace/name`.
+        uid: of the claim.
+        resource_version: of the claim, as it was decided about.
+        node: where its first pod goes.
+        volume: to be bound to the claim; None = one is to be made for that node.
+        segment: the CSIStorageCapacity that a new volume takes from, `namespace/name`; "" = none.
+        size: bytes.
+    """
+
+    claim: str
+    uid: str
+    resource_version: str
+    node: str
+    volume: VolumeRef | None = None
+    segment: str = ""
+    size: int = 0
+
+    def __str__(self) -> str:
+        if self.volume is not None:
+            return f"{self.claim} gets {self.volume.name}"
+        return f"{self.claim} is made for {self.node}"
+
+
+class VolumeDecision(tuple[ClaimDecision, ...]):
+    """What is to be done before a pod is bound, one claim after another."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reach: which nodes satisfy each of many conditions on their labels, all at once.
+
+Ten thousand local volumes name a node each; to ask each of them of every node would take seconds.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from enbloc.model.volumes.facts import Affinity, Topologies
+
+#: Any of these holds if all of its requirements do; () = nowhere, ((),) = everywhere.
+Conditions: TypeAlias = tuple[tuple[Requirement, ...], ...]
+#: bool[K, N]: which of N nodes satisfies each of K conditions.
+Matrix: TypeAlias = npt.NDArray[np.bool_]
+
+ANYWHERE: Final[Conditions] = ((),)
+
+
+def of_affinity(affinity: Affinity) -> Conditions:
+    """Where a volume can be reached; fields of terms are not looked at, as upstream.
+
+    Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/helpers.go
+    CheckNodeAffinity.
+    """
+    if affinity is None:
+        return ANYWHERE
+    return tuple(term.expressions for term in affinity if term.expressions or term.fields)
+
+
+def of_selector(selector: Selector | None) -> Conditions:
+    """Where the labels of a node are selected; nowhere without a selector."""
+    return () if selector is None else (selector.requirements,)
+
+
+def of_topologies(topologies: Topologies) -> Conditions:
+    """Where a class may have volumes made.
+
+    Source: kubernetes v1.36 pkg/apis/core/v1/helper/helpers.go MatchTopologySelectorTerms.
+    """
+    if not topologies:
+        return ANYWHERE
+    return tuple(
+        tuple(Requirement(key, Operator.IN, values) for key, values in term)
+        for term in topologies
+        if term
+    )
+
+
+def mask_of(conditions: Conditions, nodes: Nodes) -> Mask:
+    """bool[N]: where the conditions hold."""
+    mask = np.zeros(len(nodes), np.bool_)
+    for term in conditions:
+        held = np.ones(len(nodes), np.bool_)
+        for requirement in term:
+            held &= nodes.matches(requirement)
+        mask |= held
+    return mask
+
+
+def matrix_of(conditions: Sequence[Conditions], nodes: Nodes) -> Matrix:
+    """bool[K, N]: where each of them holds."""
+    matrix = np.zeros((len(conditions), len(nodes)), np.bool_)
+    simple: defaultdict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
+    for line, each in enumerate(conditions):
+        if len(each) == 1 and len(each[0]) == 1 and each[0][0].operator is Operator.IN:
+            simple[each[0][0].key].append((line, each[0][0].values))
+        elif each:
+            matrix[line] = mask_of(each, nodes)
+    for key, wanted in simple.items():
+        rows: defaultdict[str, list[int]] = defaultdict(list)
+        for row, value in enumerate(nodes.label_values(key)):
+            if value is not None:
+                rows[value].append(row)
+        for line, values in wanted:
+            for value in values:
+                if value in rows:
+                    matrix[line, rows[value]] = True
+    return matrix
+
+
+class Signatures(NamedTuple):
+    """Nodes that satisfy the same of many conditions have one signature.
+
+    Attributes:
+        codes: int[N]: of each node.
+        matrix: bool[K, S]: which condition holds for each of the S signatures.
+    """
+
+    codes: npt.NDArray[np.intp]
+    matrix: Matrix
+
+
+def signatures(matrix: Matrix) -> Signatures:
+    """The distinct columns of a matrix, in the order of their first rows."""
+    count = matrix.shape[1]
+    packed = np.ascontiguousarray(np.packbits(matrix, axis=0).T)
+    numbers: dict[bytes, int] = {}
+    codes = np.fromiter(
+        (numbers.setdefault(column.tobytes(), len(numbers)) for column in packed), np.intp, count
+    )
+    firsts = np.full(len(numbers), count, np.intp)
+    np.minimum.at(firsts, codes, np.arange(count))
+    return Signatures(codes, matrix[:, firsts])
+
+
+class Seen(NamedTuple):
+    """Which nodes something was worked out for; kept as long as they are the same."""
+
+    names: Sequence[str]
+    version: int
+
+    def same(self, nodes: Nodes) -> bool:
+        """Whether these are the very same nodes, unchanged."""
+        return self.names is nodes.names and self.version == nodes.version
+
+
+def seen(nodes: Nodes) -> Seen:
+    """What tells whether a table has changed."""
+    return Seen(nodes.names, nodes.version)

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Wanted: the claims of one pod, and how each of them stands."""
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from enbloc.model.pods import Pod
+from enbloc.model.volumes.facts import PersistentVolumeClaim
+from enbloc.model.volumes.known import Known
+
+
+class Standing(enum.Enum):
+    """How a claim stands, and so what it means for its pod.
+
+    MISSING, LOST, DELETING: it cannot be used.
+    FOREIGN: of an ephemeral volume, and made for another pod.
+    UNREADABLE: it says something that cannot be read.
+    BOUND: to a volume, for good.
+    IMMEDIATE: it is to be bound without any pod, and is not yet.
+    DELAYED: it is bound where its pod goes.
+    """
+
+    MISSING = "missing"
+    LOST = "lost"
+    DELETING = "deleting"
+    FOREIGN = "foreign"
+    UNREADABLE = "unreadable"
+    BOUND = "bound"
+    IMMEDIATE = "immediate"
+    DELAYED = "delayed"
+
+
+class Wanted(NamedTuple):
+    """One claim of a pod.
+
+    Attributes:
+        name: of the claim.
+        key: `namespace/name`.
+        ephemeral: it is made for the pod.
+        standing: how it stands.
+        claim: the object; None = it is missing.
+    """
+
+    name: str
+    key: str
+    ephemeral: bool
+    standing: Standing
+    claim: PersistentVolumeClaim | None
+
+
+def names_of(pod: Pod) -> Iterator[tuple[str, bool]]:
+    """The claims that a pod names, in its order, and whether each is made for it."""
+    names = iter(pod.claims)
+    for volume in pod.spec.volumes:
+        if volume.kind in ("claim", "ephemeral"):
+            name = next(names, None)
+            if name is not None:
+                yield name, volume.kind == "ephemeral"
+
+
+def wanted_by(pod: Pod, known: Known) -> Sequence[Wanted]:
+    """The claims of a pod, in its order; the same one more than once if it names it so.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
+    podHasPVCs; pkg/scheduler/framework/plugins/volumebinding/binder.go GetPodVolumeClaims.
+    """
+    found: list[Wanted] = []
+    for name, ephemeral in names_of(pod):
+        key = f"{pod.key.namespace}/{name}"
+        claim = known.claims.get(key)
+        standing = _standing(pod, claim, known, ephemeral=ephemeral)
+        found.append(Wanted(name, key, ephemeral, standing, claim))
+    return found
+
+
+def _standing(
+    pod: Pod, claim: PersistentVolumeClaim | None, known: Known, *, ephemeral: bool
+) -> Standing:
+    if claim is None:
+        return Standing.MISSING
+    if claim.lost:
+        return Standing.LOST
+    if claim.deleting:
+        return Standing.DELETING
+    if ephemeral and (not claim.owner or claim.owner != pod.uid):
+        return Standing.FOREIGN
+    if claim.bound:
+        return Standing.BOUND
+    if claim.problem:
+        return Standing.UNREADABLE
+    return Standing.DELAYED if known.delayed(claim) else Standing.IMMEDIATE
+
+
+def delayed_of(wanted: Sequence[Wanted]) -> list[PersistentVolumeClaim]:
+    """The claims that are bound where the pod goes, each once, the smallest first."""
+    once = {
+        each.key: each.claim
+        for each in wanted
+        if each.standing is Standing.DELAYED and each.claim is not None
+    }
+    return sorted(once.values(), key=lambda claim: claim.size)
