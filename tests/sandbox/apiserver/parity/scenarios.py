@@ -7,11 +7,13 @@ from tests.sandbox.apiserver.parity import (
     scenarios_custom,
     scenarios_custom_more,
     scenarios_deletion,
+    scenarios_devices,
     scenarios_evicting,
     scenarios_kinds,
     scenarios_objects,
     scenarios_pods,
     scenarios_reading,
+    scenarios_storage,
 )
 from tests.sandbox.apiserver.parity.talk import SCENARIOS
 
@@ -21,9 +23,11 @@ __all__ = [
     "scenarios_custom",
     "scenarios_custom_more",
     "scenarios_deletion",
+    "scenarios_devices",
     "scenarios_evicting",
     "scenarios_kinds",
     "scenarios_objects",
     "scenarios_pods",
     "scenarios_reading",
+    "scenarios_storage",
 ]

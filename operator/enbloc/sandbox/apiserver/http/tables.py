@@ -319,7 +319,125 @@ def _service(obj: Document, now: float) -> list[Any]:
     return [obj["metadata"]["name"], kind, address, "<none>", ports or "<none>", created, selector]
 
 
+_MODES: Final = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+def _volume(obj: Document, now: float) -> list[Any]:
+    metadata, spec, state = obj["metadata"], obj["spec"], obj.get("status") or {}
+    claim = spec.get("claimRef")
+    return [
+        metadata["name"],
+        (spec.get("capacity") or {}).get("storage", "0"),
+        _access_modes(spec),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        "Terminating" if "deletionTimestamp" in metadata else state.get("phase", ""),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName", "<unset>"),
+        state.get("reason", ""),
+        age(metadata["creationTimestamp"], now),
+        spec.get("volumeMode", "<unset>"),
+    ]
+
+
+def _claim(obj: Document, now: float) -> list[Any]:
+    metadata, spec, state = obj["metadata"], obj["spec"], obj.get("status") or {}
+    volume = spec.get("volumeName", "")
+    return [
+        metadata["name"],
+        "Terminating" if "deletionTimestamp" in metadata else state.get("phase", ""),
+        volume,
+        (state.get("capacity") or {}).get("storage", "0") if volume else "",
+        _access_modes(state) if volume else "",
+        spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName", "<unset>"),
+        age(metadata["creationTimestamp"], now),
+        spec.get("volumeMode", "<unset>"),
+    ]
+
+
+def _access_modes(holder: Document) -> str:
+    given: Sequence[str] = holder.get("accessModes") or ()
+    return ",".join(short for mode, short in _MODES.items() if mode in given)
+
+
+def _storage_class(obj: Document, now: float) -> list[Any]:
+    metadata = obj["metadata"]
+    marked = (metadata.get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class")
+    return [
+        f"{metadata['name']} (default)" if marked == "true" else metadata["name"],
+        obj.get("provisioner", ""),
+        obj.get("reclaimPolicy", "Delete"),
+        obj.get("volumeBindingMode", "Immediate"),
+        obj.get("allowVolumeExpansion", False),
+        age(metadata["creationTimestamp"], now),
+    ]
+
+
+def _csi_driver(obj: Document, now: float) -> list[Any]:
+    metadata, spec = obj["metadata"], obj["spec"]
+    audiences = [one.get("audience", "") for one in spec.get("tokenRequests") or ()]
+    return [
+        metadata["name"],
+        spec.get("attachRequired", True),
+        spec.get("podInfoOnMount", False),
+        spec.get("storageCapacity", False),
+        ",".join(audiences) if "tokenRequests" in spec else "<unset>",
+        spec.get("requiresRepublish", False),
+        ",".join(spec.get("volumeLifecycleModes") or ()) or "<none>",
+        age(metadata["creationTimestamp"], now),
+    ]
+
+
+def _csi_node(obj: Document, now: float) -> list[Any]:
+    metadata, drivers = obj["metadata"], (obj.get("spec") or {}).get("drivers") or ()
+    return [metadata["name"], len(drivers), age(metadata["creationTimestamp"], now)]
+
+
+def _attachment(obj: Document, now: float) -> list[Any]:
+    metadata, spec, state = obj["metadata"], obj["spec"], obj.get("status") or {}
+    return [
+        metadata["name"],
+        spec.get("attacher", ""),
+        (spec.get("source") or {}).get("persistentVolumeName", ""),
+        spec.get("nodeName", ""),
+        state.get("attached", False),
+        age(metadata["creationTimestamp"], now),
+    ]
+
+
+def _resource_claim(obj: Document, now: float) -> list[Any]:
+    metadata, state = obj["metadata"], obj.get("status") or {}
+    words = ["deleted"] if "deletionTimestamp" in metadata else []
+    if "allocation" in state:
+        words += ["allocated", *(["reserved"] if state.get("reservedFor") else ())]
+    elif not words:
+        words.append("pending")
+    return [metadata["name"], ",".join(words), age(metadata["creationTimestamp"], now)]
+
+
+def _slice(obj: Document, now: float) -> list[Any]:
+    metadata, spec = obj["metadata"], obj["spec"]
+    pool = spec.get("pool") or {}
+    created = age(metadata["creationTimestamp"], now)
+    node, driver = spec.get("nodeName", ""), spec.get("driver", "")
+    return [metadata["name"], node, driver, pool.get("name", ""), created]
+
+
 _SPECIAL: Final[Mapping[str, Cells]] = {
+    "csidrivers.storage.k8s.io": _csi_driver,
+    "csinodes.storage.k8s.io": _csi_node,
+    "persistentvolumeclaims": _claim,
+    "persistentvolumes": _volume,
+    "resourceclaims.resource.k8s.io": _resource_claim,
+    "resourceslices.resource.k8s.io": _slice,
+    "storageclasses.storage.k8s.io": _storage_class,
+    "volumeattachments.storage.k8s.io": _attachment,
     "pods": _pod,
     "nodes": _node,
     "events": _event,

@@ -94,6 +94,10 @@ class Kind:
     def prepare_status(self, api: Api, obj: Fresh, old: Document) -> None:
         """Carry over what a status write may not change."""
 
+    def validate_status(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
+        """The errors of a write of the status."""
+        return []
+
     def grace(self, obj: Document, asked: int | None) -> int:
         """Seconds that a deleted object lives on."""
         return 0

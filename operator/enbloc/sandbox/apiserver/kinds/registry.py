@@ -14,9 +14,24 @@ from enbloc.sandbox.apiserver.kinds.cluster import (
     PriorityClass,
 )
 from enbloc.sandbox.apiserver.kinds.crds import CustomResourceDefinition
+from enbloc.sandbox.apiserver.kinds.devices import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from enbloc.sandbox.apiserver.kinds.events_and_leases import Event, Lease
 from enbloc.sandbox.apiserver.kinds.hooks import Api, Counted, Kind, Returned
 from enbloc.sandbox.apiserver.kinds.pods import Pod
+from enbloc.sandbox.apiserver.kinds.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from enbloc.sandbox.apiserver.kinds.workloads import Budget, Job, Workload
 from enbloc.sandbox.apiserver.request.options import Options
 
@@ -36,16 +51,23 @@ def hooks() -> Mapping[str, Kind]:
         "cronjobs.batch": counted,
         "namespaces": Namespace(),
         "nodes": Node(),
-        "persistentvolumeclaims": returned,
-        "persistentvolumes": returned,
+        "csidrivers.storage.k8s.io": CSIDriver(),
+        "csinodes.storage.k8s.io": CSINode(),
+        "csistoragecapacities.storage.k8s.io": CSIStorageCapacity(),
+        "persistentvolumeclaims": PersistentVolumeClaim(),
+        "persistentvolumes": PersistentVolume(),
         "poddisruptionbudgets.policy": Budget(),
         "pods": Pod(),
         "priorityclasses.scheduling.k8s.io": PriorityClass(),
         "replicasets.apps": workload,
         "replicationcontrollers": workload,
         "resourcequotas": returned,
-        "resourceslices.resource.k8s.io": counted,
-        "deviceclasses.resource.k8s.io": counted,
+        "deviceclasses.resource.k8s.io": DeviceClass(),
+        "resourceclaims.resource.k8s.io": ResourceClaim(),
+        "resourceclaimtemplates.resource.k8s.io": ResourceClaimTemplate(),
+        "resourceslices.resource.k8s.io": ResourceSlice(),
+        "storageclasses.storage.k8s.io": StorageClass(),
+        "volumeattachments.storage.k8s.io": VolumeAttachment(),
         "serviceaccounts": returned,
         "services": returned,
         "statefulsets.apps": workload,

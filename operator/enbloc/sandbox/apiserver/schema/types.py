@@ -143,9 +143,10 @@ def _compile(schema: Mapping[str, Any], open_: dict[str, Type]) -> Type:
     if definition is not None:
         known = open_.get(definition)
         found = known if known is not None else _fill(Type(Shape.ANY), definition, open_)
-        if schema.get("x-kubernetes-map-type") == "atomic" and not found.atomic:
+        owned = schema.get("x-kubernetes-map-type")  # here, whatever the definition says
+        if owned in ("atomic", "granular") and found.atomic != (owned == "atomic"):
             found = Type(**{name: getattr(found, name) for name in Type.__slots__})
-            found.atomic = True
+            found.atomic = owned == "atomic"
         if "retainKeys" in schema.get("x-kubernetes-patch-strategy", ""):
             found = Type(**{name: getattr(found, name) for name in Type.__slots__})
             found.retain_keys = True

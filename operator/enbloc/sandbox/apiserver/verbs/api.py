@@ -225,7 +225,8 @@ class Api:
         # The API server checks these twice: for all kinds, and for each.
         errors = 2 * check_finalizers(obj, old.obj) + check_metadata(resource.storage, obj)
         errors += kind.validate(self, obj)
-        errors += kind.validate_update(self, obj, old.obj) if subresource != "status" else []
+        check = kind.validate_status if subresource == "status" else kind.validate_update
+        errors += check(self, obj, old.obj)
         errors += kind.rules(obj, old.obj, errors)
         if errors:
             raise status.invalid(resource, key[1], errors)
