@@ -19,6 +19,7 @@ from enbloc.live.extenders import Extenders
 from enbloc.model.binding import Cause
 from enbloc.model.pods import PodKey, PodUID
 from tests.kube.memory import MemoryClient, Store
+from tests.live.objects import objects
 
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("u1"), "n1", (("enbloc.dev/plan", "{}"),))
 
@@ -58,7 +59,8 @@ def profile(*acting: Acting, default_binder: bool = False) -> Profile:
 
 def api(client: MemoryClient | None = None, unknown: list[str] | None = None) -> MemberApi:
     seen = unknown if unknown is not None else []
-    return MemberApi(client or MemoryClient(Store()), lambda: seen.append("unknown"))
+    given = client or MemoryClient(Store())
+    return MemberApi(given, lambda: seen.append("unknown"), objects(given), "plan-1")
 
 
 async def bind(given: Profile, target: Target, api: MemberApi) -> Event:
@@ -71,7 +73,8 @@ class Answering(MemberApi):
     """Settles at once, as it is told."""
 
     def __init__(self, outcome: kube.Bound | kube.Refused) -> None:
-        super().__init__(MemoryClient(Store()), lambda: None)
+        client = MemoryClient(Store())
+        super().__init__(client, lambda: None, objects(client), "plan-1")
         self._settled = outcome
 
     async def bind(self, target: Target) -> Status:

@@ -19,6 +19,7 @@ from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.executor import SLOTS, Executor
 from enbloc.live.extenders import Extenders
+from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.credentials import URL
 from enbloc.model.groups import GroupKey
@@ -74,6 +75,7 @@ class World:
             self.recorder,
             self.extenders,
             lambda: 0.0,
+            watches=ObjectWatches(),
         )
 
     async def events(self) -> list[Event]:

@@ -24,6 +24,7 @@ from enbloc.model.credentials import URL
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from tests.kube.extenders import FakeExtender
 from tests.kube.memory import MemoryClient, Store
+from tests.live.objects import objects
 
 KEY, UID = PodKey("ns", "p"), PodUID("u1")
 TARGET = Target("plan-1", KEY, UID, "n1")
@@ -59,7 +60,7 @@ class World:
         def unknown() -> None:
             self.unknown += 1
 
-        member = MemberApi(self.client, unknown)
+        member = MemberApi(self.client, unknown, objects(self.client), "plan-1")
         return await binding.bind(self.profile, TARGET, member, self.extenders)
 
     @property
@@ -280,7 +281,7 @@ async def test_no_extender_is_told_to_bind_by_a_deposed_leader() -> None:
         opened = World(fake.extender())
         fenced = opened.client.fenced(lambda: False)
         async with Extenders(fenced, {"enbloc": opened.profile}) as extenders:
-            member = MemberApi(fenced, lambda: None)
+            member = MemberApi(fenced, lambda: None, objects(fenced), "plan-1")
             with pytest.raises(Fenced):
                 await binding.bind(opened.profile, TARGET, member, extenders)
     assert fake.asked == []

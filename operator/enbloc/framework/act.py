@@ -5,10 +5,18 @@
 These run in the shell, one task per member, after the whole group was reserved and permitted.
 All PreBinds of a group finish before its first Bind. They may do I/O, and must not block, because
 everything else would wait. Nobody limits their time, so they do it themselves.
+
+::
+
+    PreBindPreFlight ──► PreBind ──► Bind ──► PostBind
+                            │          │ refused
+                            └──────────┴──► Unreserve    when the plan was given up
 """
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from enbloc.framework.decide import Plugin
 from enbloc.framework.status import Status
@@ -33,8 +41,52 @@ class Target:
     decided: Decisions = NOTHING_DECIDED
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the API server answered.
+
+    Attributes:
+        code: the HTTP status; 0 when no answer came.
+        body: the object, where it succeeded.
+        message: why it did not, with the verb and the resource; "" where it succeeded.
+    """
+
+    code: int
+    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """It succeeded."""
+        return 200 <= self.code < 300
+
+    @property
+    def passing(self) -> bool:
+        """The server could not do it now; a write may have taken effect nevertheless."""
+        return self.code in (0, 401, 429) or self.code >= 500
+
+
+class Seen(NamedTuple):
+    """An object, and the version of it that somebody has read.
+
+    Attributes:
+        namespace: "" for kinds without one.
+        version: its resourceVersion.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    version: int
+
+
 class Api(Protocol):
-    """All that a binding plugin can do to the cluster."""
+    """All that a binding plugin can do to the cluster.
+
+    Kinds are those of Kubernetes ("PersistentVolumeClaim"), and only those which scheduling may
+    write; in which version a kind is served is not the plugin's to know. No request raises for
+    what the server answers, and each that writes is settled before a cancellation takes effect.
+    """
 
     async def bind(self, target: Target) -> Status:
         """Send the Binding until it is settled (semantics §3.4).
@@ -42,6 +94,42 @@ class Api(Protocol):
         SUCCESS when it is bound to this node; otherwise a status whose message says why not.
         An unknown outcome is sent again, and is never an answer.
         """
+        ...
+
+    def now(self) -> float:
+        """Seconds of server time since the epoch, which never go back."""
+        ...
+
+    async def read(self, kind: str, namespace: str, name: str) -> Reply:
+        """The object as the server has it now."""
+        ...
+
+    async def patch(
+        self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, status: bool = False
+    ) -> Reply:
+        """Merge this into the object, or into its status; 409 if it is another one by now.
+
+        The UID and the resourceVersion in the body's metadata, if any, are preconditions.
+        """
+        ...
+
+    async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Reply:
+        """Create an object; 409 if there is one of its name."""
+        ...
+
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Reply:
+        """Delete the object, if it has this UID."""
+        ...
+
+    async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
+        """Wait until the watch shows a later version of one of the objects, or that it is gone.
+
+        False after `timeout` seconds. Nothing is asked of the server.
+        """
+        ...
+
+    def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
+        """One member at a time changes this object, so that members do not conflict."""
         ...
 
 
@@ -84,10 +172,12 @@ class PreBindTimeout(PreBind, Protocol):
 class Unreserve(PreBind, Protocol):
     """A PreBind plugin that takes back what it did when a plan is given up."""
 
-    async def unreserve(self, target: Target, api: Api) -> None:
-        """The member is not bound by this plan, and PreBind had begun; an exception is logged.
+    async def unreserve(self, target: Target, api: Api) -> Status:
+        """The member is not bound by this plan, and PreBind had begun.
 
-        No other PreBind of this pod begins before it has ended.
+        It may have done nothing yet, all, or anything between. Of plugins the last is told first,
+        and no other PreBind of this pod begins before all have ended. Anything but SUCCESS is
+        logged, as is an exception.
         """
         ...
 

@@ -73,6 +73,30 @@ CLUSTER_ROLE_BINDINGS: Final = Resource(
     "ClusterRoleBinding",
     namespaced=False,
 )
+PERSISTENT_VOLUMES: Final = Resource(
+    "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False
+)
+PERSISTENT_VOLUME_CLAIMS: Final = Resource(
+    "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"
+)
+_STORAGE: Final = "storage.k8s.io"
+STORAGE_CLASSES: Final = Resource(
+    _STORAGE, "v1", "storageclasses", "StorageClass", namespaced=False
+)
+CSI_NODES: Final = Resource(_STORAGE, "v1", "csinodes", "CSINode", namespaced=False)
+CSI_DRIVERS: Final = Resource(_STORAGE, "v1", "csidrivers", "CSIDriver", namespaced=False)
+CSI_STORAGE_CAPACITIES: Final = Resource(
+    _STORAGE, "v1", "csistoragecapacities", "CSIStorageCapacity"
+)
+VOLUME_ATTACHMENTS: Final = Resource(
+    _STORAGE, "v1", "volumeattachments", "VolumeAttachment", namespaced=False
+)
+_DEVICES: Final = "resource.k8s.io"
+RESOURCE_CLAIMS: Final = Resource(_DEVICES, "v1", "resourceclaims", "ResourceClaim")
+RESOURCE_SLICES: Final = Resource(
+    _DEVICES, "v1", "resourceslices", "ResourceSlice", namespaced=False
+)
+DEVICE_CLASSES: Final = Resource(_DEVICES, "v1", "deviceclasses", "DeviceClass", namespaced=False)
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 TOKEN_REVIEWS: Final = Resource(
     "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False

@@ -236,6 +236,13 @@ class Reflector(Generic[T]):
     def _known(self) -> int:
         return len(self._rows)
 
+    def has_passed(self, namespace: str, name: str, version: int) -> bool:
+        """Whether it has shown a later version of an object, or that it is gone."""
+        row = self._rows.get((namespace, name))
+        if row is None:
+            return self.synced and self.version >= version
+        return row.version > version
+
     # ── the two steps ────────────────────────────────────────────────────────────────────────
     async def list_once(self) -> AsyncGenerator[Item[T], None]:
         """What one list differs by from what was seen before, then Synced.

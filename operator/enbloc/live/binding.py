@@ -4,8 +4,9 @@
 
 import logging
 import time
-from collections.abc import Callable
-from typing import assert_never
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, assert_never
 
 from enbloc.engine.events import (
     BindRefused,
@@ -14,13 +15,15 @@ from enbloc.engine.events import (
     PreBindFailed,
     PreBound,
 )
-from enbloc.framework.act import Target
+from enbloc.framework.act import PreBind, PreBindPreFlight, Reply, Seen, Target, Unreserve
+from enbloc.framework.decide import implements
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status, refuse
 from enbloc.kube import binding as kube
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live.extenders import Extenders
+from enbloc.live.objects import Objects
 from enbloc.live.plugin_times import member_call
 from enbloc.model.binding import Cause
 from enbloc.telemetry import metrics
@@ -45,11 +48,17 @@ class MemberApi:
     Args:
         client: may write only while this process is the leader.
         unknown: called once when the outcome of the Binding is not known yet.
+        objects: sends the other requests.
+        plan: whose member it is; plans take turns.
     """
 
-    def __init__(self, client: Client, unknown: Callable[[], None]) -> None:
+    def __init__(
+        self, client: Client, unknown: Callable[[], None], objects: Objects, plan: str
+    ) -> None:
         self._client = client
         self._unknown = unknown
+        self._objects = objects
+        self._plan = plan
         #: None while no Binding was settled.
         self.outcome: kube.Bound | kube.Refused | None = None
 
@@ -67,6 +76,36 @@ class MemberApi:
             self._unknown()
             outcome = await kube.settle(self._client, binding)
         return self._settle(outcome, began)
+
+    def now(self) -> float:
+        """Seconds of server time since the epoch."""
+        return self._objects.now()
+
+    async def read(self, kind: str, namespace: str, name: str) -> Reply:
+        """The object as the server has it now."""
+        return await self._objects.read(self._plan, kind, namespace, name)
+
+    async def patch(
+        self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, status: bool = False
+    ) -> Reply:
+        """Merge this into the object, or into its status."""
+        return await self._objects.patch(self._plan, kind, namespace, name, body, status=status)
+
+    async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Reply:
+        """Create an object."""
+        return await self._objects.create(self._plan, kind, namespace, body)
+
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Reply:
+        """Delete the object, if it has this UID."""
+        return await self._objects.delete(self._plan, kind, namespace, name, uid)
+
+    async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
+        """Wait until the watch shows a later version of one of the objects."""
+        return await self._objects.watches.changed(seen, timeout)
+
+    def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
+        """One member at a time changes this object."""
+        return self._objects.alone(kind, namespace, name)
 
     async def bind_by(self, extenders: Extenders, profile: str, target: Target) -> Status:
         """Let an extender send the Binding; SKIP if none wants to."""
@@ -87,12 +126,24 @@ def _observe(outcome: str, began: float) -> None:
     metrics.series(metrics.BIND_DURATION, outcome).observe(time.monotonic() - began)
 
 
+def _has_work(plugin: PreBind, target: Target) -> bool:
+    return not implements(plugin, PreBindPreFlight) or plugin.prepares(target)
+
+
 async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
-    """Run the PreBind plugins of one member."""
+    """Run those PreBind plugins of one member that have something to do for it.
+
+    Raises:
+        Fenced: something was not sent, because this process is no longer surely the leader.
+    """
     for plugin in profile.pre_bind:
         try:
+            if not _has_work(plugin, target):
+                continue
             with member_call(profile.name, plugin.name, "PreBind") as call:
                 status = call.answered(await plugin.pre_bind(target, api))
+        except Fenced:
+            raise
         except Exception as error:
             logger.exception("Plugin %s failed at PreBind", plugin.name)
             return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {error}")
@@ -101,6 +152,32 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
             who = plugin.name if status.rejected else ""
             return PreBindFailed(target.plan, target.uid, message, who)
     return PreBound(target.plan, target.uid)
+
+
+async def unreserve(profile: Profile, target: Target, api: MemberApi) -> None:
+    """Have the PreBind plugins take back what they did for one member, the last one first.
+
+    Raises:
+        Fenced: something was not sent, because this process is no longer surely the leader.
+    """
+    for plugin in reversed(profile.pre_bind):
+        if not implements(plugin, Unreserve):
+            continue
+        try:
+            if not _has_work(plugin, target):
+                continue
+            with member_call(profile.name, plugin.name, "Unreserve") as call:
+                status = call.answered(await plugin.unreserve(target, api))
+        except Fenced:
+            raise
+        except Exception:
+            logger.exception("Plugin %s failed at Unreserve", plugin.name)
+            continue
+        if not status.ok:
+            logger.warning(
+                "Could not take back all that was prepared for a pod",
+                extra={"pod": str(target.pod), "plugin": plugin.name, "err": status.message},
+            )
 
 
 async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Extenders) -> Event:

@@ -22,6 +22,7 @@ from enbloc.engine.effects import (
     SetPodCondition,
 )
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
+from enbloc.framework.act import Target
 from enbloc.framework.profile import Profile
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
@@ -30,6 +31,9 @@ from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.evictions import Evictions
 from enbloc.live.extenders import Extenders
+from enbloc.live.object_watches import ObjectWatches
+from enbloc.live.objects import Objects
+from enbloc.live.preparations import Preparations
 from enbloc.live.report import DecisionLog, count_bound, count_end
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.traces import Traces
@@ -56,6 +60,7 @@ class Executor:
         recorder: writes events.
         extenders: asked, and told to bind.
         now: server time, seconds since the epoch: the engine's clock.
+        watches: tell plugins of changes of the objects that they write.
         traces: are told of decisions and Bindings; None = nobody is.
     """
 
@@ -70,6 +75,7 @@ class Executor:
         extenders: Extenders,
         now: Callable[[], float],
         *,
+        watches: ObjectWatches,
         traces: Traces | None = None,
     ) -> None:
         self._client = client
@@ -83,7 +89,8 @@ class Executor:
         self._extenders = extenders
         self._decisions = DecisionLog(traces)
         self._binds: set[asyncio.Task[None]] = set()
-        self._preparing: dict[asyncio.Task[None], str] = {}
+        self._objects = Objects(client, watches, now)
+        self._preparations = Preparations(self._api, queue.put, self._settled)
         self._asking: set[asyncio.Task[None]] = set()
         self._evictions = Evictions(client, now, queue.put, self._settled)
         self._broken = asyncio.Event()
@@ -103,11 +110,12 @@ class Executor:
     def _start(self, effect: Effect, seconds: float) -> None:
         match effect:
             case Bind():
+                self._preparations.handed_out(effect.target.uid)
                 self._spawn(self._bind(effect), effect)
             case PreBind():
-                self._spawn(self._prepare(effect), effect)
-            case CancelPlan(plan):
-                self._cancel(plan)
+                self._preparations.begin(effect, self._profiles[effect.profile])
+            case CancelPlan(plan, members):
+                self._preparations.cancel(plan, members)
             case SetGroupStatus():
                 self._groups.writer.put(effect.group, effect)
             case SetPodCondition() | SetGangRunning():
@@ -137,11 +145,14 @@ class Executor:
         """Let what is under way settle, then give the rest up.
 
         Args:
-            seconds: the longest wait for Bindings; statuses wait for STATUS_SECONDS more.
+            seconds: the longest wait for Bindings and Unreserves; statuses wait for
+                STATUS_SECONDS more.
         """
         self._evictions.close()  # who decides next looks at the pods, and decides anew
+        until = time.monotonic() + seconds
         if self._binds:
             await asyncio.wait(self._binds, timeout=seconds)
+        await self._preparations.finish(until - time.monotonic())
         if self._binds:
             logger.warning("Stopping with %d Bindings whose outcome is unknown", len(self._binds))
         await asyncio.gather(
@@ -151,20 +162,17 @@ class Executor:
 
     def close(self) -> None:
         """Give up everything under way."""
-        for task in (*self._binds, *self._preparing, *self._asking):
+        for task in (*self._binds, *self._asking):
             task.cancel()
+        self._preparations.close()
         self._evictions.close()
         self._groups.writer.close()
         self._pods.writer.close()
 
-    def _spawn(self, work: Coroutine[Any, Any, None], effect: Bind | PreBind) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None], effect: Bind) -> None:
         task = asyncio.create_task(work, name=f"bind {effect.target.pod}")
-        if isinstance(effect, Bind):
-            self._binds.add(task)
-            task.add_done_callback(self._binds.discard)
-        else:
-            self._preparing[task] = effect.target.plan
-            task.add_done_callback(self._preparing.pop)
+        self._binds.add(task)
+        task.add_done_callback(self._binds.discard)
         task.add_done_callback(self._settled)
 
     def _ask(self, effect: Ask) -> None:
@@ -182,19 +190,9 @@ class Executor:
             self._fault = fault
             self._broken.set()
 
-    def _cancel(self, plan: str) -> None:
-        """Drop the PreBinds of a plan; a Bind that was handed out is sent, and gets settled."""
-        for task, of in self._preparing.items():
-            if of == plan:
-                task.cancel()
-
-    async def _prepare(self, effect: PreBind) -> None:
-        api = self._api(effect)
-        event = await binding.prepare(self._profiles[effect.profile], effect.target, api)
-        self._queue.put(event)
-
     async def _bind(self, effect: Bind) -> None:
-        profile, target, api = self._profiles[effect.profile], effect.target, self._api(effect)
+        profile, target = self._profiles[effect.profile], effect.target
+        api = self._api(target)
         began = time.monotonic()
         try:
             with metrics.series(metrics.GOROUTINES, "binding").track_inprogress():
@@ -205,6 +203,8 @@ class Executor:
         self._queue.put(event)
         self._queue.put(SlotsFree(1))
         bound = isinstance(event, Bound)
+        if not bound:
+            self._preparations.refused(profile, target)
         seconds = time.monotonic() - began
         count_bound(effect.profile, effect.attempt, self._now(), bound=bound)
         if self._traces is not None:
@@ -222,8 +222,8 @@ class Executor:
         if bound:
             await binding.after(profile, target, api)
 
-    def _api(self, effect: Bind | PreBind) -> binding.MemberApi:
-        target = effect.target
-        return binding.MemberApi(
-            self._client, lambda: self._queue.put(BindUnknown(target.plan, target.uid))
-        )
+    def _api(self, target: Target) -> binding.MemberApi:
+        def unknown() -> None:
+            self._queue.put(BindUnknown(target.plan, target.uid))
+
+        return binding.MemberApi(self._client, unknown, self._objects, target.plan)

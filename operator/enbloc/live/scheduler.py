@@ -37,6 +37,7 @@ from enbloc.live.informers import Informers
 from enbloc.live.lease_conflict import LeaseConflict, unseen_by_kube_scheduler
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
+from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.plugin_times import PluginTimes
 from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
@@ -146,6 +147,7 @@ class Scheduler:
         statuses = GroupStatuses(fenced, clock.now, self._problems, manager)
         conditions = PodConditions(fenced, clock.now, self._problems)
         self._extenders = Extenders(fenced, profiles)
+        watches = ObjectWatches()
         self._executor = Executor(
             fenced,
             profiles,
@@ -155,6 +157,7 @@ class Scheduler:
             self._recorder,
             self._extenders,
             clock.now,
+            watches=watches,
             traces=traces,
         )
         self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step, clock.now)

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Objects: the requests of binding plugins, each kind and verb of which is allowed by name."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from enbloc.framework.act import Reply
+from enbloc.kube.client import Client, PatchType
+from enbloc.kube.decoding import UNREADABLE, decoded, why
+from enbloc.kube.errors import APIError, Fenced
+from enbloc.kube.fair_slots import FairSlots
+from enbloc.kube.paths import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    RESOURCE_CLAIMS,
+    Resource,
+)
+from enbloc.kube.transport import JSON
+from enbloc.live.object_watches import ObjectWatches
+
+#: The most requests in flight, for all plans together. Who waits for a change holds none.
+REQUESTS: Final = 32
+
+#: What plugins may touch, and by which verbs.
+_ALLOWED: Final[Mapping[str, tuple[Resource, frozenset[str]]]] = {
+    resource.kind: (resource, frozenset(verbs.split()))
+    for resource, verbs in (
+        (NODES, "get"),
+        (PODS, "get patch/status"),
+        (PERSISTENT_VOLUMES, "get patch"),
+        (PERSISTENT_VOLUME_CLAIMS, "get patch"),
+        (RESOURCE_CLAIMS, "get patch patch/status create delete"),
+    )
+}
+
+_OBJECT: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+T = TypeVar("T")
+
+
+class Objects:
+    """Sends what binding plugins ask for; members of one plan wait for their turn behind others'.
+
+    Args:
+        client: may write only while this process is the leader.
+        watches: tell of changes, and in which version a kind is served.
+        now: server time, seconds since the epoch.
+    """
+
+    def __init__(self, client: Client, watches: ObjectWatches, now: Callable[[], float]) -> None:
+        self._client = client
+        self._slots = FairSlots(REQUESTS)
+        self._alone: dict[tuple[str, str, str], tuple[asyncio.Lock, int]] = {}
+        self.watches = watches
+        self.now = now
+
+    async def read(self, party: Hashable, kind: str, namespace: str, name: str) -> Reply:
+        """GET an object."""
+        return await self._send(party, "get", kind, namespace, name)
+
+    async def patch(
+        self, party: Hashable, kind: str, namespace: str, name: str, body: Any, *, status: bool
+    ) -> Reply:
+        """PATCH an object, or its status, by a merge."""
+        return await self._send(party, "patch", kind, namespace, name, body, status=status)
+
+    async def create(self, party: Hashable, kind: str, namespace: str, body: Any) -> Reply:
+        """POST an object."""
+        return await self._send(party, "create", kind, namespace, "", body)
+
+    async def delete(
+        self, party: Hashable, kind: str, namespace: str, name: str, uid: str
+    ) -> Reply:
+        """DELETE an object that has this UID."""
+        preconditions = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        body = {**preconditions, "preconditions": {"uid": uid}}
+        return await self._send(party, "delete", kind, namespace, name, body)
+
+    @asynccontextmanager
+    async def alone(self, kind: str, namespace: str, name: str) -> AsyncGenerator[None]:
+        """Have an object to oneself among the plugins of this process."""
+        key = (kind, namespace, name)
+        lock, users = self._alone.get(key, (asyncio.Lock(), 0))
+        self._alone[key] = lock, users + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._alone[key]
+            if users > 1:
+                self._alone[key] = lock, users - 1
+            else:
+                del self._alone[key]
+
+    async def _send(
+        self,
+        party: Hashable,
+        verb: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        body: Any = None,
+        *,
+        status: bool = False,
+    ) -> Reply:
+        resource, verbs = _ALLOWED.get(kind, (None, frozenset[str]()))
+        asked = f"{verb}/status" if status else verb
+        if resource is None or asked not in verbs:
+            return Reply(400, message=f"plugins may not {asked} the kind {kind}")
+        resource = self.watches.resource(kind) or resource
+        if verb == "create":
+            body = {**body, "apiVersion": resource.api_version, "kind": resource.kind}
+        send = partial(
+            self._client.request,
+            verb,
+            resource,
+            name,
+            namespace or None,
+            subresource="status" if status else "",
+            body=body,
+            content_type=PatchType.MERGE if verb == "patch" else JSON,
+        )
+        async with self._slots.slot(party):
+            return await _whole(_reply(send, f"{verb} {resource.label()}"))
+
+
+async def _reply(send: Callable[[], Awaitable[bytes]], asked: str) -> Reply:
+    """What came of a request.
+
+    Raises:
+        Fenced: it was not sent, because this process may no longer write.
+    """
+    try:
+        raw = await send()
+    except Fenced:
+        raise
+    except APIError as error:
+        return Reply(error.code, message=str(error))
+    try:
+        found = decoded(_OBJECT, raw)
+    except UNREADABLE as error:
+        return Reply(0, message=f"cannot {asked}: unreadable answer: {why(error)}")
+    return Reply(200, found)
+
+
+async def _whole(work: Coroutine[Any, Any, T]) -> T:
+    """Do what must not stop in the middle: a cancellation takes effect after it.
+
+    Else what was sent could land after it was taken back.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

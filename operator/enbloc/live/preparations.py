@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Preparations: the PreBinds under way, and what they did taken back when a plan is given up.
+
+::
+
+    begin ──► PreBind ──► handed_out ──► bound: it stays
+                 │             └───────► refused ──┐
+                 └──── cancel (the plan) ──────────┴──► Unreserve ──► the next PreBind of the pod
+
+The PreBind of a pod waits for the Unreserve of the same pod.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Final
+
+from enbloc.engine.effects import PreBind
+from enbloc.engine.events import Event
+from enbloc.framework.act import Target
+from enbloc.framework.profile import Profile
+from enbloc.kube.errors import Fenced
+from enbloc.live import binding
+from enbloc.live.binding import MemberApi
+from enbloc.model.pods import PodUID
+
+#: The longest Unreserve of one member (seconds): its next PreBind waits for it.
+UNRESERVE_SECONDS: Final = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A member whose PreBind has begun."""
+
+    profile: Profile
+    target: Target
+    task: asyncio.Task[None]
+
+
+class Preparations:
+    """Runs PreBind and Unreserve of members.
+
+    Args:
+        api: what the plugins of one member can do.
+        done: takes the outcome of a PreBind.
+        settled: is told of each task that has ended.
+    """
+
+    def __init__(
+        self,
+        api: Callable[[Target], MemberApi],
+        done: Callable[[Event], None],
+        settled: Callable[[asyncio.Task[None]], None],
+    ) -> None:
+        self._api = api
+        self._done = done
+        self._settled = settled
+        self._begun: dict[PodUID, _Begun] = {}
+        self._of_plan: dict[str, dict[PodUID, None]] = {}
+        self._undoing: dict[PodUID, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, effect: PreBind, profile: Profile) -> None:
+        """Run the PreBind plugins of a member, once what an earlier plan did is taken back."""
+        target = effect.target
+        self._undo(target.uid)
+        before = self._undoing.get(target.uid)
+        task = self._start(self._prepare(profile, target, before), f"prepare {target.pod}")
+        self._begun[target.uid] = _Begun(profile, target, task)
+        self._of_plan.setdefault(target.plan, {})[target.uid] = None
+
+    def cancel(self, plan: str, members: frozenset[PodUID]) -> None:
+        """Stop the PreBinds of a plan, and take back what they did.
+
+        Args:
+            plan: given up.
+            members: of these; empty = of all whose Binding was not handed out.
+        """
+        for uid in sorted(members) or list(self._of_plan.get(plan, ())):
+            begun = self._begun.get(uid)
+            if begun is not None and begun.target.plan == plan:
+                self._undo(uid)
+
+    def handed_out(self, uid: PodUID) -> None:
+        """The Binding of a member is being sent: what was prepared stays, unless it is refused."""
+        self._forget(uid)
+
+    def refused(self, profile: Profile, target: Target) -> None:
+        """The Binding of a member was refused: take back what was prepared for it."""
+        if profile.pre_bind:
+            self._unreserve(profile, target, None)
+
+    async def finish(self, seconds: float) -> None:
+        """Let every Unreserve under way end, for so long at most."""
+        if self._undoing:
+            await asyncio.wait(self._undoing.values(), timeout=max(0.0, seconds))
+
+    def close(self) -> None:
+        """Give up everything under way."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _undo(self, uid: PodUID) -> None:
+        begun = self._forget(uid)
+        if begun is not None:
+            begun.task.cancel()
+            self._unreserve(begun.profile, begun.target, begun.task)
+
+    def _forget(self, uid: PodUID) -> _Begun | None:
+        begun = self._begun.pop(uid, None)
+        if begun is not None:
+            members = self._of_plan[begun.target.plan]
+            del members[uid]
+            if not members:
+                del self._of_plan[begun.target.plan]
+        return begun
+
+    def _unreserve(
+        self, profile: Profile, target: Target, pre_bind: asyncio.Task[None] | None
+    ) -> None:
+        before = [task for task in (pre_bind, self._undoing.get(target.uid)) if task is not None]
+        task = self._start(self._take_back(profile, target, before), f"unreserve {target.pod}")
+        self._undoing[target.uid] = task
+        task.add_done_callback(lambda task: self._undone(target.uid, task))
+
+    def _undone(self, uid: PodUID, task: asyncio.Task[None]) -> None:
+        if self._undoing.get(uid) is task:
+            del self._undoing[uid]
+
+    async def _prepare(
+        self, profile: Profile, target: Target, before: asyncio.Task[None] | None
+    ) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            self._done(await binding.prepare(profile, target, self._api(target)))
+        except Fenced:
+            logger.debug("Did not prepare pod %s: no longer the leader", target.pod)
+
+    async def _take_back(
+        self, profile: Profile, target: Target, before: list[asyncio.Task[None]]
+    ) -> None:
+        if before:
+            await asyncio.wait(before)
+        try:
+            async with asyncio.timeout(UNRESERVE_SECONDS):
+                await binding.unreserve(profile, target, self._api(target))
+        except Fenced:
+            logger.debug("Did not unreserve pod %s: no longer the leader", target.pod)
+        except TimeoutError:
+            text = "Unreserve of pod %s took longer than %.0f s"
+            logger.warning(text, target.pod, UNRESERVE_SECONDS)
+
+    def _start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        task.set_name(name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._settled)
+        return task

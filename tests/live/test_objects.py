@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What binding plugins can ask of the API server, and what they are told."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from enbloc.framework.act import Reply
+from enbloc.kube.errors import Fenced
+from enbloc.kube.paths import RESOURCE_CLAIMS, Resource
+from enbloc.live.object_watches import ObjectWatches
+from enbloc.live.objects import REQUESTS
+from tests.kube.fake import HTML, Handler, Script, answer, refusal, resets, says, talking_to
+from tests.live.objects import objects
+
+CLAIM = "PersistentVolumeClaim"
+CLAIM_PATH = "/api/v1/namespaces/ns/persistentvolumeclaims/c"
+
+
+async def test_a_patch_is_a_merge_of_the_object_or_of_its_status() -> None:
+    script = Script(says(lambda: answer({"metadata": {"resourceVersion": "7"}})))
+    async with talking_to(script) as client:
+        api = objects(client)
+        reply = await api.patch("p", CLAIM, "ns", "c", {"metadata": {}}, status=False)
+        await api.patch("p", "ResourceClaim", "ns", "r", {"status": {}}, status=True)
+    assert reply == Reply(200, {"metadata": {"resourceVersion": "7"}})
+    first, second = script.seen
+    assert (first.method, first.path) == ("PATCH", CLAIM_PATH)
+    assert first.headers["Content-Type"] == "application/merge-patch+json"
+    assert second.path == "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/r/status"
+
+
+async def test_an_object_is_deleted_if_it_is_the_one_that_was_meant() -> None:
+    script = Script(says(lambda: answer({})))
+    async with talking_to(script) as client:
+        await objects(client).delete("p", "ResourceClaim", "ns", "r", "uid-r")
+    assert script.bodies[0]["preconditions"] == {"uid": "uid-r"}
+
+
+class Served:
+    """A stream of ResourceClaims in the version that an older server has."""
+
+    resource = Resource("resource.k8s.io", "v1beta2", "resourceclaims", RESOURCE_CLAIMS.kind)
+
+    def has_passed(self, namespace: str, name: str, version: int) -> bool:
+        raise AssertionError(namespace, name, version)
+
+
+async def test_a_kind_is_written_in_the_version_in_which_it_is_watched() -> None:
+    script, watches = Script(says(lambda: answer({}, 201))), ObjectWatches()
+    watches.follow(Served())
+    async with talking_to(script) as client:
+        await objects(client, watches).create("p", "ResourceClaim", "ns", {"metadata": {}})
+    assert script.seen[0].path == "/apis/resource.k8s.io/v1beta2/namespaces/ns/resourceclaims"
+    assert script.bodies[0]["apiVersion"] == "resource.k8s.io/v1beta2"
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "passing", "words"),
+    [
+        pytest.param(
+            says(lambda: refusal(409, "Conflict", "it was modified")),
+            409,
+            False,
+            "cannot get persistentvolumeclaims: 409 Conflict: it was modified",
+            id="a conflict",
+        ),
+        pytest.param(
+            says(lambda: refusal(404, "NotFound", 'claims "c" not found', name="c")),
+            404,
+            False,
+            'claims "c" not found',
+            id="not there",
+        ),
+        pytest.param(
+            says(lambda: refusal(503, "Unavailable", "etcd is down")),
+            503,
+            True,
+            "etcd is down",
+            id="the server fails",
+        ),
+        pytest.param(
+            says(lambda: answer({}, 429, **{"Retry-After": "3600"})), 429, True, "429", id="busy"
+        ),
+        pytest.param(resets, 0, True, "cannot get persistentvolumeclaims", id="a reset"),
+        pytest.param(HTML, 0, True, "unreadable answer", id="a proxy's page"),
+        pytest.param(says(lambda: web.Response(body=b"[]")), 0, True, "unreadable", id="a list"),
+    ],
+)
+async def test_whatever_comes_is_an_answer_and_no_exception(
+    answers: Handler, code: int, passing: bool, words: str
+) -> None:
+    async with talking_to(answers) as client:
+        reply = await objects(client).read("p", CLAIM, "ns", "c")
+    assert (reply.ok, reply.code, reply.passing) == (False, code, passing)
+    assert words in reply.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "verb"),
+    [
+        pytest.param("Secret", "read", id="a kind that scheduling does not write"),
+        pytest.param("Pod", "delete", id="a verb that it does not need"),
+    ],
+)
+async def test_what_plugins_may_not_do_is_not_sent(kind: str, verb: str) -> None:
+    script = Script(says(lambda: answer({})))
+    async with talking_to(script) as client:
+        api = objects(client)
+        arguments = ("p", kind, "ns", "x")
+        reply = await (api.read(*arguments) if verb == "read" else api.delete(*arguments, "u"))
+    assert reply.code == 400
+    assert f"the kind {kind}" in reply.message
+    assert script.seen == []
+
+
+async def test_who_is_no_longer_the_leader_sends_no_write() -> None:
+    script = Script(says(lambda: answer({})))
+    async with talking_to(script) as client:
+        api = objects(client.fenced(lambda: False))
+        with pytest.raises(Fenced):
+            await api.patch("p", CLAIM, "ns", "c", {}, status=False)
+    assert script.seen == []
+
+
+class Slow:
+    """Answers when told to, and counts what is in flight."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.now = self.most = self.done = 0
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        del request
+        self.now += 1
+        self.most = max(self.most, self.now)
+        self.begun.set()
+        await self.open.wait()
+        self.now -= 1
+        self.done += 1
+        return answer({})
+
+
+async def test_a_large_gang_has_a_bounded_number_of_requests_in_flight() -> None:
+    slow = Slow()
+    async with talking_to(slow) as client:
+        api = objects(client)
+        reading = [asyncio.create_task(api.read("p", CLAIM, "ns", f"c{i}")) for i in range(512)]
+        await slow.begun.wait()
+        await asyncio.sleep(0.1)
+        slow.open.set()
+        replies = await asyncio.gather(*reading)
+    assert all(reply.ok for reply in replies)
+    assert slow.most == REQUESTS
+
+
+async def test_what_was_sent_is_settled_before_a_cancellation_takes_effect() -> None:
+    slow = Slow()
+    async with talking_to(slow) as client:
+        work = objects(client).patch("p", CLAIM, "ns", "c", {}, status=False)
+        writing = asyncio.create_task(work)
+        await slow.begun.wait()
+        writing.cancel()
+        await asyncio.sleep(0.02)
+        assert not writing.done()
+        slow.open.set()
+        await asyncio.wait([writing])
+    assert writing.cancelled()
+    assert slow.done == 1
+
+
+async def test_members_change_an_object_one_after_the_other() -> None:
+    order: list[Any] = []
+    async with talking_to(says(lambda: answer({}))) as client:
+        api = objects(client)
+
+        async def change(name: str, of: str) -> None:
+            async with api.alone("ResourceClaim", "ns", of):
+                order.append(name)
+                await asyncio.sleep(0)
+                order.append(name)
+
+        await asyncio.gather(change("a", "r"), change("b", "r"), change("c", "other"))
+    assert [each for each in order if each != "c"] == ["a", "a", "b", "b"]
+    assert api._alone == {}
