@@ -44,6 +44,7 @@ class Profile:
     pre_bind: tuple[act.PreBind, ...] = field(init=False)
     bind: tuple[act.Bind, ...] = field(init=False)
     post_bind: tuple[act.PostBind, ...] = field(init=False)
+    group_pre_filter: tuple[decide.GroupPreFilter, ...] = field(init=False)
     observers: tuple[decide.Observes, ...] = field(init=False)
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
@@ -70,6 +71,11 @@ class Profile:
         }
         found: dict[str, object] = {_snake(point): plugins for point, plugins in asked.items()}
         found["queue_sort"] = sorts[0]
+        found["group_pre_filter"] = tuple(
+            plugin
+            for plugin in asked[Point.PRE_FILTER]
+            if decide.implements(plugin, decide.GroupPreFilter)
+        )
         found["observers"] = tuple(
             plugin
             for plugin in self.plugins

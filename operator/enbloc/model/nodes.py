@@ -352,15 +352,17 @@ class Nodes:
             pod: that comes.
             decided: what a plan decided for it; None = that is decided now.
         """
-        self.place(row, pod.spec)
-        if self._ledgers.concerns(pod):
+        spec = pod.spec
+        self.place(row, spec)
+        if spec.volumes or spec.resource_claims:
             name = self._columns.names[self._base_row(row)]
             self._own_ledgers().place(pod, name, self, decided)
 
     def rise(self, row: int, pod: Pod) -> None:
         """A pod gives back what it took on a row."""
-        self.place(row, pod.spec, -1)
-        if self._ledgers.concerns(pod):
+        spec = pod.spec
+        self.place(row, spec, -1)
+        if spec.volumes or spec.resource_claims:
             self._own_ledgers().remove(pod)
 
     def _own_ledgers(self) -> Ledgers:

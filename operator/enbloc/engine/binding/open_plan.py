@@ -22,6 +22,7 @@ from typing import NamedTuple
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.turn import Refusal
+from enbloc.framework.act import Target
 from enbloc.framework.choices import meets
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -76,6 +77,7 @@ class OpenPlan:
     Attributes:
         facts: the group as it was when the plan was made: the captured floor.
         seen: the version of the state that the last look (or the plan itself) was made on.
+        targets: members on their way, as far as they were asked for.
         prepared: members of which PreBind was begun, and not taken back.
         permitted: Permit has released the group.
         attempt: which one made the plan.
@@ -115,6 +117,7 @@ class OpenPlan:
         self._needed_total = needed
         self._order = plan.assignments
         self.prepared: set[PodUID] = set()
+        self.targets: dict[PodUID, Target] = {}
         self.holds = any(a.pod.spec.holds for a in plan.assignments)
         self._ranks = {} if facts.solo else _ranks(plan, facts)
         self._next = 0

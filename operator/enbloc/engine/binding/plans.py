@@ -162,20 +162,21 @@ class Plans:
         if not self._still_fits(open_plan, turn):  # Permit may have waited
             return
         open_plan.permitted = True
-        preparing: list[Target] = []
         try:
-            for assignment in open_plan.unsent():
-                target = _target(open_plan, assignment)
-                prepare = _prepares(open_plan.profile, target)
-                open_plan.move(target.uid, Stage.PREPARING if prepare else Stage.READY)
-                if prepare:
-                    preparing.append(target)
+            preparing = self._to_prepare(open_plan) if open_plan.profile.pre_bind else {}
         except PluginError as error:
             self._forget(turn, open_plan, End.FAILED, str(error))
             return
-        open_plan.prepared.update(target.uid for target in preparing)
-        turn.effects += [PreBind(open_plan.profile.name, target) for target in preparing]
+        for uid in open_plan.uids:
+            open_plan.move(uid, Stage.PREPARING if uid in preparing else Stage.READY)
+        open_plan.prepared.update(preparing)
+        turn.effects += [PreBind(open_plan.profile.name, each) for each in preparing.values()]
         self._look_again(open_plan)
+
+    def _to_prepare(self, open_plan: OpenPlan) -> Mapping[PodUID, Target]:
+        """The members for which PreBind plugins have something to do."""
+        targets = (_target(open_plan, assignment) for assignment in open_plan.unsent())
+        return {each.uid: each for each in targets if _prepares(open_plan.profile, each)}
 
     def _look_again(self, open_plan: OpenPlan) -> None:
         """A member is at another stage: PreBind may be over, and more may be sent now."""
@@ -498,6 +499,14 @@ def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object
 
 
 def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
+    """A member on its way; the same each time that it is asked for."""
+    known = open_plan.targets.get(assignment.pod.uid)
+    if known is None:
+        known = open_plan.targets[assignment.pod.uid] = _made_target(open_plan, assignment)
+    return known
+
+
+def _made_target(open_plan: OpenPlan, assignment: Assignment) -> Target:
     pod, facts = assignment.pod, open_plan.facts
     minimum = facts.total.minimum
     text = binding_record(

@@ -12,7 +12,6 @@ from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
-from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
@@ -95,9 +94,7 @@ def _planned(
 
 def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan | None:
     """A refusal of the group as a whole, before any of its members is looked at."""
-    for plugin in trial.profile.pre_filter:
-        if not decide.implements(plugin, decide.GroupPreFilter):
-            continue
+    for plugin in trial.profile.group_pre_filter:
         ask = plugin.pre_filter_group
         status = asked_status(plugin.name, "PreFilter", ask, facts, trial.snapshot)
         if status.ok or status.code is Code.SKIP:

@@ -160,7 +160,8 @@ class ClusterState:
         """Take a pod as the API server shows it; say what happened to the cluster."""
         old = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
-        self._enter(pod, old)
+        if pod.spec.holds:
+            self._enter(pod, old)
         seat = self._seats.get(pod.uid)
         if old is None or old.spec is not pod.spec:
             self._notice(pod)
@@ -330,9 +331,8 @@ class ClusterState:
 
     def _enter(self, pod: Pod, old: Pod | None) -> None:
         """The ledgers know who names which claims."""
-        ledgers = self.nodes.ledgers
-        if ledgers.concerns(pod) and (old is None or _names_others(old, pod)):
-            ledgers.enter(pod)
+        if old is None or _names_others(old, pod):
+            self.nodes.ledgers.enter(pod)
             self.log.note(Pending(pod.uid, pod))
 
     def _notice(self, pod: Pod) -> None:
@@ -524,7 +524,7 @@ def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
         or (old.spec is not new.spec and old.spec != new.spec)
         or old.labels != new.labels
         or old.deleting != new.deleting
-        or _names_others(old, new)
+        or (new.spec.holds and _names_others(old, new))
         or old.priority != new.priority
     )
 

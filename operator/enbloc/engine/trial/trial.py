@@ -135,12 +135,12 @@ class Trial:
 
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
-        return self._rankings.key(pod, self.profile, self._names, self._held_by(pod))
+        spec = pod.spec
+        holds = self._held_by(pod) if spec.volumes or spec.resource_claims else None
+        return self._rankings.key(pod, self.profile, self._names, holds)
 
     def _held_by(self, pod: Pod) -> Hashable | None:
         """What tells pods apart by their volumes and devices before any member is placed."""
-        if not self.snapshot.nodes.ledgers.concerns(pod):
-            return None
         if self._origin is not None:
             return self._origin._held_by(pod)  # noqa: SLF001  # one of our own
         known = self._holdings.get(pod.uid, self)
