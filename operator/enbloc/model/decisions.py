@@ -27,10 +27,12 @@ class Provision:
     Attributes:
         claim: the name of the PersistentVolumeClaim, in the pod's namespace.
         uid: of the claim.
+        segment: the CSIStorageCapacity that it takes from, `namespace/name`; "" = of none.
     """
 
     claim: str
     uid: str
+    segment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ set is its lowest bit.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import LabelColumns, Mask
-from enbloc.model.nodes import Nodes
 from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.model.volumes.reach import (
     Conditions,
@@ -25,6 +24,9 @@ from enbloc.model.volumes.reach import (
     seen,
     signatures,
 )
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
 
 #: A set of volumes of a class.
 Bits: TypeAlias = int
@@ -157,7 +159,7 @@ class Available:
 
     # ── which are reached ────────────────────────────────────────────────────────────────────
 
-    def signatures(self, nodes: Nodes) -> Signatures:
+    def signatures(self, nodes: "Nodes") -> Signatures:
         """Which nodes reach the same volumes; one condition for each distinct node affinity."""
         if self._seen is None or not self._seen.same(nodes):
             self._signatures = signatures(matrix_of(tuple(self._groups), nodes))

@@ -4,12 +4,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from enbloc.model.labels import Mask
-from enbloc.model.nodes import Nodes
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Available
 from enbloc.model.volumes.facts import (
@@ -25,6 +24,9 @@ from enbloc.model.volumes.facts import (
 )
 from enbloc.model.volumes.reach import Conditions, Seen, mask_of, seen
 from enbloc.model.volumes.segments import Segments
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
 
 #: So many sorts of claims and volumes are told apart before the numbers begin anew.
 _MOST_SORTS: Final = 65_536
@@ -223,11 +225,15 @@ class Known:
     def told_apart(self, volume: PersistentVolume) -> bool:
         """Whether its name matters: it is attached somewhere, or another one is the same disk."""
         source = volume.csi or volume.migrated
-        return volume.name in self._attached_volumes or self._handles.get(source or _NO_DISK, 0) > 1
+        return self.is_attached(volume.name) or self._handles.get(source or _NO_DISK, 0) > 1
+
+    def is_attached(self, volume: str) -> bool:
+        """Whether a VolumeAttachment names a volume."""
+        return volume in self._attached_volumes
 
     # ── where ────────────────────────────────────────────────────────────────────────────────
 
-    def mask(self, conditions: Conditions, nodes: Nodes) -> Mask:
+    def mask(self, conditions: Conditions, nodes: "Nodes") -> Mask:
         """bool[N]: where conditions on the labels of nodes hold; not to be written to."""
         if self._seen is None or not self._seen.same(nodes):
             self._masks = {}
@@ -240,7 +246,7 @@ class Known:
             mask.flags.writeable = False
         return mask
 
-    def migrated(self, plugin: str, nodes: Nodes) -> Mask:
+    def migrated(self, plugin: str, nodes: "Nodes") -> Mask:
         """bool[N]: nodes on which a CSI driver serves that in-tree plugin."""
         mask = np.zeros(len(nodes), np.bool_)
         for name, known in self.nodes.items():

@@ -3,15 +3,17 @@
 """Segments: what storage of one class is left where, as its CSIStorageCapacity objects say."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
-from enbloc.model.nodes import Nodes
 from enbloc.model.volumes.facts import CSIStorageCapacity
 from enbloc.model.volumes.reach import Matrix, Seen, matrix_of, of_selector, seen
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
 
 #: int64[K], bytes: what was promised of each segment and is not seen as used.
 Charged = npt.NDArray[np.int64]
@@ -64,7 +66,7 @@ class Segments:
         fits: Mask = (self._limit >= size) & ((charged == 0) | (self.left(charged) >= size))
         return fits
 
-    def reach(self, nodes: Nodes) -> Matrix:
+    def reach(self, nodes: "Nodes") -> Matrix:
         """bool[K, N]: which nodes have access to each."""
         if self._seen is None or not self._seen.same(nodes):
             self._matrix = matrix_of([of_selector(each.topology) for each in self.facts], nodes)

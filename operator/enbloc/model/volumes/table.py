@@ -1,0 +1,518 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes: which volumes there are, who uses which claim where, and what claims get.
+
+A claim's way, as this table sees it::
+
+    undecided ──place──► held: a volume, or one to be made for a node ──put: bound──► a fact
+        ▲                  │  keep: the same, as a plan decided it
+        └──── remove ──────┘
+
+What the API server shows wins: a claim that it shows as bound is held no more.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from enbloc.model.decisions import Provision, StaticBinding, VolumeDecision
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.volumes import in_tree
+from enbloc.model.volumes.available import Bits, Choice
+from enbloc.model.volumes.codec import READERS
+from enbloc.model.volumes.facts import (
+    Attachable,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+    VolumeFact,
+)
+from enbloc.model.volumes.holdings import Held, Holdings
+from enbloc.model.volumes.known import Known
+from enbloc.model.volumes.layered import Layered
+from enbloc.model.volumes.matching import exchanged, smallest_fit
+from enbloc.model.volumes.reach import of_topologies
+from enbloc.model.volumes.wanted import Standing, Wanted, delayed_of, names_of, wanted_by
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
+
+_KINDS: Final = frozenset(READERS)
+
+
+class User(NamedTuple):
+    """A pod that uses a claim on a node; `group` = the gang that it is of."""
+
+    node: str
+    group: GroupKey | None
+
+
+class Seat(NamedTuple):
+    """A pod that sits on a node."""
+
+    pod: Pod
+    node: str
+
+
+class Attached(NamedTuple):
+    """What a node attaches.
+
+    Attributes:
+        volumes: for the pods that sit there.
+        counts: by driver, with those of VolumeAttachments.
+    """
+
+    volumes: frozenset[Attachable]
+    counts: Mapping[str, int]
+
+
+_NOTHING_ATTACHED: Final = Attached(frozenset(), {})
+_NOBODY: Final[Mapping[PodUID, User]] = {}
+
+
+class Volumes:
+    """The table of volumes.
+
+    Attributes:
+        version: grows with every change of an object or of what is held.
+        known: the objects.
+    """
+
+    kinds: ClassVar[frozenset[str]] = _KINDS
+
+    __slots__ = (
+        "_attached", "_holdings", "_pending", "_root", "_seats", "_sitting", "_users", "known",
+        "version",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.known = Known()
+        self._root = True
+        self._holdings = Holdings(self.known)
+        self._seats: Layered[PodUID, Seat] = Layered()
+        self._sitting: Layered[str, frozenset[PodUID]] = Layered()
+        self._users: Layered[str, Mapping[PodUID, User]] = Layered()
+        self._attached: Layered[str, Attached] = Layered()
+        #: Pods by the claims that they name, whether they sit anywhere or not.
+        self._pending: tuple[defaultdict[str, set[PodUID]], dict[PodUID, tuple[str, ...]]] = (
+            defaultdict(set),
+            {},
+        )
+
+    def fork(self) -> "Volumes":
+        """A copy of its own, which costs what is under way and what was placed before."""
+        made: Volumes = object.__new__(Volumes)
+        made.version, made.known, made._pending = self.version, self.known, self._pending
+        made._root = False
+        made._holdings = self._holdings.fork()
+        made._seats, made._sitting = self._seats.fork(), self._sitting.fork()
+        made._users, made._attached = self._users.fork(), self._attached.fork()
+        return made
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────
+
+    def fact(self, kind: str, key: str) -> VolumeFact | None:
+        """The object of that kind and key."""
+        return self.known.fact(kind, key)
+
+    def put(self, fact: VolumeFact) -> VolumeFact | None:
+        """Add an object, or change it; gives it as it was."""
+        old = self.known.change(fact.kind, fact.key, fact)
+        if old != fact:
+            self.version += 1
+            self._follow(old, fact)
+        return old
+
+    def drop(self, kind: str, key: str) -> VolumeFact | None:
+        """Remove an object; gives it as it was."""
+        old = self.known.change(kind, key, None)
+        if old is not None:
+            self.version += 1
+            self._follow(old, None)
+        return old
+
+    def _follow(self, old: VolumeFact | None, new: VolumeFact | None) -> None:
+        """What is held, and what is attached, follows the objects."""
+        fact = new if new is not None else old
+        self._forget_attached(node for each in (old, new) for node in self._nodes_with(each))
+        match fact:
+            case PersistentVolumeClaim(key=key):
+                self._absorb(key)
+            case PersistentVolume(name=name):
+                holder = self._holdings.volumes.get(name)
+                if holder is not None:
+                    self._absorb(holder)
+            case CSIStorageCapacity(key=key):
+                self._refresh(key)
+            case _:
+                pass
+
+    def _nodes_with(self, fact: VolumeFact | None) -> Iterator[str]:
+        """The nodes whose attached volumes an object tells of."""
+        claims: Iterable[str] = ()
+        match fact:
+            case PersistentVolumeClaim(key=key):
+                claims = (key,)
+            case PersistentVolume(name=name):
+                claims = tuple(self.known.users.get(name, ()))
+                if self.known.is_attached(name):
+                    attachments = self.known.attachments.values()
+                    yield from (each.node for each in attachments if each.volume == name)
+            case StorageClass(name=name):
+                known = self.known.claims.values()
+                claims = [each.key for each in known if each.storage_class == name]
+            case VolumeAttachment(node=node):
+                yield node
+            case _:
+                pass
+        for key in claims:
+            yield from (user.node for user in self.users(key).values())
+
+    def _absorb(self, key: str) -> None:
+        """A claim that is bound, or is another one of that name, is held no more.
+
+        The volume that it was to get stays with it until the volume says so too.
+        """
+        held, claim = self._holdings.claims.get(key), self.known.claims.get(key)
+        if held is None:
+            return
+        if claim is None or claim.uid != held.uid:
+            self._holdings.drop(key)
+        elif claim.bound:
+            volume = self.known.volumes.get(held.volume)
+            if claim.volume != held.volume or volume is None or volume.claim is not None:
+                self._holdings.drop(key)
+
+    def _refresh(self, segment: str) -> None:
+        """The segment says anew what it has: what is being made was counted there."""
+        for key, held in tuple(self._holdings.claims.items()):
+            claim = self.known.claims.get(key)
+            if held.segment == segment and claim is not None and claim.selected_node is not None:
+                self._holdings.give_back(key)
+
+    # ── who there is ─────────────────────────────────────────────────────────────────────────
+
+    def enter(self, pod: Pod) -> None:
+        """A pod exists, or has changed."""
+        self.leave(pod.uid)
+        keys = tuple({f"{pod.key.namespace}/{name}" for name in pod.claims})
+        by_claim, by_pod = self._pending
+        if keys:
+            by_pod[pod.uid] = keys
+            for key in keys:
+                by_claim[key].add(pod.uid)
+
+    def leave(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        by_claim, by_pod = self._pending
+        for key in by_pod.pop(uid, ()):
+            by_claim[key].discard(uid)
+            if not by_claim[key]:
+                del by_claim[key]
+
+    def users(self, key: str) -> Mapping[PodUID, User]:
+        """The pods that sit somewhere and use a claim."""
+        return self._users.get(key) or _NOBODY
+
+    def shared(self, pod: Pod, key: str) -> bool:
+        """Whether another pod names, uses or holds the claim as well."""
+        named = self._pending[0].get(key, ())
+        if len(named) > 1 or (named and pod.uid not in named):
+            return True
+        held = self._holdings.claims.get(key)
+        return any(uid != pod.uid for uid in self.users(key)) or (
+            held is not None and any(uid != pod.uid for uid in held.pods)
+        )
+
+    def alike(self, pod: Pod) -> Hashable | None:
+        """Equal for pods that are alike to everybody who reads this table, as it is now."""
+        if not pod.spec.volumes:
+            return None
+        return tuple(self._alike(pod, each) for each in wanted_by(pod, self.known))
+
+    def _alike(self, pod: Pod, wanted: Wanted) -> Hashable:
+        claim, standing = wanted.claim, wanted.standing
+        if claim is None or standing not in (Standing.BOUND, Standing.DELAYED):
+            return standing.value
+        if self.shared(pod, wanted.key):
+            return claim.key
+        if standing is Standing.BOUND:
+            volume = self.known.volumes.get(claim.volume)
+            if volume is None:
+                return standing.value, claim.storage_class
+            if self.known.told_apart(volume):
+                return claim.key
+            return standing.value, self.known.sort_of_volume(volume), claim.access_modes
+        if self.known.available(claim.storage_class).names_claim(claim.key):
+            return claim.key
+        return standing.value, self.known.sort_of_claim(claim), claim.selected_node
+
+    # ── what is held ─────────────────────────────────────────────────────────────────────────
+
+    def held(self, key: str) -> Held | None:
+        """What was decided for a claim that is not bound yet."""
+        return self._holdings.claims.get(key)
+
+    @property
+    def holdings(self) -> Holdings:
+        """All that was decided; not to be written to."""
+        return self._holdings
+
+    def attached(self, node: str) -> Attached:
+        """What a node attaches."""
+        found = self._attached.get(node)
+        if found is None:
+            found = self._added_up(node)
+            if self._sitting.differs(node):
+                self._attached.set(node, found)
+            else:
+                self._attached.remember(node, found)
+        return found
+
+    def _added_up(self, node: str) -> Attached:
+        seats = (self._seats.get(uid) for uid in self._sitting.get(node) or ())
+        volumes = {volume for seat in seats if seat for volume in self.attachable(seat.pod)}
+        counts: dict[str, int] = {}
+        for volume in volumes | self._by_attachments(node):
+            counts[volume.driver] = counts.get(volume.driver, 0) + 1
+        if not counts:
+            return _NOTHING_ATTACHED
+        return Attached(frozenset(volumes), counts)
+
+    def _by_attachments(self, node: str) -> set[Attachable]:
+        """What VolumeAttachments say is attached to a node.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
+        getNodeVolumeAttachmentInfo.
+        """
+        found: set[Attachable] = set()
+        for each in self.known.attached.get(node, {}).values():
+            volume = self.known.volumes.get(each.volume)
+            if each.attacher and volume is not None and volume.csi is not None:
+                found.add(Attachable(each.attacher, volume.csi.handle))
+        return found
+
+    def attachable(self, pod: Pod) -> set[Attachable]:
+        """What a node attaches for a pod; what cannot be understood is left out."""
+        found: set[Attachable] = set()
+        for name, _ in names_of(pod):
+            claim = self.known.claims.get(f"{pod.key.namespace}/{name}")
+            volume = None if claim is None else self.known.attachable(claim)
+            if volume is not None:
+                found.add(volume)
+        for each in pod.spec.volumes:
+            if each.disk:
+                try:
+                    inline = in_tree.inline(each)
+                except ValueError:
+                    continue
+                if inline is not None:
+                    found.add(inline)
+        return found
+
+    def _forget_attached(self, nodes: Iterable[str]) -> None:
+        for node in tuple(nodes):
+            self._attached.set(node, None)
+
+    # ── pods that come and go ────────────────────────────────────────────────────────────────
+
+    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
+        """The pod sits on that node from now on: decide what its claims get there."""
+        self._sit(pod, node)
+        if pod.node:
+            return
+        by_class: dict[str, list[PersistentVolumeClaim]] = {}
+        for claim in delayed_of(wanted_by(pod, self.known)):
+            if claim.key in self._holdings.claims:
+                self._holdings.share(claim.key, pod.uid)
+            elif claim.selected_node is not None:
+                self._hold(pod, claim, node)
+            else:
+                by_class.setdefault(claim.storage_class, []).append(claim)
+        row = nodes.row(node)
+        if row is not None:
+            for storage_class, claims in by_class.items():
+                self._decide(pod, storage_class, claims, (node, row, nodes))
+
+    def _decide(
+        self,
+        pod: Pod,
+        storage_class: str,
+        claims: list[PersistentVolumeClaim],
+        where: "tuple[str, int, Nodes]",
+    ) -> None:
+        """What claims of one class get on a row: the smallest first."""
+        node, row, nodes = where
+        available = self.known.available(storage_class)
+        signature = int(available.signatures(nodes).codes[row])
+        reached, taken = available.reached(signature), self._holdings.taken(storage_class)
+        choices = [available.choice(claim, self.known.sort_of_claim(claim)) for claim in claims]
+        free = available.everything & ~taken
+        found, _ = smallest_fit(choices, reached, free)
+        if None in found and not self._makes(storage_class, row, nodes):
+            found = self._exchange(storage_class, choices, reached, free) or found
+        for claim, choice, place in zip(claims, choices, found, strict=True):
+            if place is None:
+                segment = self._segment(claim, row, nodes)
+                if segment is not None:
+                    self._hold(pod, claim, node, segment=segment)
+                continue
+            volume = available.volumes[place].name
+            candidates = 0 if self._root else choice.fitting & reached
+            if choice.reserved:
+                candidates = 0
+            self._hold(pod, claim, node, volume=volume, candidates=candidates)
+
+    def _exchange(
+        self, storage_class: str, choices: list[Choice], reached: Bits, free: Bits
+    ) -> list[int | None] | None:
+        """As the smallest fit, with others of the same trial moving; None = that cannot be."""
+        movable = {} if self._root else self._holdings.movable(storage_class)
+        result = exchanged(choices, reached, free, movable) if movable else None
+        if result is None:
+            return None
+        found, moved = result
+        volumes = self.known.available(storage_class).volumes
+        for key, place in moved.items():
+            self._holdings.move(key, volumes[place].name)
+        return list(found)
+
+    def _makes(self, storage_class: str, row: int, nodes: "Nodes") -> bool:
+        """Whether volumes of that class can be made for a row."""
+        known = self.known.classes.get(storage_class)
+        if known is None or not known.provisions:
+            return False
+        return bool(self.known.mask(of_topologies(known.topologies), nodes)[row])
+
+    def _segment(self, claim: PersistentVolumeClaim, row: int, nodes: "Nodes") -> str | None:
+        """What a new volume takes from; "" = of nothing that is counted, None = none can be had."""
+        if not self._makes(claim.storage_class, row, nodes):
+            return None
+        segments = self.known.segments(claim.storage_class)
+        if segments is None or claim.request is None:
+            return ""
+        charged = self._holdings.charged(claim.storage_class, segments)
+        place = segments.chosen(claim.size, charged, segments.reach(nodes)[:, row])
+        return None if place is None else segments.facts[place].key
+
+    def _hold(  # one for each field
+        self,
+        pod: Pod,
+        claim: PersistentVolumeClaim,
+        node: str,
+        *,
+        volume: str = "",
+        segment: str = "",
+        candidates: Bits = 0,
+    ) -> None:
+        held = Held(
+            claim.key, claim.uid, claim.storage_class, claim.size, node, volume, segment,
+            frozenset((pod.uid,)),
+        )  # fmt: skip
+        self._holdings.hold(held, candidates)
+
+    def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
+        """The pod sits on that node from now on, with what a plan decided."""
+        self._sit(pod, node)
+        decided = [
+            *((each.claim, each.uid, each.volume, "") for each in decision.bindings),
+            *((each.claim, each.uid, "", each.segment) for each in decision.provisions),
+        ]
+        for name, uid, volume, segment in decided:
+            key = f"{pod.key.namespace}/{name}"
+            claim = self.known.claims.get(key)
+            if claim is None or claim.uid != uid or claim.bound:
+                continue
+            if key in self._holdings.claims:
+                self._holdings.share(key, pod.uid)
+            else:
+                self._hold(pod, claim, node, volume=volume, segment=segment)
+
+    def remove(self, pod: Pod) -> None:
+        """The pod sits nowhere any more, and what it held is free."""
+        seat = self._seats.get(pod.uid)
+        if seat is None:
+            return
+        self.version += 1
+        self._seats.set(pod.uid, None)
+        sitting = (self._sitting.get(seat.node) or frozenset()) - {pod.uid}
+        self._sitting.set(seat.node, sitting or None)
+        self._attached.set(seat.node, None)
+        for key in _keys(seat.pod):
+            left = {uid: user for uid, user in self.users(key).items() if uid != pod.uid}
+            self._users.set(key, left or None)
+            self._holdings.leave(key, pod.uid)
+
+    def _sit(self, pod: Pod, node: str) -> None:
+        if self._seats.get(pod.uid) is not None:
+            self.remove(pod)
+        self.version += 1
+        before = self._attached.get(node)
+        self._seats.set(pod.uid, Seat(pod, node))
+        self._sitting.set(node, (self._sitting.get(node) or frozenset()) | {pod.uid})
+        user = User(node, pod.group)
+        for key in _keys(pod):
+            self._users.set(key, {**self.users(key), pod.uid: user})
+        self._attached.set(node, None if before is None else self._with(before, pod, node))
+
+    def _with(self, before: Attached, pod: Pod, node: str) -> Attached:
+        """What a node attaches when a pod comes."""
+        new = self.attachable(pod) - before.volumes
+        if not new:
+            return before
+        counts = dict(before.counts)
+        for volume in new - self._by_attachments(node):
+            counts[volume.driver] = counts.get(volume.driver, 0) + 1
+        return Attached(before.volumes | new, counts)
+
+    # ── what is to be done ───────────────────────────────────────────────────────────────────
+
+    def decision(self, uid: PodUID) -> VolumeDecision | None:
+        """What is to be written for a pod's claims; None = nothing."""
+        seat = self._seats.get(uid)
+        if seat is None:
+            return None
+        bindings: list[StaticBinding] = []
+        provisions: list[Provision] = []
+        for name, _ in names_of(seat.pod):
+            held = self._holdings.claims.get(f"{seat.pod.key.namespace}/{name}")
+            if held is None or uid not in held.pods:
+                continue
+            if held.volume:
+                bindings.append(StaticBinding(name, held.uid, held.volume))
+            else:
+                provisions.append(Provision(name, held.uid, held.segment))
+        if not bindings and not provisions:
+            return None
+        return VolumeDecision(tuple(dict.fromkeys(bindings)), tuple(dict.fromkeys(provisions)))
+
+    def stands(self, uid: PodUID) -> bool:
+        """Whether what was decided for a pod can still be had, by the objects as they are now."""
+        seat = self._seats.get(uid)
+        if seat is None:
+            return True
+        return all(self._stands(key, seat.node) for key in _keys(seat.pod))
+
+    def _stands(self, key: str, node: str) -> bool:
+        claim, held = self.known.claims.get(key), self._holdings.claims.get(key)
+        if claim is None or claim.deleting or claim.lost:
+            return False
+        if claim.bound or held is None:
+            return claim.bound
+        if claim.selected_node not in (None, held.node):
+            return False
+        if not held.volume:
+            return held.node == node
+        volume = self.known.volumes.get(held.volume)
+        if volume is None or volume.deleting:
+            return False
+        return volume.holds(claim) or (volume.claim is None and volume.available)
+
+
+def _keys(pod: Pod) -> list[str]:
+    """The claims of a pod, each once."""
+    return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
