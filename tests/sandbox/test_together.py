@@ -19,7 +19,7 @@ from enbloc.errors import UsageError
 from enbloc.kube.client import Client
 from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import Forbidden, NotFound
-from enbloc.kube.paths import CRDS, NODES, PODS
+from enbloc.kube.paths import CRDS, NODES, PODS, RESOURCE_SLICES
 from enbloc.sandbox.nodes.shapes import Shape
 from enbloc.sandbox.together import Plan, run_sandbox
 from tests.cli.processes import started
@@ -37,6 +37,15 @@ async def said(process: Process) -> str:
             assert line, (await process.communicate())[1].decode()
             lines.append(line.decode())
     return "".join(lines)
+
+
+async def test_it_is_ready_once_every_node_offers_its_devices(tmp_path: Path) -> None:
+    async with started("sandbox", "--nodes", "3", "--devices", "2", cwd=tmp_path) as process:
+        await said(process)
+        access = await load(tmp_path / "sandbox.kubeconfig")
+        async with Client(access, component="test") as client:
+            slices = [one async for one in client.list(RESOURCE_SLICES)]
+    assert [len(one["spec"]["devices"]) for one in slices] == [2, 2, 2]
 
 
 async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
@@ -58,6 +67,7 @@ async def test_it_says_how_to_use_it_and_ends_cleanly(
         assert f"export KUBECONFIG={kubeconfig}" in text
         assert "2 nodes" in text
         async with Client(await load(kubeconfig), component="test") as client:
+            assert not [one async for one in client.list(RESOURCE_SLICES)]
             nodes = [node async for node in client.list(NODES)]
             assert [node["metadata"]["name"] for node in nodes] == ["node-0", "node-1"]
             assert not [node for node in nodes if node["spec"].get("taints")]

@@ -368,9 +368,9 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
     ),
     names.REFUSE_KEY: KeyMeaning(
         "annotation",
-        "Node, in the sandbox",
+        "Node or PersistentVolumeClaim, in the sandbox",
         "you",
-        "Its kubelet rejects every pod, with this reason.",
+        "The kubelet of the node rejects every pod, the provisioner the claim, for this reason.",
     ),
     names.SILENT_KEY: KeyMeaning(
         "annotation", "Node, in the sandbox", "you", '"true": its kubelet no longer reports.'

@@ -98,6 +98,14 @@ def _no_fault(why: str) -> click.BadParameter:
     help="The nodes, as a CSV with columns sn, cpu_milli, memory_mib, gpu, model.",
 )
 @click.option(
+    "--devices",
+    type=Number(0, 1024),
+    default=0,
+    show_default="none",
+    help="Number of devices that each node offers to resource claims, of the DeviceClass "
+    "gpu.sandbox.enbloc.dev.",
+)
+@click.option(
     "--port",
     type=Number(0, 65535),
     default=0,
@@ -124,6 +132,7 @@ def sandbox(
     *,
     nodes: int,
     trace: Path | None,
+    devices: int,
     port: int,
     write_kubeconfig: Path,
     no_crds: bool,
@@ -146,6 +155,7 @@ def sandbox(
         write_kubeconfig,
         port,
         crds=not no_crds,
+        devices=devices,
         faults=[_fault(text) for text in faults],
     )
 

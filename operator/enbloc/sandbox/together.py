@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A whole sandbox in one process: API server, kubelet and controllers, joined by HTTP only."""
+"""A whole sandbox in one process: API server, kubelet, controllers, drivers, joined by HTTP."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,15 @@ from enbloc.kube.items import Added, Modified
 from enbloc.kube.paths import NODES
 from enbloc.kube.reflector import Reflector
 from enbloc.sandbox.apiserver import Sandbox
-from enbloc.sandbox.nodes import UNATTENDED, Kubelet, Object, Shape, run_controllers
+from enbloc.sandbox.nodes import (
+    UNATTENDED,
+    DeviceDriver,
+    Kubelet,
+    Object,
+    Provisioner,
+    Shape,
+    run_controllers,
+)
 
 #: The nodes take pods within this time (seconds).
 READY_SECONDS: Final = 60.0
@@ -37,6 +45,7 @@ class Plan:
         kubeconfig: where to write how to reach it.
         port: of the API server; 0 = any that is free.
         crds: install our CustomResourceDefinitions.
+        devices: how many devices each node offers through ResourceSlices; 0 = no device driver.
         faults: what is to go wrong once the nodes are ready, as `Faults.add` takes it.
     """
 
@@ -44,6 +53,7 @@ class Plan:
     kubeconfig: Path
     port: int = 0
     crds: bool = True
+    devices: int = 0
     faults: Sequence[Mapping[str, Any]] = ()
 
 
@@ -85,11 +95,15 @@ async def _populate(
             Client(Cluster(server=server.url), component="sandbox") as client,
             asyncio.TaskGroup() as tasks,
         ):
-            works = (
+            driver = DeviceDriver(client, plan.shapes, plan.devices) if plan.devices else None
+            works = [
                 Kubelet(client, plan.shapes).run(),
                 run_controllers(client),
-                _prepare(plan, server, client, ready),
-            )
+                Provisioner(client).run(),
+                _prepare(plan, server, client, driver, ready),
+            ]
+            if driver is not None:
+                works.append(driver.run())
             running = [tasks.create_task(work) for work in works]
             await stop.wait()
             for task in running:
@@ -99,10 +113,16 @@ async def _populate(
 
 
 async def _prepare(
-    plan: Plan, server: Sandbox, client: Client, ready: Callable[[str], None]
+    plan: Plan,
+    server: Sandbox,
+    client: Client,
+    driver: DeviceDriver | None,
+    ready: Callable[[str], None],
 ) -> None:
-    """Wait for the nodes, then let go wrong what is to go wrong, then say that all is ready."""
+    """Wait for nodes and devices, let go wrong what is to go wrong, then say that all is ready."""
     await _nodes_ready(client, {shape.name for shape in plan.shapes})
+    if driver is not None:
+        await driver.published.wait()
     for fault in plan.faults:
         try:
             server.faults.add(**fault)

@@ -51,17 +51,23 @@ class Yard:
         made: dict[str, Any] = await self.client.create(PODS, pod(name, node, **more), "default")
         return made
 
-    async def get(self, resource: Resource, name: str) -> dict[str, Any] | None:
+    async def get(
+        self, resource: Resource, name: str, namespace: str = "default"
+    ) -> dict[str, Any] | None:
         try:
             found: dict[str, Any] = await self.client.get(
-                resource, name, "default" if resource.namespaced else None
+                resource, name, namespace if resource.namespaced else None
             )
         except NotFound:
             return None
         return found
 
     async def until(
-        self, resource: Resource, name: str, holds: Callable[[dict[str, Any]], object]
+        self,
+        resource: Resource,
+        name: str,
+        holds: Callable[[dict[str, Any]], object],
+        namespace: str = "default",
     ) -> dict[str, Any]:
         """The object, once something holds of it."""
         found: dict[str, Any] | None = None
@@ -69,7 +75,7 @@ class Yard:
             async with asyncio.timeout(PATIENCE):
                 while True:
                     self._check()
-                    found = await self.get(resource, name)
+                    found = await self.get(resource, name, namespace)
                     if found is not None and holds(found):
                         return found
                     await asyncio.sleep(0.02)

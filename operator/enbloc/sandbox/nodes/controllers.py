@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controllers of a cluster, as plain clients of its API.
 
-Node lifecycle, pods of lost nodes, Jobs, disruption budgets.
+Node lifecycle, pods of lost nodes, Jobs, disruption budgets, volumes, resource claims.
 On a real cluster kube-controller-manager does their work.
 """
 
@@ -13,6 +13,7 @@ from typing import Final
 
 from enbloc.kube.client import Client
 from enbloc.sandbox.nodes.budgets import Budgets
+from enbloc.sandbox.nodes.claims.controllers import ResourceClaimController, VolumeController
 from enbloc.sandbox.nodes.job_controller import JobController
 from enbloc.sandbox.nodes.lost_pods import LostPods
 from enbloc.sandbox.nodes.node_lifecycle import NodeLifecycle
@@ -54,3 +55,5 @@ async def run_controllers(client: Client, pace: ControllerPace | None = None) ->
         tasks.create_task(LostPods(client, pace.grace).run())
         tasks.create_task(JobController(client, pace.retry).run())
         tasks.create_task(Budgets(client).run())
+        tasks.create_task(VolumeController(client).run())
+        tasks.create_task(ResourceClaimController(client).run())

@@ -9,6 +9,8 @@
           └─refused─► Failed        └─deletionTimestamp─► deleted with grace 0
               (OutOfcpu, …)
 
+An admitted pod runs once its claims are bound, or allocated and reserved for it.
+
 Room is counted from admission until the containers are gone, which is before the API server hears
 of it: a scheduler that fills it at once finds it free.
 
@@ -30,6 +32,7 @@ from enbloc.kube.reflector import Reflector
 from enbloc.model import names
 from enbloc.model.quantity import amount
 from enbloc.sandbox.nodes import reports
+from enbloc.sandbox.nodes.claims.mounts import Mounts
 from enbloc.sandbox.nodes.objects import Object, micro_timestamp, persistent, seconds_since, settled
 from enbloc.sandbox.nodes.room import Refusal, refusal, requests_of
 from enbloc.sandbox.nodes.shapes import Shape
@@ -133,6 +136,7 @@ class Kubelet:
         self._ending: set[str] = set()
         self._backlog: list[Object] | None = []
         self._slots = asyncio.Semaphore(self._pace.parallel)
+        self._mounts = Mounts(client)
         self._tasks: asyncio.TaskGroup
 
     async def run(self) -> None:
@@ -149,6 +153,7 @@ class Kubelet:
                 self._tasks.create_task(self._register(machine))
             self._tasks.create_task(self._watch_nodes())
             self._tasks.create_task(self._watch_pods())
+            self._tasks.create_task(self._mounts.run())
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────
 
@@ -303,6 +308,7 @@ class Kubelet:
         if started is not None:  # by an earlier life of this kubelet
             ran = seconds_since(started)
         else:
+            await self._mounts.ready(pod)
             await asyncio.sleep(self._pace.start)
             status = reports.running(pod, machine.address, machine.next_address())
             if await self._report(machine, pod, status) is None:

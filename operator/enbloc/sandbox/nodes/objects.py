@@ -49,6 +49,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
     owner_references: list[OwnerReference] | None = None
 
 

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Device claims: made from templates, waited for by pods, given back; devices are published."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from enbloc.kube.client import PatchType
+from enbloc.kube.paths import (
+    DEVICE_CLASSES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
+from enbloc.sandbox.nodes import DEVICE_DRIVER, DeviceDriver
+from enbloc.sandbox.nodes.claims.device_driver import slices
+from enbloc.sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
+from enbloc.sandbox.nodes.objects import Metadata, Object
+from tests.sandbox.nodes.claims import NODE, allocate, asking, bind
+from tests.sandbox.nodes.conftest import Yard
+
+FROM_TEMPLATE = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+
+
+async def template(yard: Yard) -> None:
+    body = {"metadata": {"name": "t"}, "spec": {"spec": asking()}}
+    await yard.client.create(RESOURCE_CLAIM_TEMPLATES, body, "default")
+
+
+async def named(yard: Yard, pod: str) -> str:
+    """The claim that a pod's status names."""
+    found = await yard.until(PODS, pod, lambda one: one["status"].get("resourceClaimStatuses"))
+    name: str = found["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
+    return name
+
+
+async def claim(yard: Yard, name: str) -> dict[str, Any]:
+    body = {"metadata": {"name": name}, "spec": asking()}
+    made: dict[str, Any] = await yard.client.create(RESOURCE_CLAIMS, body, "default")
+    return made
+
+
+async def test_each_pod_gets_one_claim_of_its_template(yard: Yard) -> None:
+    yard.controllers()
+    await asyncio.gather(*(yard.pod(f"p{i}", resourceClaims=FROM_TEMPLATE) for i in range(5)))
+    await template(yard)
+    names = {await named(yard, f"p{i}") for i in range(5)}
+    await asyncio.sleep(0.2)
+    made = {one["metadata"]["name"] async for one in yard.client.list(RESOURCE_CLAIMS, "default")}
+    assert made == names
+    assert len(names) == 5
+    assert all(name.startswith("p") and "-gpu-" in name for name in names)
+
+
+async def test_a_claim_that_was_deleted_is_made_again(yard: Yard) -> None:
+    yard.controllers()
+    await template(yard)
+    await yard.pod("p", resourceClaims=FROM_TEMPLATE)
+    first = await named(yard, "p")
+    await yard.client.delete(RESOURCE_CLAIMS, first, "default")
+    await yard.until(
+        PODS,
+        "p",
+        lambda one: one["status"]["resourceClaimStatuses"][0]["resourceClaimName"] != first,
+    )
+
+
+async def test_a_pod_starts_once_its_claim_is_reserved_for_it(yard: Yard) -> None:
+    yard.controllers()
+    await yard.kubelet(NODE)
+    await claim(yard, "one")
+    made = await yard.pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}])
+    await bind(yard, "p")
+    await asyncio.sleep(0.2)
+    assert (await yard.get(PODS, "p") or {})["status"]["phase"] == "Pending"
+    await allocate(yard, "one", made)
+    await yard.phase("p", "Running")
+
+
+async def test_devices_are_given_back_when_the_last_pod_has_ended(yard: Yard) -> None:
+    yard.controllers()
+    await yard.kubelet(NODE)
+    await claim(yard, "one")
+    given = [{"name": "gpu", "resourceClaimName": "one"}]
+    ends = {"sandbox.enbloc.dev/run-seconds": "0.1"}
+    made = await yard.pod("p", resourceClaims=given, annotations=ends)
+    await allocate(yard, "one", made)
+    await bind(yard, "p")
+    await yard.phase("p", "Succeeded")
+    found = await yard.until(
+        RESOURCE_CLAIMS, "one", lambda one: not one["metadata"].get("finalizers")
+    )
+    assert not found["status"]
+
+
+@pytest.mark.parametrize("ended", [pytest.param(True, id="ended"), pytest.param(False, id="gone")])
+async def test_a_claim_made_for_a_pod_goes_when_the_pod_has(yard: Yard, *, ended: bool) -> None:
+    yard.controllers()
+    await template(yard)
+    made = await yard.pod("p", resourceClaims=FROM_TEMPLATE)
+    name = await named(yard, "p")
+    await allocate(yard, name, made)
+    if ended:
+        failed = {"status": {"phase": "Failed"}}
+        await yard.client.patch(
+            PODS, "p", failed, "default", kind=PatchType.MERGE, subresource="status"
+        )
+    else:
+        await yard.client.delete(PODS, "p", "default")
+    await yard.gone(RESOURCE_CLAIMS, name)
+
+
+async def test_the_driver_publishes_what_each_node_has(yard: Yard) -> None:
+    await yard.kubelet(NODE)
+    driver = DeviceDriver(yard.client, [NODE], 8)
+    yard.start(driver.run())
+    async with asyncio.timeout(10):
+        await driver.published.wait()
+    assert await yard.get(DEVICE_CLASSES, DEVICE_DRIVER)
+    [found] = [one async for one in yard.client.list(RESOURCE_SLICES)]
+    assert found["spec"]["nodeName"] == "n1"
+    assert found["spec"]["pool"] == {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    assert [one["name"] for one in found["spec"]["devices"]] == [f"gpu-{i}" for i in range(8)]
+    assert found["spec"]["devices"][5]["attributes"]["numaNode"] == {"int": 1}
+
+    await yard.client.delete(RESOURCE_SLICES, found["metadata"]["name"])
+    await yard.until(RESOURCE_SLICES, found["metadata"]["name"], bool)
+
+
+def test_many_devices_take_several_slices_of_one_pool() -> None:
+    found = list(slices(Object(Metadata(name="n", uid="u")), "m", 300))
+    assert [len(one["spec"]["devices"]) for one in found] == [128, 128, 44]
+    assert {one["spec"]["pool"]["resourceSliceCount"] for one in found} == {3}
+    assert len({one["metadata"]["name"] for one in found}) == 3
