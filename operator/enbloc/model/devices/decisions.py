@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What was decided of a pod's resource claims, and is to be written before it is bound."""
+
+from typing import NamedTuple
+
+from enbloc.model.devices.facts import Allocation, Consumer, Request
+
+
+class ClaimDecision(NamedTuple):
+    """What was decided for one claim.
+
+    Attributes:
+        claim: `namespace/name`.
+        uid: of the claim.
+        allocation: None = it is allocated already, and is to be reserved only.
+        consumer: for whom it is reserved; None = for the pod.
+    """
+
+    claim: str
+    uid: str
+    allocation: Allocation | None = None
+    consumer: Consumer | None = None
+
+
+class ExtendedDecision(NamedTuple):
+    """The claim that stands for a pod's extended resources.
+
+    Attributes:
+        requests: of its spec.
+        mappings: `(container, resource, request)` each: which container uses which request.
+    """
+
+    requests: tuple[Request, ...]
+    mappings: tuple[tuple[str, str, str], ...]
+    allocation: Allocation
+
+
+class DeviceDecision(NamedTuple):
+    """What is to be done before a pod is bound.
+
+    Attributes:
+        claims: in the order of the pod's spec.
+        extended: None = it has no extended resources that devices serve.
+    """
+
+    claims: tuple[ClaimDecision, ...] = ()
+    extended: ExtendedDecision | None = None

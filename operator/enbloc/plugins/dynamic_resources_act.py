@@ -1,0 +1,299 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""DynamicResources' part in the binding cycle: a pod's claims are allocated and reserved.
+
+::
+
+    finalizer ──► status.allocation, reservedFor ──► binding conditions ──► the pod may be bound
+
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+PreBind, bindClaim, Unreserve.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from enbloc.framework.act import Api, Reply, Seen, Target
+from enbloc.framework.changes import Body, Object, change, failed, look, node_of, part
+from enbloc.framework.status import Status
+from enbloc.model.devices import codec
+from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision
+from enbloc.model.devices.facts import MOST_CONSUMERS, Allocation, Consumer, ResourceClaim, Result
+from enbloc.model.devices.writing import allocation_json
+from enbloc.model.times import time_text
+from enbloc.plugins import dynamic_resources_extended as extended
+
+#: Keeps a claim that has devices from vanishing; the claim controller takes it away.
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+
+#: The watch tells of changes; what it may have missed is found by a look this often (seconds).
+LOOK_SECONDS: Final = 30.0
+
+
+async def pre_bind(decision: DeviceDecision, target: Target, api: Api, timeout: float) -> Status:
+    """Allocate and reserve a pod's claims, and wait until their devices can be used.
+
+    What is as wanted already is not written again, as after a restart.
+
+    Args:
+        decision: of its claims.
+        target: the pod, on its way to its node.
+        api: the cluster.
+        timeout: the longest wait for binding conditions (`bindingTimeout`).
+    """
+    bodies: dict[Object, Body] = {}
+    for claim in decision.claims:
+        it = claim_object(claim.claim)
+        found = await _bind(it, claim, target, api)
+        if isinstance(found, str):
+            return failed(found)
+        bodies[it] = found
+    if decision.extended is not None:
+        it = extended.claim_object(target)
+        problem = await extended.create(decision.extended, target, api)
+        if not problem:
+            ours = ClaimDecision(f"{it.namespace}/{it.name}", "", decision.extended.allocation)
+            found = await _bind(it, ours, target, api)
+            problem = found if isinstance(found, str) else ""
+            bodies[it] = {} if isinstance(found, str) else found
+        problem = problem or await extended.show(decision.extended, target, api)
+        if problem:
+            return failed(problem)
+    return failed(await _ready(bodies, api, timeout))
+
+
+async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Status:
+    """Take a pod's reservations back, and what no other uses of the claims.
+
+    What is reserved for a PodGroup stays: of its other pods, some may run with it.
+    """
+    bound = await node_of(api, target)
+    if isinstance(bound, Reply):
+        return failed(f"cannot tell whether the pod is bound: {bound.message}")
+    if bound:  # somebody bound it, and it cannot start without its claims
+        return failed("")
+    problems: list[str] = []
+    for claim in decision.claims:
+        if claim.consumer is None or claim.consumer.uid == target.uid:
+            problems.append(await _release(claim_object(claim.claim), claim.uid, target, api))
+    if decision.extended is not None:
+        problems.append(await extended.delete(target, api))
+    return failed("; ".join(filter(None, problems)))
+
+
+def claim_object(key: str) -> Object:
+    """Which object a claim is."""
+    namespace, _, name = key.partition("/")
+    return Object(ResourceClaim.kind, namespace, name)
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> Body | str:
+    """Have one claim allocated and reserved; it as it is then, or the problem."""
+    if claim.allocation is not None:
+        changed = await change(api, it, lambda body: _protect(body, claim))
+        if changed.problem:
+            return _said("add finalizer to claim", it, changed.problem)
+    consumer = claim.consumer or Consumer("pods", target.pod.name, target.uid)
+    changed = await change(
+        api, it, lambda body: _reserve(body, claim, consumer, api.now()), status=True
+    )
+    if changed.problem:
+        what = "allocation and reservation" if claim.allocation is not None else "reservation"
+        return _said(f"add {what} to claim", it, changed.problem)
+    return changed.body
+
+
+def _said(doing: str, it: Object, problem: str) -> str:
+    """A problem with what was being done, where the server has said it and not we."""
+    server = problem.removeprefix(f"{it}: ")
+    return problem if server == problem else f"{doing} {it.namespace}/{it.name}: {server}"
+
+
+def _protect(body: Body, claim: ClaimDecision) -> Body | str:
+    found = _as_decided(body, claim)
+    if isinstance(found, str):
+        return found
+    finalizers = _list(part(body, "metadata"), "finalizers")
+    if found.allocation is not None or FINALIZER in finalizers:
+        return {}
+    return {"metadata": {"finalizers": [*finalizers, FINALIZER]}}
+
+
+def _reserve(body: Body, claim: ClaimDecision, consumer: Consumer, now: float) -> Body | str:
+    found = _as_decided(body, claim)
+    if isinstance(found, str):
+        return found
+    status: dict[str, Any] = {}
+    if found.allocation is None:
+        if claim.allocation is None:
+            return f"claim {found.key} got deallocated elsewhere in the meantime"
+        if FINALIZER not in _list(part(body, "metadata"), "finalizers"):
+            return f"claim {found.key} lost its finalizer in the meantime"
+        written = allocation_json(claim.allocation)
+        status["allocation"] = {**written, "allocationTimestamp": time_text(now)}
+    if not found.reserved(consumer.uid):
+        if len(found.reserved_for) >= MOST_CONSUMERS:
+            return (
+                f"claim {found.key} is reserved for {MOST_CONSUMERS} consumers, and no more are "
+                "possible: use resourceClaimTemplateName, or a claim of the PodGroup"
+            )
+        status["reservedFor"] = [*_list(part(body, "status"), "reservedFor"), _written(consumer)]
+    return {"status": status} if status else {}
+
+
+def _written(consumer: Consumer) -> Mapping[str, str]:
+    group = {"apiGroup": consumer.group} if consumer.group else {}
+    return {**group, "resource": consumer.resource, "name": consumer.name, "uid": consumer.uid}
+
+
+async def _release(it: Object, uid: str, target: Target, api: Api) -> str:
+    """Take the pod's reservation of one claim back; the problem, "" = none."""
+    changed = await change(api, it, lambda body: _without(body, uid, target), status=True)
+    if not changed.problem and part(part(changed.body, "status"), "allocation") == {}:
+        changed = await change(api, it, lambda body: _unprotected(body, uid))
+    return "" if changed.code == 404 else changed.problem
+
+
+def _without(body: Body, uid: str, target: Target) -> Body:
+    """Without the pod's reservation; the last to leave takes the allocation away.
+
+    So it may go to any node again, as if the claim controller had seen its last pod end.
+    """
+    found = codec.read_resource_claim(body)
+    if not isinstance(found, ResourceClaim) or found.uid != uid or not found.reserved(target.uid):
+        return {}
+    reserved = _list(part(body, "status"), "reservedFor")
+    others = [each for each in reserved if each.get("uid") != target.uid]
+    last = {"allocation": None} if not others else {}
+    return {"status": {"reservedFor": others, **last}}
+
+
+def _unprotected(body: Body, uid: str) -> Body:
+    metadata = part(body, "metadata")
+    finalizers = _list(metadata, "finalizers")
+    allocated = part(part(body, "status"), "allocation")
+    if metadata.get("uid") != uid or allocated or FINALIZER not in finalizers:
+        return {}
+    return {"metadata": {"finalizers": [each for each in finalizers if each != FINALIZER]}}
+
+
+# ── waiting ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def _ready(bodies: dict[Object, Body], api: Api, timeout: float) -> str:
+    """Wait until every device can be used; why one cannot, "" = all can.
+
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go isClaimReadyForBinding.
+    """
+    until = api.now() + timeout
+    waiting = [it for it, body in bodies.items() if _has_conditions(body)]
+    while True:
+        seen: list[Seen] = []
+        for it in waiting:
+            found = codec.read_resource_claim(bodies[it])
+            if not isinstance(found, ResourceClaim) or found.allocation is None:
+                return f"claim {it.namespace}/{it.name} got deallocated elsewhere in the meantime"
+            if failure := _failure(found, bodies[it]):
+                return failure
+            if not _usable(found):
+                seen.append(it.seen(bodies[it]))
+                if found.allocation.at is not None:  # before this process started, maybe
+                    until = min(until, found.allocation.at + timeout)
+        left = until - api.now()
+        if seen and left <= 0:
+            return f"device binding timeout: claim={seen[0].name}"
+        if not seen:
+            return ""
+        await api.changed(seen, min(left, LOOK_SECONDS))
+        if problem := await _look_again(waiting, bodies, api):
+            return problem
+
+
+async def _look_again(waiting: list[Object], bodies: dict[Object, Body], api: Api) -> str:
+    """Read claims anew; why one is that no more, "" = all are."""
+    for it in waiting:
+        reply = await look(api, it)
+        if not reply.ok:
+            return f"{it}: {reply.message}"
+        if part(reply.body, "metadata").get("uid") != part(bodies[it], "metadata").get("uid"):
+            return f"{it} was deleted and created again"
+        bodies[it] = reply.body
+    return ""
+
+
+def _has_conditions(body: Body) -> bool:
+    found = codec.read_resource_claim(body)
+    return (
+        isinstance(found, ResourceClaim)
+        and found.allocation is not None
+        and any(each.conditions for each in found.allocation.results)
+    )
+
+
+def _usable(claim: ResourceClaim) -> bool:
+    """Whether all binding conditions of all of its devices are true."""
+    assert claim.allocation is not None, "it was allocated"
+    true = {(each.driver, each.pool, each.device): each.true for each in claim.states}
+    return all(
+        set(each.conditions) <= true.get((each.driver, each.pool, each.device), frozenset())
+        for each in claim.allocation.results
+    )
+
+
+def _failure(claim: ResourceClaim, body: Body) -> str:
+    """What a driver says of a device that will not be usable; "" = nothing."""
+    assert claim.allocation is not None, "it was allocated"
+    for result in claim.allocation.results:
+        for name in result.failures if result.conditions else ():
+            for found in _conditions(result, body):
+                if found.get("type") == name and found.get("status") == "True":
+                    reason, message = found.get("reason", ""), found.get("message", "")
+                    return (
+                        f"device binding failed: claim={claim.name}, reason={reason}, "
+                        f'message="{message}"'
+                    )
+    return ""
+
+
+def _conditions(result: Result, body: Body) -> list[Any]:
+    """What the driver says of a device of a claim."""
+    for device in _list(part(body, "status"), "devices"):
+        identity = (device.get("driver"), device.get("pool"), device.get("device"))
+        if identity == (result.driver, result.pool, result.device):
+            return _list(device, "conditions")
+    return []
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _as_decided(body: Body, claim: ClaimDecision) -> ResourceClaim | str:
+    """The claim that was decided about, or why it is that no more."""
+    found = codec.read_resource_claim(body)
+    if not isinstance(found, ResourceClaim):
+        return f"ResourceClaim {claim.claim} cannot be read"
+    if claim.uid not in ("", found.uid):
+        return f"ResourceClaim {found.key} was deleted and created again"
+    if found.deleting:
+        return f"claim {found.key} got deleted in the meantime"
+    given, wanted = found.allocation, claim.allocation
+    if given is not None and wanted is not None and _devices(given) != _devices(wanted):
+        return f"claim {found.key} got allocated elsewhere in the meantime"
+    return found
+
+
+def _devices(allocation: Allocation) -> set[tuple[str, ...]]:
+    """What of an allocation says which devices they are, and for which request."""
+    return {
+        (each.request, each.driver, each.pool, each.device, each.share)
+        for each in allocation.results
+    }
+
+
+def _list(body: Body, name: str) -> list[Any]:
+    found = body.get(name)
+    return found if isinstance(found, list) else []

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The ResourceClaim that stands for a pod's extended resources: made, shown and deleted.
+
+Its name follows from the pod, so that an attempt that broke off is found again.
+
+Source: kube-scheduler v1.36
+pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
+"""
+
+from typing import Any, Final
+
+from enbloc.framework.act import Api, Target
+from enbloc.framework.changes import Body, Object, change, look, part
+from enbloc.model.devices import codec
+from enbloc.model.devices.decisions import ExtendedDecision
+from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.devices.writing import requests_json
+
+#: The name of such a claim has so many characters at most, of which so many are the pod's UID.
+_LONGEST: Final = 63
+_OF_UID: Final = 8
+#: So often a claim is made anew whose creation had no answer.
+_TRIES: Final = 8
+
+_POD: Final = "Pod"
+_STATUS: Final = "extendedResourceClaimStatus"
+
+
+def claim_object(target: Target) -> Object:
+    """Which object the claim of a pod is."""
+    own = "".join(each for each in target.uid.lower() if each.isascii() and each.isalnum())
+    base = f"{target.pod.name}-extended-resources-"[: _LONGEST - _OF_UID]
+    return Object(ResourceClaim.kind, target.pod.namespace, base + own[:_OF_UID])
+
+
+async def create(decision: ExtendedDecision, target: Target, api: Api) -> str:
+    """Have the claim of a pod; the problem, "" = it is there."""
+    it = claim_object(target)
+    doing = f"create claim for extended resources {it.namespace}/{it.name}"
+    reply = await look(api, it)
+    for attempt in range(_TRIES):
+        if reply.ok:
+            return await _of_before(reply.body, it, decision, target, api)
+        if reply.code != 404:
+            break
+        made = await api.create(it.kind, it.namespace, _body(it, decision, target))
+        if made.ok:
+            return ""
+        if not made.passing and made.code != 409:
+            return f"{doing}: {made.message}"
+        await api.changed((), 0.1 * 2**attempt if made.passing else 0.0)
+        reply = await look(api, it)
+        if reply.code == 404:
+            reply = type(reply)(404, message=made.message)
+    return f"{doing}: {reply.message}"
+
+
+async def show(decision: ExtendedDecision, target: Target, api: Api) -> str:
+    """Name the claim in the status of its pod; the problem, "" = none."""
+    mappings = [
+        {"containerName": container, "resourceName": resource, "requestName": request}
+        for container, resource, request in decision.mappings
+    ]
+    wanted = {"requestMappings": mappings, "resourceClaimName": claim_object(target).name}
+    return await _set(wanted, target, api)
+
+
+async def delete(target: Target, api: Api) -> str:
+    """Have the pod without the claim, which nobody else uses; the problem, "" = none."""
+    it = claim_object(target)
+    reply = await look(api, it)
+    if reply.code == 404:
+        return ""
+    if not reply.ok:
+        return f"{it}: {reply.message}"
+    found = codec.read_resource_claim(reply.body)
+    if not isinstance(found, ResourceClaim) or found.extended_for != target.uid:
+        return ""
+    # The name first: a pod that names a claim which is not there does not start.
+    return await _set(None, target, api) or await _discard(it, found.uid, api)
+
+
+async def _of_before(
+    body: Body, it: Object, decision: ExtendedDecision, target: Target, api: Api
+) -> str:
+    """What a claim of that name is good for; the problem, "" = it is the pod's, and as wanted."""
+    found = codec.read_resource_claim(body)
+    where = f"{it.namespace}/{it.name}"
+    if not isinstance(found, ResourceClaim) or found.extended_for != target.uid:
+        return f"{it} is not of this pod: delete it"
+    if found.deleting:
+        return f"claim {where} of an earlier attempt is being deleted"
+    if found.spec.requests == decision.requests:
+        return ""
+    problem = await _discard(it, found.uid, api)
+    return problem or f"claim {where} of an earlier attempt was deleted"
+
+
+async def _discard(it: Object, uid: str, api: Api) -> str:
+    """Delete a claim, whatever it has got; the problem, "" = none."""
+    changed = await change(api, it, lambda body: _without_finalizers(body, uid))
+    if changed.problem:
+        return "" if changed.code == 404 else changed.problem
+    message = ""
+    for attempt in range(_TRIES):
+        reply = await api.delete(it.kind, it.namespace, it.name, uid)
+        if reply.ok or reply.code in (404, 409):  # 409: it is another one by now
+            return ""
+        message = reply.message
+        if not reply.passing:
+            break
+        await api.changed((), 0.1 * 2**attempt)
+    return f"{it}: {message}"
+
+
+def _without_finalizers(body: Body, uid: str) -> Body:
+    metadata = part(body, "metadata")
+    if metadata.get("uid") != uid or not metadata.get("finalizers"):
+        return {}
+    return {"metadata": {"finalizers": None}}
+
+
+async def _set(wanted: Body | None, target: Target, api: Api) -> str:
+    """Have the status of the pod name this; the problem, "" = none."""
+
+    def decide(body: Body) -> Body | str:
+        if part(body, "metadata").get("uid") != target.uid:
+            return "" if wanted is None else f"pod {target.pod} was deleted and created again"
+        if part(body, "status").get(_STATUS) == wanted:
+            return {}
+        return {"status": {_STATUS: wanted}}
+
+    it = Object(_POD, target.pod.namespace, target.pod.name)
+    changed = await change(api, it, decide, status=True)
+    if not changed.problem or (wanted is None and changed.code == 404):
+        return ""
+    server = changed.problem.removeprefix(f"{it}: ")
+    return f"update pod {target.pod} ExtendedResourceClaimStatus: {server}"
+
+
+def _body(it: Object, decision: ExtendedDecision, target: Target) -> dict[str, Any]:
+    owner = {
+        "apiVersion": "v1",
+        "kind": _POD,
+        "name": target.pod.name,
+        "uid": target.uid,
+        "controller": True,
+    }
+    return {
+        "metadata": {
+            "name": it.name,
+            "namespace": it.namespace,
+            "annotations": {codec.EXTENDED_CLAIM_KEY: "true"},
+            "ownerReferences": [owner],
+        },
+        "spec": {"devices": {"requests": requests_json(decision.requests)}},
+    }
