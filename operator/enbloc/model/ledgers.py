@@ -3,11 +3,13 @@
 """Ledgers: both tables of what pods hold beyond resources, as the node table carries them."""
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
 
 from enbloc.model.decisions import DeviceDecision, VolumeDecision
 from enbloc.model.ledger import Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.volumes.facts import VolumeFact
+from enbloc.model.volumes.table import Volumes
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes
@@ -26,7 +28,7 @@ class Decisions(NamedTuple):
 
 
 #: The kinds of objects that the tables know.
-FACTS: Final[Mapping[str, type[Any]]] = {}
+FACTS: Final[Mapping[str, type[Any]]] = {each.kind: each for each in get_args(VolumeFact)}
 
 NOTHING_DECIDED = Decisions()
 
@@ -36,7 +38,7 @@ class Ledgers:
 
     __slots__ = ("devices", "volumes")
 
-    def __init__(self, volumes: Ledger[Any, Any], devices: Ledger[Any, Any]) -> None:
+    def __init__(self, volumes: Volumes, devices: Ledger[Any, Any]) -> None:
         self.volumes, self.devices = volumes, devices
 
     @property

@@ -29,6 +29,7 @@ from enbloc.model.requirements import Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
+from enbloc.model.volumes.table import Volumes
 
 __all__ = ["Amounts", "Mask", "Nodes", "Rows", "sums"]
 
@@ -101,7 +102,7 @@ class Nodes:
         self._huge: dict[tuple[int, int], int] = {}
         self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
-        self._ledgers = Ledgers(NoLedger(), NoLedger())
+        self._ledgers = Ledgers(Volumes(), NoLedger())
         self._ledgers_shared = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
