@@ -24,7 +24,8 @@ from enbloc.framework.profile import Profile
 from enbloc.kube.events import ObjectReference
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
-from enbloc.live.informers import Informer, Informers
+from enbloc.live.informer import Informer
+from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.statuses import PodConditions
 from enbloc.model.names import POD_GROUP_KEY

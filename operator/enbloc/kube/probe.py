@@ -81,7 +81,7 @@ class Probe:
         query: Query | None = None,
     ) -> None:
         self._client = client
-        self._resource = resource
+        self.resource = resource
         self._version_of = version_of
         self._count = count
         self._namespace = namespace
@@ -123,13 +123,13 @@ class Probe:
         first = not self._more
         more: dict[str, Any] = {} if first else {"continue": self._more}
         raw = await self._client.page(
-            self._resource,
+            self.resource,
             self._namespace,
             query={**self._query, **more},
             limit=PROBE_ROWS,
             accept=METADATA_ONLY,
         )
-        page = readable(_PAGE, raw, "list", self._resource.label())
+        page = readable(_PAGE, raw, "list", self.resource.label())
         self._more = page.metadata.more
         items = page.items or []
         remaining = page.metadata.remaining if self._more else 0

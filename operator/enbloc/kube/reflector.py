@@ -132,6 +132,10 @@ class Reflector(Generic[T]):
         self._open: Stream | None = None
         metrics.WATCH_FAILING.labels(resource.plural).set(0)
 
+    def serve(self, resource: Resource) -> None:
+        """Ask for the resource in this version from the next request on."""
+        self.resource = self._probe.resource = resource
+
     async def stream(self) -> AsyncGenerator[Item[T], None]:
         """What changes, for ever; every error is reported, and retried.
 

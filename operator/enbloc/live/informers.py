@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Informers: what the API server streams becomes the engine's events."""
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Generic, TypeVar, assert_never
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from enbloc.engine.events import (
     Event,
+    FactSeen,
     GroupGone,
     GroupSeen,
     NamespaceGone,
@@ -25,15 +24,12 @@ from enbloc.engine.events import (
     PriorityClassGone,
     PriorityClassSeen,
     Stream,
-    Synced,
     WorkloadGone,
     WorkloadSeen,
 )
 from enbloc.framework.profile import Profile
 from enbloc.kube import items
-from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError
 from enbloc.kube.items import HasMeta, Meta, MetaLike, Timing
 from enbloc.kube.paths import (
     NAMESPACES,
@@ -49,8 +45,11 @@ from enbloc.kube.paths import (
 )
 from enbloc.kube.reflector import Reflector
 from enbloc.live.event_queue import EventQueue
+from enbloc.live.fact_informers import DiscoveredInformer, FactKind, wanted
 from enbloc.live.group_status import GroupObject
+from enbloc.live.informer import Informer
 from enbloc.live.malformed import MalformedObjects
+from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model import codec
@@ -73,16 +72,11 @@ from enbloc.telemetry import Problems
 
 T = TypeVar("T", bound=HasMeta)
 
-#: So many seconds in turn must a list be refused for the scheduler to do without it: a server that
-#: has just started may not know the roles yet.
-OPTIONAL_SECONDS: Final = 5
 #: What is lacking without each resource that is not needed for a pod without a group.
 OPTIONAL: Final = {
     POD_GROUPS: "pods without a group are scheduled, and groups are not",
     PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
 }
-
-logger = logging.getLogger(__name__)
 
 
 class PriorityClassObject(msgspec.Struct, gc=False):
@@ -90,135 +84,6 @@ class PriorityClassObject(msgspec.Struct, gc=False):
 
     metadata: Identity = msgspec.field(default_factory=Identity)
     value: int = 0
-
-
-class Informer(Generic[T]):
-    """One stream, decoded and put into the queue.
-
-    Args:
-        stream: which of the engine's streams this is.
-        reflector: where the objects come from.
-        seen: what an object means to the engine.
-        gone: what the end of an object means to the engine.
-        queue: where the events go.
-        malformed: told of objects that cannot be read, or not in full.
-        problem: what counts as absent in an object, by the event that it became; "" = nothing.
-        optional: what is done without these objects where they may not be read; "" = they are
-            needed.
-    """
-
-    def __init__(
-        self,
-        stream: Stream,
-        reflector: Reflector[T],
-        seen: Callable[[T], Event],
-        gone: Callable[[Meta], Event],
-        queue: EventQueue,
-        malformed: MalformedObjects,
-        problem: Callable[[Event], str],
-        optional: str = "",
-    ) -> None:
-        self.optional = optional
-        #: Is given each item as well; may be set until this runs.
-        self.also: Callable[[items.Item[T]], None] | None = None
-        self.stream = stream
-        self.reflector = reflector
-        self._seen = seen
-        self._gone = gone
-        self._queue = queue
-        self._malformed = malformed
-        self._problem = problem
-        self._report = reflector.report
-        self._refusal = ""
-        reflector.report = self._tell
-        #: Set once the first list is in the queue, or is done without.
-        self.synced = asyncio.Event()
-
-    def readable(self) -> bool:
-        """Whether what there is was read; for any thread."""
-        return self.reflector.synced
-
-    async def confirm(self) -> None:
-        """Return once the queue has all that had happened when this was called.
-
-        What may not be read, and is not needed, is not waited for.
-        """
-        backoff = Backoff(cap=5.0)
-        while self.reflector.synced or not self.optional:
-            try:
-                await self.reflector.confirm()
-            except APIError as error:
-                logger.debug("Retrying the consistent read of %s: %s", self.stream, error)
-                await asyncio.sleep(backoff.next())
-            else:
-                return
-
-    async def run(self) -> None:
-        """Fill the queue until cancelled."""
-        doing_without = asyncio.ensure_future(self._do_without())
-        try:
-            async for item in self.reflector.stream():
-                self._take(item)
-                if self.also is not None:
-                    self.also(item)
-        finally:
-            doing_without.cancel()
-
-    def _tell(self, problem: str | None) -> None:
-        """Report a problem, unless it is that of what may be done without."""
-        reflector = self.reflector
-        if self.optional and reflector.refused and not reflector.synced:
-            self._refusal, problem = problem or "", None
-        self._report(problem)
-
-    async def _do_without(self) -> None:
-        """Go on as if there were none, if they are not needed and may not be read."""
-        if not self.optional:
-            return
-        refused = 0
-        while refused < OPTIONAL_SECONDS and not self.reflector.synced:
-            await asyncio.sleep(1.0)
-            refused = refused + 1 if self.reflector.refused else 0
-        if not self.reflector.synced:
-            refusal = f"{self._refusal[:1].upper()}{self._refusal[1:]}"
-            logger.warning("%s; until then: %s", refusal, self.optional)
-            self._queue.put(Synced(self.stream))
-            self.synced.set()
-
-    async def read_once(self) -> None:
-        """Fill the queue with one list.
-
-        Raises:
-            APIError: it cannot be read; nothing is tried again.
-        """
-        async for item in self.reflector.list_once():
-            self._take(item)
-
-    def _take(self, item: items.Item[T]) -> None:
-        resource = self.reflector.resource
-        match item:
-            case items.Added() | items.Modified():
-                event = self._seen(item.object)
-                self._malformed.seen(resource, item.meta, self._problem(event))
-                self._queue.put(event)
-            case items.Deleted():
-                self._malformed.gone(resource, item.meta)
-                self._queue.put(self._gone(item.meta))
-            case items.Malformed():
-                logger.warning(
-                    "Ignored a malformed object: %s",
-                    item.problem,
-                    extra={"object": f"{resource.kind} {item.meta.name}"},
-                )
-                self._malformed.ignored(resource, item.meta, item.problem)
-            case items.Synced():
-                if self._refusal:
-                    self._refusal = ""
-                    logger.info("Can read %s now", resource.label())
-                self._queue.put(Synced(self.stream))
-                self.synced.set()
-            case _:
-                assert_never(item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +114,7 @@ class Informers:
         statuses: GroupStatuses | None = None,
         raw: dict[str, Raw] | None = None,
         pods: Callable[[items.Item[PodObject]], None] | None = None,
+        watches: ObjectWatches | None = None,
     ) -> tuple[Informer[Any], ...]:
         """All that the engine waits for; what is given learns what its objects show."""
         return (
@@ -258,6 +124,7 @@ class Informers:
             self.priority_classes(),
             self.namespaces(),
             *self.workloads(),
+            *self.facts(watches),
         )
 
     def pods(
@@ -373,6 +240,30 @@ class Informers:
             self._selecting(Stream.STATEFUL_SETS, STATEFUL_SETS, StatefulSetObject, controller),
         )
 
+    def facts(self, watches: ObjectWatches | None = None) -> tuple[Informer[Any], ...]:
+        """What tells of volumes and devices; `watches`, if given, is told of what changes."""
+        return tuple(self._facts(kind, watches) for kind in wanted(self.profiles.values()))
+
+    def _facts(self, kind: FactKind, watches: ObjectWatches | None) -> Informer[Any]:
+        report = partial(self.problems.report, f"watching {kind.resource.label()}")
+        reflector = Reflector(
+            self.client, kind.resource, kind.shape, timing=self.timing, report=report
+        )
+        informer = DiscoveredInformer(
+            self.client,
+            kind.versions,
+            reflector,
+            (kind.seen, kind.gone),
+            self.queue,
+            self.malformed,
+            self._problem,
+            kind.without,
+        )
+        if watches is not None:
+            watches.follow(reflector)
+            informer.also = partial(watches.took, kind.resource.kind)
+        return informer
+
     def _selecting(
         self,
         stream: Stream,
@@ -424,5 +315,7 @@ class Informers:
                 return node.problem
             case PodSeen(pod) if pod.group is not None and pod.scheduler in self.profiles:
                 return pod.problem  # the engine says it on its group
+            case FactSeen(fact):
+                return str(getattr(fact, "problem", ""))
             case _:
                 return ""

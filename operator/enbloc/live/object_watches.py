@@ -4,10 +4,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from enbloc.framework.act import Seen
-from enbloc.kube.items import MetaLike
+from enbloc.kube.items import Item, MetaLike, Synced
 from enbloc.kube.paths import Resource
 
 #: For an object that no stream shows, so long is waited, and not for as long as it takes (seconds).
@@ -46,6 +46,11 @@ class ObjectWatches:
         """A stream has shown an object, or that it is gone."""
         for waiter in self._waiting.get((kind, meta.namespace or "", meta.name), ()):
             waiter.set()
+
+    def took(self, kind: str, item: Item[Any]) -> None:
+        """A stream has brought this."""
+        if not isinstance(item, Synced):
+            self.saw(kind, item.meta)
 
     async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
         """Wait until one of the objects is shown in a later version, or as gone.

@@ -14,7 +14,8 @@ from enbloc.kube.clock import ServerClock
 from enbloc.kube.errors import APIError
 from enbloc.kube.events import ObjectReference
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.informers import Informer, Informers
+from enbloc.live.informer import Informer
+from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
 from enbloc.telemetry import Problems
 

@@ -165,7 +165,9 @@ class Scheduler:
         informers = Informers(
             client, self._queue, self._malformed, profiles, self._problems, timing
         )
-        self._informers = informers.every(conditions, statuses, self._extenders.nodes, pods)
+        self._informers = informers.every(
+            conditions, statuses, self._extenders.nodes, pods, watches
+        )
         self._loop = Loop(
             self._engine, self._queue, self._executor.start, clock.now, self._may_step
         )
@@ -273,9 +275,9 @@ class Scheduler:
             health.register("scheduler-lease", elector.healthy, "healthz", "readyz")
             health.register("scheduler-lease-conflict", self._conflict.passing, "readyz")
         for informer in self._informers:
-            health.register(f"{informer.stream}-synced", informer.synced.is_set, "readyz")
+            health.register(f"{informer.name}-synced", informer.synced.is_set, "readyz")
             if informer.optional:
-                name = f"{informer.stream}-readable"
+                name = f"{informer.name}-readable"
                 health.register(name, informer.readable, "readyz", counts=False)
         health.pages["configz"] = partial(configz, self._configuration)
         health.register("scheduler-api", lambda: not self._problems.active, "readyz")

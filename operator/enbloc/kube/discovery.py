@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""In which of several versions the API server has a resource."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from enbloc.kube.client import Client
+from enbloc.kube.paths import Resource
+
+
+async def served(client: Client, resource: Resource, versions: Sequence[str]) -> Resource | None:
+    """The resource in the first version that the server has; None = it has none of them.
+
+    Args:
+        client: the API.
+        resource: in any version.
+        versions: the best one first.
+
+    Raises:
+        APIError: the server does not say.
+    """
+    for version in versions:
+        candidate = replace(resource, version=version)
+        if await client.serves(candidate):
+            return candidate
+    return None

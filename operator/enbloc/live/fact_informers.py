@@ -1,0 +1,227 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Informers of what tells of volumes and devices, for the plugins that read it."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from enbloc.engine.events import Event, FactGone, FactSeen
+from enbloc.framework.profile import Profile
+from enbloc.kube import paths
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.client import Client
+from enbloc.kube.discovery import served
+from enbloc.kube.errors import APIError
+from enbloc.kube.items import HasMeta, Meta
+from enbloc.kube.paths import Resource
+from enbloc.kube.reflector import Reflector
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.informer import Informer, T
+from enbloc.live.malformed import MalformedObjects
+from enbloc.model.devices import codec as devices
+from enbloc.model.devices import objects as device_objects
+from enbloc.model.ledger import Fact
+from enbloc.model.volumes import codec as volumes
+
+#: How often is looked whether the server has a resource by now, or has it in another version.
+LOOK_SECONDS: Final = 60.0
+
+#: The versions of resource.k8s.io, the best one first.
+_DEVICE_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FactKind:
+    """One kind of objects that tell of volumes or devices.
+
+    Attributes:
+        resource: where they are, in the best version.
+        shape: what to decode them into.
+        read: makes a fact of that.
+        plugins: which read them.
+        without: what is so while they cannot be read.
+        versions: in which they can be read, the best one first.
+    """
+
+    resource: Resource
+    shape: type[HasMeta]
+    read: Callable[[Any], Fact]
+    plugins: frozenset[str]
+    without: str
+    versions: tuple[str, ...] = ("v1",)
+
+    def seen(self, shown: HasMeta) -> Event:
+        """What an object means to the engine."""
+        return FactSeen(self.read(shown))
+
+    def gone(self, meta: Meta) -> Event:
+        """What the end of an object means to the engine."""
+        namespaced = self.resource.namespaced
+        key = f"{meta.namespace}/{meta.name}" if namespaced else meta.name
+        return FactGone(self.resource.kind, key)
+
+
+def _volumes(resource: Resource, plugins: str, without: str) -> FactKind:
+    shape, read = volumes.READERS[resource.kind]
+    return FactKind(resource, shape, read, frozenset(plugins.split()), without)
+
+
+def _devices(
+    resource: Resource, shape: type[HasMeta], read: Callable[[Any], Fact], without: str
+) -> FactKind:
+    plugins = frozenset({"DynamicResources"})
+    return FactKind(resource, shape, read, plugins, without, _DEVICE_VERSIONS)
+
+
+_NO_CLAIMS: Final = "pods with PersistentVolumeClaims are not scheduled"
+_NO_DEVICES: Final = "pods that need devices by ResourceClaims are not scheduled"
+
+FACTS: Final = (
+    _volumes(paths.PERSISTENT_VOLUMES, "VolumeBinding VolumeZone NodeVolumeLimits", _NO_CLAIMS),
+    _volumes(
+        paths.PERSISTENT_VOLUME_CLAIMS,
+        "VolumeBinding VolumeRestrictions VolumeZone NodeVolumeLimits",
+        _NO_CLAIMS,
+    ),
+    _volumes(
+        paths.STORAGE_CLASSES,
+        "VolumeBinding VolumeZone NodeVolumeLimits",
+        "pods with unbound PersistentVolumeClaims are not scheduled",
+    ),
+    _volumes(
+        paths.CSI_NODES,
+        "VolumeBinding NodeVolumeLimits",
+        "how many volumes a node can attach is not known",
+    ),
+    _volumes(
+        paths.CSI_DRIVERS, "VolumeBinding", "storage is taken to be left wherever a class allows"
+    ),
+    _volumes(
+        paths.CSI_STORAGE_CAPACITIES,
+        "VolumeBinding",
+        "drivers that tell of their capacity make no volumes",
+    ),
+    _volumes(
+        paths.VOLUME_ATTACHMENTS,
+        "NodeVolumeLimits",
+        "volumes that are attached without a pod do not count",
+    ),
+    _devices(
+        paths.RESOURCE_CLAIMS, device_objects.ClaimObject, devices.resource_claim, _NO_DEVICES
+    ),
+    _devices(
+        paths.RESOURCE_SLICES, device_objects.SliceObject, devices.resource_slice, _NO_DEVICES
+    ),
+    _devices(paths.DEVICE_CLASSES, device_objects.ClassObject, devices.device_class, _NO_DEVICES),
+)
+
+
+def wanted(profiles: Iterable[Profile]) -> Sequence[FactKind]:
+    """The kinds that some plugin of these profiles reads."""
+    asked = {plugin.name for profile in profiles for plugin in profile.plugins}
+    return [kind for kind in FACTS if kind.plugins & asked]
+
+
+class DiscoveredInformer(Informer[T]):
+    """An informer of a resource that the API server need not have, or has in an older version.
+
+    While the server does not have it, it counts as empty.
+
+    Args:
+        client: the API.
+        versions: in which the resource can be read, the best one first.
+        reflector: where the objects come from.
+        means: what an object, and the end of one, mean to the engine.
+        queue: where the events go.
+        malformed: told of objects that cannot be read, or not in full.
+        problem: what counts as absent in an object, by the event that it became; "" = nothing.
+        optional: what is so while the objects cannot be read.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        versions: Sequence[str],
+        reflector: Reflector[T],
+        means: tuple[Callable[[T], Event], Callable[[Meta], Event]],
+        queue: EventQueue,
+        malformed: MalformedObjects,
+        problem: Callable[[Event], str],
+        optional: str,
+    ) -> None:
+        super().__init__(None, reflector, *means, queue, malformed, problem, optional)
+        self._client = client
+        self._versions = versions
+        self._absent = False
+
+    def readable(self) -> bool:
+        """Whether what there is was read; for any thread."""
+        return self._absent or self.reflector.synced
+
+    async def run(self) -> None:
+        """Fill the queue until cancelled, from when the server has the resource."""
+        await self._find()
+        following = asyncio.ensure_future(self._follow())
+        try:
+            await super().run()
+        finally:
+            following.cancel()
+
+    async def read_once(self) -> None:
+        """Fill the queue with one list, if the server has the resource.
+
+        Raises:
+            APIError: it cannot be read; nothing is tried again.
+        """
+        resource = await self._served()
+        if resource is not None:
+            self.reflector.serve(resource)
+            await super().read_once()
+
+    async def _find(self) -> None:
+        backoff = Backoff()
+        while True:
+            try:
+                resource = await self._served()
+            except APIError as error:
+                self._report(error.advice)
+                await asyncio.sleep(backoff.after(error))
+                continue
+            self._report(None)
+            if resource is not None:
+                self._absent = False
+                self.reflector.serve(resource)
+                return
+            if not self._absent:
+                logger.info(
+                    "The API server does not serve %s: %s",
+                    self.reflector.resource.label(),
+                    self.optional,
+                )
+                self._absent = True
+                self._have_synced()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _follow(self) -> None:
+        """Go on in another version when the server has the present one no more."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if not self.reflector.refused:
+                continue
+            try:
+                resource = await self._served()
+            except APIError as error:
+                logger.debug("Cannot discover %s: %s", self.name, error)
+                continue
+            if resource not in (None, self.reflector.resource):
+                assert resource is not None, "it is served"
+                logger.info("Watching %s of %s now", self.name, resource.api_version)
+                self.reflector.serve(resource)
+
+    async def _served(self) -> Resource | None:
+        return await served(self._client, self.reflector.resource, self._versions)

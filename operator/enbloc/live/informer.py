@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Informer: one stream of the API server, decoded into events of the engine."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar, assert_never
+
+from enbloc.engine.events import Event, Stream, Synced
+from enbloc.kube import items
+from enbloc.kube.backoff import Backoff
+from enbloc.kube.errors import APIError
+from enbloc.kube.items import HasMeta, Meta
+from enbloc.kube.reflector import Reflector
+from enbloc.live.event_queue import EventQueue
+from enbloc.live.malformed import MalformedObjects
+
+T = TypeVar("T", bound=HasMeta)
+
+#: So many seconds in turn must a list be refused for the scheduler to do without it: a server that
+#: has just started may not know the roles yet.
+OPTIONAL_SECONDS: Final = 5
+
+logger = logging.getLogger(__name__)
+
+
+class Informer(Generic[T]):
+    """One stream, decoded and put into the queue.
+
+    Args:
+        stream: which of the engine's streams this is; None = it waits for none of these.
+        reflector: where the objects come from.
+        seen: what an object means to the engine.
+        gone: what the end of an object means to the engine.
+        queue: where the events go.
+        malformed: told of objects that cannot be read, or not in full.
+        problem: what counts as absent in an object, by the event that it became; "" = nothing.
+        optional: what is done without these objects where they may not be read; "" = they are
+            needed.
+    """
+
+    def __init__(
+        self,
+        stream: Stream | None,
+        reflector: Reflector[T],
+        seen: Callable[[T], Event],
+        gone: Callable[[Meta], Event],
+        queue: EventQueue,
+        malformed: MalformedObjects,
+        problem: Callable[[Event], str],
+        optional: str = "",
+    ) -> None:
+        self.optional = optional
+        #: Is given each item as well; may be set until this runs.
+        self.also: Callable[[items.Item[T]], None] | None = None
+        self.stream = stream
+        self.reflector = reflector
+        self._seen = seen
+        self._gone = gone
+        self._queue = queue
+        self._malformed = malformed
+        self._problem = problem
+        self._report = reflector.report
+        self._refusal = ""
+        reflector.report = self._tell
+        #: Set once the first list is in the queue, or is done without.
+        self.synced = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """The resource, as in URLs."""
+        return self.reflector.resource.plural
+
+    def readable(self) -> bool:
+        """Whether what there is was read; for any thread."""
+        return self.reflector.synced
+
+    async def confirm(self) -> None:
+        """Return once the queue has all that had happened when this was called.
+
+        What may not be read, and is not needed, is not waited for.
+        """
+        backoff = Backoff(cap=5.0)
+        while self.reflector.synced or not self.optional:
+            try:
+                await self.reflector.confirm()
+            except APIError as error:
+                logger.debug("Retrying the consistent read of %s: %s", self.name, error)
+                await asyncio.sleep(backoff.next())
+            else:
+                return
+
+    async def run(self) -> None:
+        """Fill the queue until cancelled."""
+        doing_without = asyncio.ensure_future(self._do_without())
+        try:
+            async for item in self.reflector.stream():
+                self._take(item)
+                if self.also is not None:
+                    self.also(item)
+        finally:
+            doing_without.cancel()
+
+    def _have_synced(self) -> None:
+        """The first list is in the queue, or is done without."""
+        if self.stream is not None:
+            self._queue.put(Synced(self.stream))
+        self.synced.set()
+
+    def _tell(self, problem: str | None) -> None:
+        """Report a problem, unless it is that of what may be done without."""
+        reflector = self.reflector
+        if self.optional and reflector.refused and not reflector.synced:
+            self._refusal, problem = problem or "", None
+        self._report(problem)
+
+    async def _do_without(self) -> None:
+        """Go on as if there were none, if they are not needed and may not be read."""
+        if not self.optional:
+            return
+        refused = 0
+        while refused < OPTIONAL_SECONDS and not self.reflector.synced:
+            await asyncio.sleep(1.0)
+            refused = refused + 1 if self.reflector.refused else 0
+        if not self.reflector.synced:
+            refusal = f"{self._refusal[:1].upper()}{self._refusal[1:]}"
+            logger.warning("%s; until then: %s", refusal, self.optional)
+            self._have_synced()
+
+    async def read_once(self) -> None:
+        """Fill the queue with one list.
+
+        Raises:
+            APIError: it cannot be read; nothing is tried again.
+        """
+        async for item in self.reflector.list_once():
+            self._take(item)
+
+    def _take(self, item: items.Item[T]) -> None:
+        resource = self.reflector.resource
+        match item:
+            case items.Added() | items.Modified():
+                event = self._seen(item.object)
+                self._malformed.seen(resource, item.meta, self._problem(event))
+                self._queue.put(event)
+            case items.Deleted():
+                self._malformed.gone(resource, item.meta)
+                self._queue.put(self._gone(item.meta))
+            case items.Malformed():
+                logger.warning(
+                    "Ignored a malformed object: %s",
+                    item.problem,
+                    extra={"object": f"{resource.kind} {item.meta.name}"},
+                )
+                self._malformed.ignored(resource, item.meta, item.problem)
+            case items.Synced():
+                if self._refusal:
+                    self._refusal = ""
+                    logger.info("Can read %s now", resource.label())
+                self._have_synced()
+            case _:
+                assert_never(item)
