@@ -35,9 +35,16 @@ from enbloc.model.objects import (
     Texts,
     TolerationObject,
 )
-from enbloc.model.pods import HostPort, HostPorts, PodResourceClaim, PodSpec, PodVolume
+from enbloc.model.pods import (
+    ContainerResource,
+    HostPort,
+    HostPorts,
+    PodResourceClaim,
+    PodSpec,
+    PodVolume,
+)
 from enbloc.model.problems import Problems, quantities
-from enbloc.model.resources import ContainerDemand, pod_demand
+from enbloc.model.resources import ContainerDemand, may_be_devices, pod_demand
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
 
 _RESIZE_PENDING: Final = "PodResizePending"
@@ -170,6 +177,7 @@ def _decoded(key: bytes) -> tuple[PodSpec, str]:
         features=tuple(_features(fields)),
         volumes=fields.volumes,
         resource_claims=fields.claims,
+        extended=tuple(_extended(fields)),
         fit_scored=fit_scored,
         size=len(key),
     )
@@ -264,6 +272,18 @@ def _sidecars(fields: _Class) -> Iterable[Container]:
 
 def _every_container(fields: _Class) -> Iterable[Container]:
     return (*(fields.init_containers or ()), *(fields.containers or ()))
+
+
+def _extended(fields: _Class) -> Iterable[ContainerResource]:
+    """What containers request of resources that devices may serve."""
+    first = len(fields.init_containers or ())
+    for at, each in enumerate(_every_container(fields)):
+        requests = _requests(each.resources) or {}
+        for place, name in enumerate(sorted(requests)):
+            if may_be_devices(name):
+                init = at < first and each.restart_policy != _ALWAYS
+                amount = quantities({name: requests[name]}, "", Problems()).get(name, 0)
+                yield ContainerResource(at, each.name, name, place, amount, init)
 
 
 def _image(name: str) -> str:

@@ -126,6 +126,24 @@ class PodResourceClaim(NamedTuple):
     template: str = ""
 
 
+class ContainerResource(NamedTuple):
+    """What one container requests of a resource that devices may serve.
+
+    Attributes:
+        container: its place among all containers, init containers first.
+        name: of the container.
+        place: of the resource among all that the container requests, by name.
+        init: it ends before the containers begin.
+    """
+
+    container: int
+    name: str
+    resource: str
+    place: int
+    amount: int
+    init: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class PodSpec:
     """What makes two pods alike to every plugin: the class of a pod.
@@ -153,6 +171,8 @@ class PodSpec:
         volumes: those that scheduling reads, in the pod's order; `Pod.claims` has the names of
             their claims, so that pods of one template are of one class.
         resource_claims: in the pod's order; `Pod.resource_claims` has their names.
+        extended: what containers request of resources of vendors, and of DeviceClasses, in their
+            order.
         fit_scored: what NodeResourcesFit scores the pod by, `(resource, amount)` in name order,
             where pod-level requests make that differ from `requests` and the nonzero amounts; None
             = it does not.
@@ -176,6 +196,7 @@ class PodSpec:
     features: tuple[str, ...] = ()
     volumes: tuple[PodVolume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    extended: tuple[ContainerResource, ...] = ()
     fit_scored: tuple[tuple[str, int], ...] | None = None
     size: int = field(default=0, compare=False)
 

@@ -8,6 +8,8 @@ from typing import Final
 
 #: The largest amount; anything above is held at it, as in the API server.
 MAXIMUM: Final = 2**63 - 1
+#: Billionths of a unit, the finest part of one that a quantity tells.
+NANO: Final = 10**9
 
 _GRAMMAR: Final = re.compile(
     r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE]([+-]?[0-9]{1,18}))?"
@@ -41,6 +43,31 @@ def whole(text: str | float) -> int:
     return _scaled(text, 0)
 
 
+@lru_cache(maxsize=16384)
+def nano(text: str | float) -> int:
+    """Any quantity in billionths of a unit, exact: nothing finer exists.
+
+    Raises:
+        ValueError: `text` is not a quantity; the message names it.
+    """
+    return _scaled(text, 9, MAXIMUM * NANO)
+
+
+def nano_text(amount: int) -> str:
+    """A quantity that is so many billionths: "40Gi", "1500m", "3"."""
+    number, rest = divmod(amount, NANO)
+    if not rest:
+        for suffix in reversed(_BINARY):
+            unit = 1 << _POWERS_OF_TWO[suffix]
+            if number and number % unit == 0:
+                return f"{number // unit}{suffix}"
+        return str(number)
+    for suffix, unit in (("m", 10**6), ("u", 10**3)):
+        if amount % unit == 0:
+            return f"{amount // unit}{suffix}"
+    return f"{amount}n"
+
+
 def amount(name: str, text: str | float) -> int:
     """A quantity of the named resource: CPU in milli, everything else in whole units.
 
@@ -65,8 +92,8 @@ def render(name: str, amount: int) -> str:
     return str(amount)
 
 
-def _scaled(text: str | float, scale: int) -> int:
-    """ceil(value × 10**scale), held within ±MAXIMUM."""
+def _scaled(text: str | float, scale: int, most: int = MAXIMUM) -> int:
+    """ceil(value × 10**scale), held within ±most."""
     given = str(text)
     found = _GRAMMAR.fullmatch(given) if len(given) <= _LONGEST else None
     if found is None or not (found[2] or found[3]):
@@ -81,4 +108,4 @@ def _scaled(text: str | float, scale: int) -> int:
     scaled = -digits if sign == "-" else digits
     scaled <<= _POWERS_OF_TWO.get(suffix, 0)
     value = scaled * 10**power if power >= 0 else -(-scaled // 10**-power)
-    return min(max(value, -MAXIMUM), MAXIMUM)
+    return min(max(value, -most), most)

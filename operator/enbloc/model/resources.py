@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+#: With the name of a DeviceClass behind it: the resource that the class serves in any case.
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 PODS: Final = "pods"
 
 #: The largest amount that a node offers in the tables, just below 64 PiB: a hundred times as much
@@ -172,3 +174,17 @@ def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
 def _settable(name: str) -> bool:
     """Whether upstream honours this name in pod-level requests."""
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def is_extended(resource: str) -> bool:
+    """Whether the name is one of a vendor: a domain other than kubernetes.io, then a slash."""
+    vendor = "/" in resource and "kubernetes.io/" not in resource
+    return vendor and not resource.startswith("requests.")
+
+
+def may_be_devices(resource: str) -> bool:
+    """Whether a DeviceClass may serve the resource.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/util/utils.go IsDRAExtendedResourceName.
+    """
+    return is_extended(resource) or resource.startswith(DEVICE_CLASS_PREFIX)

@@ -16,7 +16,7 @@ from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resour
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
-from enbloc.model.resources import CPU, MEMORY, PODS
+from enbloc.model.resources import CPU, MEMORY, PODS, is_extended
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.node_resources_score import (
     FullnessScore,
@@ -111,7 +111,7 @@ class NodeResourcesFit:
         return tuple(pair for pair in spec.requests if not self._ignores(pair[0]))
 
     def _ignores(self, resource: str) -> bool:
-        if not _is_extended(resource):
+        if not is_extended(resource):
             return False
         group = resource.partition("/")[0]
         return resource in self.ignored_resources or group in self.ignored_resource_groups
@@ -144,9 +144,3 @@ def _columns_of(requests: Requests) -> tuple[tuple[str, ...], Amounts]:
     """The names of what is requested, and int64[R, 1] of the amounts."""
     amounts = np.array([amount for _, amount in requests], np.int64).reshape(-1, 1)
     return tuple(name for name, _ in requests), amounts
-
-
-def _is_extended(resource: str) -> bool:
-    """Whether the name is one of a vendor: a domain other than kubernetes.io, then a slash."""
-    vendor = "/" in resource and "kubernetes.io/" not in resource
-    return vendor and not resource.startswith("requests.")

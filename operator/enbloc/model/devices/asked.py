@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asked: what one pod needs of devices, as its claims are now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.facts import (
+    MOST_ALTERNATIVES,
+    Allocation,
+    ClaimSpec,
+    DeviceClass,
+    ResourceClaim,
+)
+from enbloc.model.pods import NodeSelectorTerm, Pod
+
+Terms = tuple[NodeSelectorTerm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a pod needs; the same of pods that are alike.
+
+    Attributes:
+        refusal: why no node will do; "" = some may.
+        claims: keys of those that have nothing yet, in the pod's order.
+        demands: what these ask for.
+        pins: of those that have something, from where it can be used.
+        failed: one of them has devices that will not become ready.
+        stale: a claim for extended resources is left of an attempt that failed.
+        served: the extended resources that the pod requests and devices may serve.
+        score: of alternatives that claims have got already.
+    """
+
+    refusal: str = ""
+    claims: tuple[str, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    pins: tuple[Terms, ...] = ()
+    failed: bool = False
+    stale: bool = False
+    served: Mapping[str, DeviceClass] = field(default_factory=dict[str, DeviceClass])
+    score: int = 0
+
+
+NOTHING_ASKED = Asked()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether some claims can be served from what a node sees.
+
+    Attributes:
+        reason: why not, as `search.told` completes it; "" = they can.
+        of: the place of the claim that the reason speaks of.
+        score: of the alternatives that would be chosen.
+        open: the steps of the search ran out.
+    """
+
+    reason: str = ""
+    of: int = 0
+    score: int = 0
+    open: bool = False
+
+
+def unmade(pod: Pod) -> str:
+    """Why a pod has to wait for its claims to be made; "" = they are.
+
+    Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
+    resourceclaim.go Name.
+    """
+    if "" in pod.resource_claims:
+        return f'pod "{pod.key}": ResourceClaim not created yet'
+    return ""
+
+
+def misfit(pod: Pod, position: int, name: str, claim: ResourceClaim | None) -> str:
+    """Why a claim is none that the pod may use; "" = it is one.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources
+    dynamicresources.go foreachPodResourceClaim.
+    """
+    if claim is None:
+        return f'could not find ResourceClaim "{pod.key.namespace}/{name}"'
+    if claim.deleting:
+        return f'resourceclaim "{claim.name}" is being deleted'
+    if pod.spec.resource_claims[position].template and claim.owner != pod.uid:
+        return f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
+    return ""
+
+
+def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | None]) -> str:
+    """Why a claim waits for its classes; "" = it does not."""
+    for request in spec.requests:
+        if request.exactly is None and not request.first:
+            return f"resource claim {key}, request {request.name}: unknown request type"
+        for ask in (request.exactly,) if request.exactly else request.first:
+            name = request.name if request.exactly else f"{request.name}/{ask.name}"
+            if not ask.device_class:
+                return f"request {name}: unsupported request type"
+            if classes[ask.device_class] is None:
+                return f"request {name}: device class {ask.device_class} does not exist"
+    return ""
+
+
+def failed(claim: ResourceClaim) -> bool:
+    """Whether devices that it has got will not become ready."""
+    if claim.allocation is None:
+        return False
+    states = {(each.driver, each.pool, each.device): each.true for each in claim.states}
+    return any(
+        result.conditions
+        and not states.get((result.driver, result.pool, result.device), frozenset()).isdisjoint(
+            result.failures
+        )
+        for result in claim.allocation.results
+    )
+
+
+def alternatives_score(spec: ClaimSpec, allocation: Allocation) -> int:
+    """Σ(8 − place) over the alternatives that a claim has got."""
+    got = {result.request for result in allocation.results}
+    return sum(
+        MOST_ALTERNATIVES - place
+        for request in spec.requests
+        for place, ask in enumerate(request.first)
+        if f"{request.name}/{ask.name}" in got
+    )

@@ -1,0 +1,369 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Inventory: what drivers publish, what claims ask for, and what the API shows of who has what."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable
+from typing import ClassVar, Final, Self
+
+from enbloc.model.devices.asked import (
+    NOTHING_ASKED,
+    Asked,
+    Terms,
+    Verdict,
+    alternatives_score,
+    failed,
+    misfit,
+    unclassed,
+    unmade,
+)
+from enbloc.model.devices.decisions import RequestMapping
+from enbloc.model.devices.demand import Demand, demand_of
+from enbloc.model.devices.extended import classes_by_resource, requests_for
+from enbloc.model.devices.facts import (
+    MOST_CONSUMERS,
+    Allocation,
+    ClaimSpec,
+    DeviceClass,
+    Fact,
+    Request,
+    ResourceClaim,
+    ResourceSlice,
+    Result,
+)
+from enbloc.model.devices.overlay import Overlay
+from enbloc.model.devices.pools import Pool, PoolKey, pool_of
+from enbloc.model.devices.search import told
+from enbloc.model.devices.selectors import Compiler, Selectors
+from enbloc.model.devices.use import UNUSED, Use, added, removed
+from enbloc.model.pods import Pod, PodUID
+
+_MOST_DEMANDS: Final = 1024
+_MOST_VERDICTS: Final = 16_384
+
+
+class Memory:
+    """What is worked out once and shared by all forks: it follows from the objects alone."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.selectors = Selectors(compiler)
+        self.demands: dict[Hashable, Demand] = {}
+        self.verdicts: dict[Hashable, Verdict] = {}
+
+    def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
+        """The demand of claims with this spec."""
+        asks = [
+            ask
+            for each in spec.requests
+            for ask in ((each.exactly,) if each.exactly else each.first)
+        ]
+        classes = tuple(find(ask.device_class) for ask in asks)
+        known = self.demands.get((spec, classes))
+        if known is None:
+            if len(self.demands) >= _MOST_DEMANDS:
+                self.demands.clear()
+                self.verdicts.clear()
+            known = self.demands[spec, classes] = demand_of(spec, find, self.selectors)
+        return known
+
+    def forget(self, pool: Pool | None) -> None:
+        """A pool is no more."""
+        if pool is not None:
+            for demand in self.demands.values():
+                demand.forget(pool)
+
+    def keep(self, key: Hashable, verdict: Verdict) -> Verdict:
+        """Remember a verdict."""
+        if len(self.verdicts) >= _MOST_VERDICTS:
+            self.verdicts.clear()
+        self.verdicts[key] = verdict
+        return verdict
+
+
+class Inventory:
+    """The objects, and the devices that are in use.
+
+    Attributes:
+        version: grows with every change of an object or of what is held.
+
+    Args:
+        compiler: of the expressions by which devices are selected.
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(
+        {ResourceSlice.kind, DeviceClass.kind, ResourceClaim.kind}
+    )
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.version = 0
+        self._memory = Memory(compiler)
+        self._slices: Overlay[str, ResourceSlice] = Overlay()
+        self._classes: Overlay[str, DeviceClass] = Overlay()
+        self._claims: Overlay[str, ResourceClaim] = Overlay()
+        self._made_for: Overlay[str, str] = Overlay()
+        self._by_resource: dict[str, DeviceClass] = {}
+        self._members: Overlay[PoolKey, frozenset[str]] = Overlay()
+        self._pools: Overlay[PoolKey, Pool] = Overlay()
+        self._by_node: Overlay[str, tuple[PoolKey, ...]] = Overlay()
+        self._spread: frozenset[PoolKey] = frozenset()
+        self._uses: Overlay[PoolKey, Use] = Overlay()
+        self._holders: Overlay[PoolKey, frozenset[str]] = Overlay()
+        self._users: Overlay[str, frozenset[str]] = Overlay()
+        self._named: Overlay[str, frozenset[str]] = Overlay()
+        self._known: Overlay[str, tuple[str, ...]] = Overlay()
+
+    def fork(self) -> Self:
+        """A copy of one's own."""
+        made = object.__new__(type(self))
+        for name, value in self.__dict__.items():
+            setattr(made, name, value.fork() if isinstance(value, Overlay) else value)
+        return made
+
+    @abstractmethod
+    def allocation(self, key: str) -> Allocation | None:
+        """What a claim has, as it is seen or decided; None = nothing."""
+
+    @abstractmethod
+    def _supersede(self, key: str) -> None:
+        """What the API shows of a claim takes the place of what was decided for it."""
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────
+
+    def fact(self, kind: str, key: str) -> Fact | None:
+        """An object as it is known; None = it is not."""
+        if kind == ResourceSlice.kind:
+            return self._slices.get(key)
+        return self._classes.get(key) if kind == DeviceClass.kind else self._claims.get(key)
+
+    def put(self, fact: Fact) -> Fact | None:
+        """Add an object, or change it; gives it as it was."""
+        self.version += 1
+        if isinstance(fact, ResourceSlice):
+            before = self._slices.put(fact.key, fact)
+            self._rebuild(before, fact)
+            return before
+        if isinstance(fact, DeviceClass):
+            known = self._classes.put(fact.key, fact)
+            self._map_resources()
+            return known
+        return self._put_claim(fact.key, fact)
+
+    def drop(self, kind: str, key: str) -> Fact | None:
+        """Remove an object; gives it as it was."""
+        self.version += 1
+        if kind == ResourceSlice.kind:
+            before = self._slices.put(key, None)
+            self._rebuild(before, None)
+            return before
+        if kind == DeviceClass.kind:
+            known = self._classes.put(key, None)
+            self._map_resources()
+            return known
+        return self._put_claim(key, None) if kind == ResourceClaim.kind else None
+
+    def _map_resources(self) -> None:
+        self._by_resource = classes_by_resource(each for _, each in self._classes.items())
+
+    def _put_claim(self, key: str, claim: ResourceClaim | None) -> ResourceClaim | None:
+        before = self._claims.get(key)
+        other = before is not None and (claim is None or before.uid != claim.uid)
+        if other or (claim is not None and claim.allocation is not None):
+            self._supersede(key)
+        if before is not None and before.allocation is not None:
+            self._count(key, before.allocation, removed)
+        self._claims.put(key, claim)
+        if claim is not None and claim.allocation is not None:
+            self._count(key, claim.allocation, added)
+        for each, made in ((before, None), (claim, key)):
+            if each is not None and each.extended_for:
+                self._made_for.put(each.extended_for, made)
+        return before
+
+    def _rebuild(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
+        for each, joins in ((before, False), (after, True)):
+            if each is not None:
+                key = (each.driver, each.pool)
+                members = (self._members.get(key) or frozenset()) - {each.name}
+                self._members.put(key, members | {each.name} if joins else members or None)
+        for key in {(each.driver, each.pool) for each in (before, after) if each is not None}:
+            self._rebuild_pool(key)
+
+    def _rebuild_pool(self, key: PoolKey) -> None:
+        members = self._members.get(key) or frozenset()
+        slices = [each for each in map(self._slices.get, members) if each is not None]
+        pool, old = (pool_of(key, slices) if slices else None), self._pools.get(key)
+        self._pools.put(key, pool)
+        self._memory.forget(old)
+        was, now = set(old.by_node if old else ()), set(pool.by_node if pool else ())
+        for node in was ^ now:
+            others = tuple(each for each in self._by_node.get(node) or () if each != key)
+            kept = tuple(sorted((*others, key))) if node in now else others
+            self._by_node.put(node, kept or None)
+        spread = pool is not None and pool.spread
+        self._spread = self._spread | {key} if spread else self._spread - {key}
+        use = UNUSED
+        for claim in sorted(self._holders.get(key) or ()):
+            allocation = self.allocation(claim)
+            for result in allocation.results if allocation and pool else ():
+                if (result.driver, result.pool) == key and pool:
+                    use = added(use, pool, result)
+        self._uses.put(key, None if use is UNUSED else use)
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with pools, by `driver/pool`."""
+        found: dict[str, str] = {}
+        for key, pool in self._pools.items():
+            named = next((each for each in pool.twice if each), 0)
+            twice = pool.devices[(named & -named).bit_length() - 1].name if named else ""
+            incomplete = "" if pool.complete else "is currently being updated"
+            problem = pool.invalid or incomplete or (twice and f"duplicate device name {twice}")
+            if problem:
+                found["/".join(key)] = problem
+        return found
+
+    # ── what is in use ───────────────────────────────────────────────────────────────────────
+
+    def use(self, key: PoolKey) -> Use:
+        """What of a pool is in use."""
+        return self._uses.get(key) or UNUSED
+
+    def pool(self, key: PoolKey) -> Pool | None:
+        """A pool; None = there is none of that name."""
+        return self._pools.get(key)
+
+    def _count(
+        self, key: str, allocation: Allocation, change: Callable[[Use, Pool, Result], Use]
+    ) -> None:
+        """Count what a claim has, or (change is `removed`) count it no more."""
+        pools: set[PoolKey] = set()
+        for result in allocation.results:
+            of = (result.driver, result.pool)
+            pools.add(of)
+            pool = self._pools.get(of)
+            if pool is not None:
+                self._uses.put(of, change(self.use(of), pool, result))
+        for of in pools:
+            holders = self._holders.get(of) or frozenset()
+            left = holders | {key} if change is added else holders - {key}
+            self._holders.put(of, left or None)
+
+    # ── what pods need ───────────────────────────────────────────────────────────────────────
+
+    def enter(self, pod: Pod) -> None:
+        """A pod exists, or has changed."""
+        if pod.spec.resource_claims or self._known.get(pod.uid):
+            self.leave(pod.uid)
+            named = tuple(
+                f"{pod.key.namespace}/{name}"
+                for name, of in zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
+                if name and not of.template
+            )
+            self._known.put(pod.uid, named or None)
+            for key in named:
+                self._named.put(key, (self._named.get(key) or frozenset()) | {pod.uid})
+
+    def leave(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        for key in self._known.put(uid, None) or ():
+            self._named.put(key, ((self._named.get(key) or frozenset()) - {uid}) or None)
+
+    def concerns(self, pod: Pod) -> bool:
+        """Whether the pod needs anything of this table."""
+        return bool(pod.spec.resource_claims) or (
+            bool(pod.spec.extended)
+            and any(
+                each.amount and each.resource in self._by_resource for each in pod.spec.extended
+            )
+        )
+
+    def alike(self, pod: Pod) -> Hashable | None:
+        """Equal for pods that are alike to everybody who reads this table."""
+        if not self.concerns(pod):
+            return None
+        own = self._made_for.get(pod.uid) if pod.spec.extended else None
+        return own, tuple(
+            self._likeness(pod, position, name) for position, name in enumerate(pod.resource_claims)
+        )
+
+    def _likeness(self, pod: Pod, position: int, name: str | None) -> Hashable:
+        if not name:
+            return name
+        key = f"{pod.key.namespace}/{name}"
+        claim = self._claims.get(key)
+        problem = misfit(pod, position, name, claim)
+        if claim is None:
+            return False
+        shared = len(self._named.get(key) or ()) > 1
+        if problem or shared or self.allocation(key) is not None:
+            return key
+        return claim.spec
+
+    def asked(self, pod: Pod) -> Asked:
+        """What a pod needs, as its claims are now."""
+        if not self.concerns(pod):
+            return NOTHING_ASKED
+        refusal = unmade(pod)
+        if refusal:
+            return Asked(refusal)
+        claims: list[str] = []
+        demands: list[Demand] = []
+        pins: list[Terms] = []
+        broken, score = False, 0
+        for position, name in enumerate(pod.resource_claims):
+            if name is None:
+                continue
+            key = f"{pod.key.namespace}/{name}"
+            claim = self._claims.get(key)
+            refusal = misfit(pod, position, name, claim)
+            if refusal or claim is None:
+                return Asked(refusal)
+            allocation = self.allocation(key)
+            if allocation is not None:
+                if self._full(pod, claim):
+                    return Asked("resourceclaim in use")
+                broken = broken or failed(claim)
+                score += alternatives_score(claim.spec, allocation)
+                pins += [allocation.terms] if allocation.terms is not None else []
+                continue
+            demand, refusal = self._demand(key, claim.spec)
+            if refusal:
+                return Asked(refusal)
+            claims.append(key)
+            demands.append(demand)
+        served = self._served(pod)
+        stale = bool(served) and self._made_for.get(pod.uid) is not None
+        return Asked("", tuple(claims), tuple(demands), tuple(pins), broken, stale, served, score)
+
+    def _demand(self, key: str, spec: ClaimSpec) -> tuple[Demand, str]:
+        demand = self._memory.demand(spec, self._classes.get)
+        if not demand.problem:
+            return demand, ""
+        names = {ask.device_class for each in spec.requests for ask in each.first}
+        names |= {each.exactly.device_class for each in spec.requests if each.exactly}
+        found = {name: self._classes.get(name) for name in names}
+        return demand, unclassed(spec, key, found) or told(demand.problem, key)
+
+    def _full(self, pod: Pod, claim: ResourceClaim) -> bool:
+        """Whether so many use a claim that the pod cannot."""
+        if claim.reserved(pod.uid):
+            return False
+        users = {each.uid for each in claim.reserved_for} | (
+            self._users.get(claim.key) or frozenset()
+        )
+        return pod.uid not in users and len(users) >= MOST_CONSUMERS
+
+    def _served(self, pod: Pod) -> dict[str, DeviceClass]:
+        found = {each.resource for each in pod.spec.extended if each.amount}
+        return {name: self._by_resource[name] for name in found if name in self._by_resource}
+
+    def extended(
+        self, pod: Pod, served: Iterable[str]
+    ) -> tuple[Demand, tuple[Request, ...], tuple[RequestMapping, ...]]:
+        """What is asked of devices for some of the extended resources of a pod."""
+        classes = {name: self._by_resource[name] for name in served}
+        requests, mappings = requests_for(pod.spec.extended, classes)
+        return self._memory.demand(ClaimSpec(requests), self._classes.get), requests, mappings
+
+    def served_by_devices(self, resource: str) -> bool:
+        """Whether devices of some class serve an extended resource where nodes do not."""
+        return resource in self._by_resource

@@ -1,0 +1,415 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: the table of what drivers publish, what claims ask for, and who has what.
+
+::
+
+    put, drop    objects as the API server shows them: an allocation that is seen wins
+    place        on a fork: a pod gets devices, and those before it may get others
+    keep         on the cluster's own: a pod has what its plan decided
+    remove       what only it used is free again
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from enbloc.model.devices.asked import Verdict
+from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, RequestMapping
+from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.extended import MEANT
+from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
+from enbloc.model.devices.inventory import Inventory
+from enbloc.model.devices.overlay import Overlay
+from enbloc.model.devices.pools import PoolKey, Reach
+from enbloc.model.devices.results import allocation_of, score_of
+from enbloc.model.devices.search import Outcome, Pick, Place, Task, ordered, search
+from enbloc.model.devices.selectors import Compiler, no_compiler
+from enbloc.model.devices.use import Use, added, removed
+from enbloc.model.devices.views import Spread, signature
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.resources import ResourceSpace
+
+#: Steps of a search in which devices of others may be changed, and claims in it.
+_MOST_REVISING: Final = 4_000
+_MOST_REVISED: Final = 64
+
+Seen = tuple[tuple[PoolKey, Reach], ...]
+
+
+class Held(NamedTuple):
+    """What was decided for a claim, and is not seen in the API yet.
+
+    Attributes:
+        demand: what it asks for; None = it was decided before, and stays.
+        node: where the pod is that uses it.
+        seen: the pools that the node sees.
+    """
+
+    allocation: Allocation
+    demand: Demand | None = None
+    node: str = ""
+    seen: Seen = ()
+
+
+class Seat(NamedTuple):
+    """A pod on a node, and the claims that it uses there.
+
+    Attributes:
+        lacking: of these there is nothing to be had.
+        create: requests of the last claim, if it is to be made for extended resources.
+    """
+
+    pod: Pod
+    node: str
+    claims: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
+    create: tuple[Request, ...] = ()
+    mappings: tuple[RequestMapping, ...] = ()
+
+
+class Devices(Inventory):
+    """All that is known of devices, with the ledger of who has them.
+
+    Args:
+        compiler: of the expressions by which devices are selected.
+    """
+
+    def __init__(self, compiler: Compiler = no_compiler) -> None:
+        super().__init__(compiler)
+        self._held: Overlay[str, Held] = Overlay()
+        self._seats: Overlay[str, Seat] = Overlay()
+        self._tried: Overlay[str, tuple[str, ...]] = Overlay()
+        self._left: tuple[str, str, DeviceDecision] | None = None
+
+    # ── what nodes can give ──────────────────────────────────────────────────────────────────
+
+    def spread(self, nodes: Nodes) -> Spread:
+        """The pools that more nodes see than they name, for the rows of a node table."""
+        pools = [self._pools.get(key) for key in sorted(self._spread)]
+        return Spread([pool for pool in pools if pool is not None], nodes)
+
+    def places(self, row: int, name: str, spread: Spread) -> tuple[Place, ...]:
+        """What a node sees, in the order in which it is tried."""
+        found: list[Place] = []
+        for key in self._by_node.get(name) or ():
+            pool = self._pools.get(key)
+            if pool is not None and key not in self._spread:
+                found.append(Place(pool, pool.by_node[name], self.use(key)))
+        for pool, reach in spread.seen(row, name):
+            found.append(Place(pool, reach, self.use(pool.key)))
+        return ordered(found) if len(found) > 1 else tuple(found)
+
+    def verdict(self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]) -> Verdict:
+        """Whether a node can serve claims with these demands."""
+        if not demands:
+            return Verdict()
+        key = demands, signature(demands, places)
+        known = self._memory.verdicts.get(key)
+        if known is None:
+            outcome = search([Task(demand, tuple(places)) for demand in demands])
+            known = self._memory.keep(key, _verdict(outcome, len(demands)))
+        if known.reason and self._tried.changed:
+            revised = self._revisable(demands, node, places)
+            if revised is not None:
+                return revised
+        return known
+
+    def _revisable(
+        self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]
+    ) -> Verdict | None:
+        """The verdict if claims of this fork may get other devices; None = that does not help."""
+        claims = self._revised_with(node, places)
+        tasks = self._revising(claims, demands, places)
+        if tasks is None:
+            return None
+        key: Hashable = None
+        keys = {place.pool.key for place in places}
+        if all({place.pool.key for place in task.places} == keys for task in tasks):
+            every = tuple(task.demand for task in tasks)
+            key = every, len(demands), signature(every, tasks[-1].places)
+        known = self._memory.verdicts.get(key) if key is not None else None
+        if known is None:
+            known = _verdict(_searched(tasks, len(demands)), len(demands))
+            if key is not None:
+                self._memory.keep(key, known)
+        return known if not known.reason or known.open else None
+
+    def _revised_with(self, node: str, places: Sequence[Place]) -> list[str]:
+        """Claims of this fork that may have what a pod on the node lacks, in name order."""
+        found: dict[str, None] = dict.fromkeys(self._tried.get(node) or ())
+        keys = [place.pool.key for place in places if place.pool.key in self._spread]
+        for key in keys:
+            for claim in sorted(self._holders.get(key) or ()):
+                held = self._held.get(claim)
+                if held is not None and held.demand is not None:
+                    found.setdefault(claim)
+        return list(found)[:_MOST_REVISED]
+
+    def _revising(
+        self, claims: Sequence[str], demands: tuple[Demand, ...], places: Sequence[Place]
+    ) -> list[Task] | None:
+        """Tasks for these claims and then the new ones, as if none of them had anything.
+
+        None = what they have now is as good as anything else.
+        """
+        held = [(claim, known) for claim in claims if (known := self._held.get(claim))]
+        asked = {known.demand for _, known in held} | set(demands)
+        if not held or (len(asked) == 1 and all(each and each.plain for each in asked)):
+            return None
+        uses: dict[PoolKey, Use] = {}
+        for _, known in held:
+            for result in known.allocation.results:
+                key = result.driver, result.pool
+                pool = self._pools.get(key)
+                if pool is not None:
+                    uses[key] = removed(uses.get(key) or self.use(key), pool, result)
+        tasks = [
+            Task(known.demand, self._places_of(known.seen, uses))
+            for _, known in held
+            if known.demand is not None
+        ]
+        freed = tuple(place._replace(use=uses.get(place.pool.key, place.use)) for place in places)
+        return [*tasks, *(Task(demand, freed) for demand in demands)]
+
+    def _places_of(self, seen: Seen, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
+        found: list[Place] = []
+        for key, reach in seen:
+            pool = self._pools.get(key)
+            if pool is not None:
+                found.append(Place(pool, reach, uses.get(key) or self.use(key)))
+        return ordered(found)
+
+    # ── who sits where ───────────────────────────────────────────────────────────────────────
+
+    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
+        """The pod sits on that node from now on: decide what it gets there."""
+        self.version += 1
+        if not self.concerns(pod):
+            return
+        if pod.node:
+            self._seat_bound(pod, node)
+            return
+        asked, row = self.asked(pod), nodes.row(node)
+        claims, demands = asked.claims, asked.demands
+        seat = Seat(pod, node, self._keys(pod))
+        if asked.served and row is not None:
+            lacks = [name for name in asked.served if nodes.allocatable(name)[row] == 0]
+            if lacks:
+                demand, create, mappings = self.extended(pod, lacks)
+                key = f"{pod.key.namespace}/{MEANT}/{pod.uid}"
+                claims, demands = (*claims, key), (*demands, demand)
+                seat = Seat(pod, node, (*seat.claims, key), (), create, mappings)
+        if asked.refusal or row is None:
+            seat = seat._replace(lacking=seat.claims)
+        else:
+            spread = self.spread(nodes.take(np.array([row]))) if self._spread else _NO_SPREAD
+            places = self.places(0, node, spread)
+            self._join(seat, claims)
+            if demands and not self._give(node, claims, demands, places):
+                seat = seat._replace(lacking=claims)
+        self._sit(seat)
+
+    def _give(
+        self,
+        node: str,
+        claims: Sequence[str],
+        demands: tuple[Demand, ...],
+        places: tuple[Place, ...],
+    ) -> bool:
+        """Find devices for claims of a pod on a node; False = there are none."""
+        outcome = search([Task(demand, places) for demand in demands])
+        others: Sequence[str] = ()
+        if outcome.picks is None:
+            others = self._revised_with(node, places)
+            tasks = self._revising(others, demands, places)
+            if tasks is None:
+                return False
+            outcome = _searched(tasks, len(demands))
+        if outcome.picks is None:
+            return False
+        before = [(claim, self._held.get(claim)) for claim in others]
+        for claim, _ in before:
+            self._release(claim)
+        seen = tuple((place.pool.key, place.reach) for place in places)
+        for (claim, held), picks in zip(before, outcome.picks, strict=False):
+            if held is not None and held.demand is not None:
+                allocation = self._allocated(claim, held.demand.spec, held.node, picks)
+                self._hold(claim, held._replace(allocation=allocation))
+        found = outcome.picks[len(before) :]
+        for claim, demand, picks in zip(claims, demands, found, strict=True):
+            allocation = self._allocated(claim, demand.spec, node, picks)
+            self._hold(claim, Held(allocation, demand, node, seen))
+        return True
+
+    def _allocated(
+        self, claim: str, spec: ClaimSpec, node: str, picks: Sequence[Pick]
+    ) -> Allocation:
+        known = self._claims.get(claim)
+        return allocation_of(picks, spec, node, known.uid if known is not None else claim)
+
+    def _join(self, seat: Seat, own: Sequence[str]) -> None:
+        """Claims that others of this fork have got, and this pod uses too, stay as they are."""
+        for claim in seat.claims:
+            held = self._held.get(claim)
+            if claim not in own and held is not None and held.demand is not None:
+                self._release(claim)
+                self._hold(claim, Held(held.allocation))
+
+    def _seat_bound(self, pod: Pod, node: str) -> None:
+        """A pod that is bound has what its claims show, or what its plan decided a moment ago."""
+        left, self._left = self._left, None
+        if left is not None and left[:2] == (pod.uid, node):
+            self.keep(pod, node, left[2])
+        else:
+            self._sit(Seat(pod, node, self._keys(pod)))
+
+    def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
+        """The pod sits on that node from now on, with what a plan decided."""
+        self.version += 1
+        seat = Seat(pod, node, self._keys(pod))
+        for each in decision:
+            key = each.key
+            if each.create:
+                key = f"{each.key}{MEANT}/{pod.uid}"
+                seat = Seat(pod, node, (*seat.claims, key), (), each.create, each.mappings)
+            if each.allocation is None:
+                seat = seat._replace(lacking=(*seat.lacking, key))
+            elif self.allocation(key) is None:
+                self._hold(key, Held(each.allocation))
+        self._sit(seat)
+
+    def _sit(self, seat: Seat) -> None:
+        self._seats.put(seat.pod.uid, seat)
+        for key in seat.claims:
+            self._users.put(key, (self._users.get(key) or frozenset()) | {seat.pod.uid})
+
+    def remove(self, pod: Pod) -> None:
+        """The pod sits nowhere any more, and what only it held is free."""
+        seat = self._seats.get(pod.uid)
+        if seat is None:
+            return
+        self.version += 1
+        decided = self.decision(pod.uid)
+        self._left = (pod.uid, seat.node, decided) if decided else None
+        self._seats.put(pod.uid, None)
+        for key in seat.claims:
+            users = (self._users.get(key) or frozenset()) - {pod.uid}
+            self._users.put(key, users or None)
+            if not users:
+                self._release(key)
+
+    def decision(self, uid: PodUID) -> DeviceDecision | None:
+        """What has to be written before a pod is bound; None = nothing."""
+        seat = self._seats.get(uid)
+        if seat is None:
+            return None
+        found: list[ClaimDecision] = []
+        for key in seat.claims:
+            claim = self._claims.get(key)
+            seen = claim is not None and claim.allocation is not None
+            if claim is not None and seen and claim.reserved(uid):
+                continue
+            meant = bool(seat.create) and key == seat.claims[-1]
+            found.append(
+                ClaimDecision(
+                    key=f"{seat.pod.key.namespace}/" if meant else key,
+                    uid=claim.uid if claim is not None else "",
+                    resource_version=claim.resource_version if claim is not None else "",
+                    allocation=None if key in seat.lacking else self.allocation(key),
+                    only_reserve=seen,
+                    create=seat.create if meant else (),
+                    mappings=seat.mappings if meant else (),
+                )
+            )
+        return tuple(found) or None
+
+    def stands(self, uid: PodUID) -> bool:
+        """Whether what was decided for a pod can still be had, by the objects as they are now."""
+        seat = self._seats.get(uid)
+        if seat is None or seat.lacking:
+            return seat is None
+        return all(self._stands(key) for key in seat.claims)
+
+    def _stands(self, key: str) -> bool:
+        claim, held = self._claims.get(key), self._held.get(key)
+        if MEANT not in key and (claim is None or claim.deleting):
+            return False
+        if held is None:
+            return claim is not None and claim.allocation is not None
+        for result in held.allocation.results:
+            pool = self._pools.get((result.driver, result.pool))
+            position = pool.named.get(result.device, 0) if pool is not None else 0
+            if pool is None or not pool.complete or pool.invalid or not position:
+                return False
+            again = self.use(pool.key).again
+            if not result.admin and position.bit_length() - 1 in again:
+                return False
+        return True
+
+    # ── the ledger ───────────────────────────────────────────────────────────────────────────
+
+    def allocation(self, key: str) -> Allocation | None:
+        """What a claim has, as it is seen or decided; None = nothing."""
+        claim = self._claims.get(key)
+        if claim is not None and claim.allocation is not None:
+            return claim.allocation
+        held = self._held.get(key)
+        return held.allocation if held is not None else None
+
+    def _keys(self, pod: Pod) -> tuple[str, ...]:
+        return tuple(f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
+
+    def _supersede(self, key: str) -> None:
+        self._release(key)
+
+    def _hold(self, key: str, held: Held) -> None:
+        self._held.put(key, held)
+        self._count(key, held.allocation, added)
+        if held.demand is not None:
+            self._tried.put(held.node, (*(self._tried.get(held.node) or ()), key))
+
+    def _release(self, key: str) -> None:
+        held = self._held.put(key, None)
+        if held is None:
+            return
+        self._count(key, held.allocation, removed)
+        if held.demand is not None:
+            left = tuple(each for each in self._tried.get(held.node) or () if each != key)
+            self._tried.put(held.node, left or None)
+
+
+_NO_SPREAD: Final = Spread((), Nodes(ResourceSpace()))
+
+
+def _searched(tasks: Sequence[Task], new: int) -> Outcome:
+    """Search for all claims together, the scarcest first; picks and reasons in the tasks' order.
+
+    Args:
+        tasks: of claims that have something, and then the new ones.
+        new: how many are new.
+    """
+    order = sorted(range(len(tasks)), key=lambda at: _choice(tasks[at]))
+    outcome = search([tasks[at] for at in order], _MOST_REVISING)
+    if outcome.picks is None:
+        return outcome._replace(of=max(0, order[outcome.of] - (len(tasks) - new)))
+    picks = dict(zip(order, outcome.picks, strict=True))
+    return outcome._replace(picks=tuple(picks[at] for at in range(len(tasks))))
+
+
+def _choice(task: Task) -> int:
+    """Among how many devices the claim may choose."""
+    usable = 0
+    for pool, reach, use in task.places:
+        for bits in task.demand.lens(pool).usable:
+            usable += (bits & reach.devices & ~use.taken).bit_count()
+    return usable
+
+
+def _verdict(outcome: Outcome, new: int) -> Verdict:
+    """Of the last `new` claims of a search."""
+    if outcome.picks is None:
+        return Verdict(outcome.reason, outcome.of, open=outcome.open)
+    return Verdict(score=sum(score_of(each, MOST_ALTERNATIVES) for each in outcome.picks[-new:]))
