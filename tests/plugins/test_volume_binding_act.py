@@ -11,7 +11,7 @@ import pytest
 from enbloc.framework.act import Reply, Target
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.model.volumes.facts import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
 from enbloc.plugins import volume_binding_act as act
 from tests.plugins.cluster import Cluster, Fault, once, times
 
@@ -31,11 +31,11 @@ ZONE_A = {
 
 
 def static(claim: str = "c", volume: str = "v") -> ClaimDecision:
-    return ClaimDecision(f"ns/{claim}", f"uid-{claim}", "1", "n1", VolumeRef(volume, "uid-v", "1"))
+    return ClaimDecision(f"ns/{claim}", f"uid-{claim}", VolumeRef(volume, "uid-v"))
 
 
 def made(claim: str = "c") -> ClaimDecision:
-    return ClaimDecision(f"ns/{claim}", f"uid-{claim}", "1", "n1")
+    return ClaimDecision(f"ns/{claim}", f"uid-{claim}")
 
 
 class World(Cluster):

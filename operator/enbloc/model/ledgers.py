@@ -5,9 +5,10 @@
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
 
-from enbloc.model.decisions import DeviceDecision, VolumeDecision
+from enbloc.model.devices.decisions import DeviceDecision
 from enbloc.model.ledger import Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.volumes.decisions import VolumeDecision
 from enbloc.model.volumes.facts import VolumeFact
 from enbloc.model.volumes.table import Volumes
 

@@ -19,14 +19,8 @@ from enbloc.framework.status import Status
 from enbloc.model.node_selection import NAME_FIELD
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.volumes import codec
-from enbloc.model.volumes.facts import (
-    Affinity,
-    ClaimDecision,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    VolumeDecision,
-    VolumeRef,
-)
+from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.facts import Affinity, PersistentVolume, PersistentVolumeClaim
 
 #: Says that whoever unbinds the claim may take the claimRef away again: a user did not write it.
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -48,12 +42,12 @@ async def pre_bind(decision: VolumeDecision, target: Target, api: Api, timeout: 
     """
     until = api.now() + timeout
     # All volumes first: a claim that a volume names is bound to it whatever becomes of the others.
-    for claim in sorted(decision, key=lambda each: each.volume is None):
+    for claim in sorted(decision.claims, key=lambda each: each.volume is None):
         if problem := await _write(claim, target, api):
             return failed(problem)
     while True:
         waits: list[Seen] = []
-        for claim in decision:
+        for claim in decision.claims:
             try:
                 waits += await _lacking(claim, target, api)
             except _Broken as error:
@@ -78,7 +72,7 @@ async def unreserve(decision: VolumeDecision, target: Target, api: Api) -> Statu
     plan has the claim where its volume is.
     """
     problems: list[str] = []
-    for claim in decision:
+    for claim in decision.claims:
         if claim.volume is None and await _selected(claim, target, api):
             problems.append(await _release(claim, target, api))
     return failed("; ".join(filter(None, problems)))

@@ -15,12 +15,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from enbloc.model.decisions import Provision, StaticBinding, VolumeDecision
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Bits, Choice
 from enbloc.model.volumes.codec import READERS
+from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
 from enbloc.model.volumes.facts import (
     Attachable,
     CSIStorageCapacity,
@@ -418,19 +418,15 @@ class Volumes:
     def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
         """The pod sits on that node from now on, with what a plan decided."""
         self._sit(pod, node)
-        decided = [
-            *((each.claim, each.uid, each.volume, "") for each in decision.bindings),
-            *((each.claim, each.uid, "", each.segment) for each in decision.provisions),
-        ]
-        for name, uid, volume, segment in decided:
-            key = f"{pod.key.namespace}/{name}"
-            claim = self.known.claims.get(key)
-            if claim is None or claim.uid != uid or claim.bound:
+        for each in decision.claims:
+            claim = self.known.claims.get(each.claim)
+            if claim is None or claim.uid != each.uid or claim.bound:
                 continue
-            if key in self._holdings.claims:
-                self._holdings.share(key, pod.uid)
+            if each.claim in self._holdings.claims:
+                self._holdings.share(each.claim, pod.uid)
             else:
-                self._hold(pod, claim, node, volume=volume, segment=segment)
+                volume = each.volume.name if each.volume else ""
+                self._hold(pod, claim, node, volume=volume, segment=each.segment)
 
     def remove(self, pod: Pod) -> None:
         """The pod sits nowhere any more, and what it held is free."""
@@ -476,19 +472,14 @@ class Volumes:
         seat = self._seats.get(uid)
         if seat is None:
             return None
-        bindings: list[StaticBinding] = []
-        provisions: list[Provision] = []
-        for name, _ in names_of(seat.pod):
-            held = self._holdings.claims.get(f"{seat.pod.key.namespace}/{name}")
-            if held is None or uid not in held.pods:
-                continue
-            if held.volume:
-                bindings.append(StaticBinding(name, held.uid, held.volume))
-            else:
-                provisions.append(Provision(name, held.uid, held.segment))
-        if not bindings and not provisions:
-            return None
-        return VolumeDecision(tuple(dict.fromkeys(bindings)), tuple(dict.fromkeys(provisions)))
+        found: dict[ClaimDecision, None] = {}
+        for key in _keys(seat.pod):
+            held = self._holdings.claims.get(key)
+            if held is not None and uid in held.pods:
+                volume = self.known.volumes.get(held.volume)
+                chosen = None if volume is None else VolumeRef(volume.name, volume.uid)
+                found[ClaimDecision(key, held.uid, chosen, held.segment)] = None
+        return VolumeDecision(tuple(found)) if found else None
 
     def stands(self, uid: PodUID) -> bool:
         """Whether what was decided for a pod can still be had, by the objects as they are now."""
