@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ledgers: both tables of what pods hold beyond resources, as the node table carries them."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
 
 from enbloc.model.devices.decisions import DeviceDecision
+from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
 from enbloc.model.ledger import Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
-from enbloc.model.volumes.facts import VolumeFact
+from enbloc.model.volumes.facts import PersistentVolumeClaim, VolumeFact
 from enbloc.model.volumes.table import Volumes
 
 if TYPE_CHECKING:
@@ -29,9 +31,39 @@ class Decisions(NamedTuple):
 
 
 #: The kinds of objects that the tables know.
-FACTS: Final[Mapping[str, type[Any]]] = {each.kind: each for each in get_args(VolumeFact)}
+FACTS: Final[Mapping[str, type[Any]]] = {
+    each.kind: each for each in (*get_args(VolumeFact), ResourceSlice, DeviceClass, ResourceClaim)
+}
 
 NOTHING_DECIDED = Decisions()
+
+#: Bytes that an object takes, and each device of a slice, roughly.
+_FACT_BYTES: Final = 1024
+_DEVICE_BYTES: Final = 512
+
+
+def weight_of(fact: Fact) -> int:
+    """Bytes that an object takes, roughly."""
+    devices = len(fact.devices) if isinstance(fact, ResourceSlice) else 0
+    return _FACT_BYTES + _DEVICE_BYTES * devices
+
+
+def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
+    """A claim as it would be if these pods were deleted and created again; None = as it is.
+
+    One that was made for a pod goes with it, and is made anew; from one that has a name of its own
+    only the reservation goes.
+    """
+    if isinstance(fact, PersistentVolumeClaim) and fact.owner in pods:
+        return replace(fact, volume="", bind_completed=False, selected_node=None)
+    if isinstance(fact, ResourceClaim):
+        if fact.owner in pods:
+            return replace(fact, allocation=None, reserved_for=(), states=())
+        left = tuple(each for each in fact.reserved_for if each.uid not in pods)
+        if left != fact.reserved_for:
+            allocation = fact.allocation if left else None
+            return replace(fact, allocation=allocation, reserved_for=left)
+    return None
 
 
 class Ledgers:

@@ -12,12 +12,23 @@ from enbloc.engine.cycle import Room, adjust, schedule_group
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources
-from enbloc.engine.state import Arrays, Members, NodeDropped, Seat, SeatLeft, pinned_to, solo_key
+from enbloc.engine.state import (
+    Arrays,
+    Checkpoint,
+    FactPut,
+    Members,
+    NodeDropped,
+    Seat,
+    SeatLeft,
+    pinned_to,
+    solo_key,
+)
 from enbloc.engine.trial import Trial
 from enbloc.errors import UsageError
 from enbloc.framework.choices import chosen_again
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import made_again
 from enbloc.model.pods import Pod, PodKey
 
 
@@ -81,6 +92,7 @@ class WhatIf:
             tables.apply(SeatLeft(seat.pod.uid))
         for name in sorted(gone):
             tables.apply(NodeDropped(name))
+        _make_claims_again(tables, [seat.pod for seat in on])
         sitting = [replace(seat.pod, node=seat.node) for seat in on]
         arrays = Arrays(tables)
         losers = [
@@ -136,6 +148,15 @@ class WhatIf:
         held = [pod for pod in members.bound if pod.uid not in away]
         never = partial(infeasible, facts, held)
         return schedule_group(plan_id, facts, trial, room, never, core.settings.search_steps)
+
+
+def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
+    """Claims that were made for pods that go are made again for those that replace them."""
+    going = {pod.uid for pod in pods if pod.spec.holds}
+    for (kind, key), fact in list(tables.facts.items()) if going else ():
+        anew = made_again(fact, going)
+        if anew is not None:
+            tables.apply(FactPut(kind, key, anew))
 
 
 def _without(due: Counter[str], members: Members, lost: Sequence[Pod]) -> Counter[str]:

@@ -16,7 +16,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
-from enbloc.engine.state.checkpoint import TABLE_CHANGES, Checkpoint, Seat, TableChange
+from enbloc.engine.state.checkpoint import (
+    TABLE_CHANGES,
+    Checkpoint,
+    FactPut,
+    Pending,
+    Seat,
+    TableChange,
+)
+from enbloc.model.ledgers import weight_of
 
 #: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
 _MOST_BYTES: Final = 16 * 2**20
@@ -100,6 +108,10 @@ class Log:
 
 def _weight(entry: Entry) -> int:
     """Of all but seats; nearly every other one is small."""
+    if isinstance(entry, FactPut):
+        return 0 if entry.fact is None else weight_of(entry.fact)
+    if isinstance(entry, Pending):
+        return 0 if entry.pod is None else entry.pod.size
     return 0 if isinstance(entry, TABLE_CHANGES) else entry.weight
 
 
