@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Common Expression Language of device selectors, evaluated within bounds."""
+
+from enbloc.model.cel.program import (
+    COST_LIMIT,
+    CelError,
+    DeviceView,
+    Outcome,
+    Program,
+    compile,  # noqa: A004
+)
+from enbloc.model.cel.versions import Version, exact
+
+__all__ = [
+    "COST_LIMIT",
+    "CelError",
+    "DeviceView",
+    "Outcome",
+    "Program",
+    "Version",
+    "compile",
+    "exact",
+]

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of lists and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from itertools import pairwise
+from typing import Any
+
+from enbloc.model.cel.scalars import arithmetic
+from enbloc.model.cel.texts import count
+from enbloc.model.cel.values import MOST_ITEMS, NONE, Charge, Fault, Optional, compare, equal, short
+
+
+def _listed(*values: Any) -> None:
+    for value in values:
+        if type(value) is not list:
+            raise Fault("no such overload")
+
+
+def is_sorted(items: Any) -> bool:
+    """Whether none is greater than the next."""
+    _listed(items)
+    return all(compare(a, b) <= 0 for a, b in pairwise(items))
+
+
+def total(items: Any) -> Any:
+    """The sum; 0 of no items."""
+    _listed(items)
+    if not items:
+        return 0
+    found = items[0]
+    for one in items[1:]:
+        found = arithmetic("+", found, one)
+    if type(found) in (str, list, bytes):
+        raise Fault("no such overload")
+    return found
+
+
+def extreme(name: str, sign: int) -> Callable[[Any], Any]:
+    """`min` (-1) or `max` (1)."""
+
+    def pick(items: Any) -> Any:
+        _listed(items)
+        if not items:
+            raise Fault(f"{name} called on empty list")
+        found = items[0]
+        for one in items[1:]:
+            if compare(one, found) == sign:
+                found = one
+        return found
+
+    return pick
+
+
+def index_of(charge: Charge, items: Any, what: Any) -> int:
+    """The first place of what is equal; -1 = nowhere."""
+    _listed(items)
+    return next((i for i, one in enumerate(items) if equal(one, what, charge)), -1)
+
+
+def last_index_of(charge: Charge, items: Any, what: Any) -> int:
+    """The last place of what is equal; -1 = nowhere."""
+    _listed(items)
+    return next((i for i in range(len(items) - 1, -1, -1) if equal(items[i], what, charge)), -1)
+
+
+def part(items: Any, start: Any, end: Any) -> list[Any]:
+    """The items from start to before end."""
+    _listed(items)
+    count(start, end)
+    if not 0 <= start <= end <= len(items):
+        raise Fault(f"cannot slice({start}, {end}), list is length {len(items)}")
+    return list(items[start:end])
+
+
+def flatten(items: Any, depth: Any = 1) -> list[Any]:
+    """Lists in the list become its items, so many levels deep."""
+    _listed(items)
+    count(depth)
+    if depth < 0:
+        raise Fault("level must be non-negative")
+    for _ in range(min(depth, 200)):
+        if not any(type(one) is list for one in items):
+            break
+        flat: list[Any] = []
+        for one in items:
+            short(flat)
+            flat.extend(one if type(one) is list else (one,))
+        items = flat
+    return short(list(items))
+
+
+def sort(items: Any) -> list[Any]:
+    """The items in order."""
+    return sort_by(items, items)
+
+
+def sort_by(items: Any, keys: Any) -> list[Any]:
+    """The items in the order of their keys, which are all of one type."""
+    _listed(items, keys)
+    if len({type(one) for one in keys}) > 1:
+        raise Fault("list elements must have the same type")
+    if keys:
+        compare(keys[0], keys[0])
+    order = sorted(range(len(keys)), key=cmp_to_key(lambda i, j: compare(keys[i], keys[j])))
+    return [items[i] for i in order]
+
+
+def upto(number: Any) -> list[int]:
+    """0, 1, … below the number."""
+    count(number)
+    return short(list(range(min(number, MOST_ITEMS + 1))))
+
+
+def backwards(items: Any) -> list[Any]:
+    """The items, last first."""
+    _listed(items)
+    return list(items[::-1])
+
+
+def distinct(charge: Charge, items: Any) -> list[Any]:
+    """The items without those equal to an earlier one."""
+    _listed(items)
+    found: list[Any] = []
+    for one in items:
+        if not any(equal(one, other, charge) for other in found):
+            found.append(one)
+    return found
+
+
+def first(items: Any) -> Optional:
+    """The first item, if there is one."""
+    _listed(items)
+    return Optional(items[0], present=True) if items else NONE
+
+
+def last(items: Any) -> Optional:
+    """The last item, if there is one."""
+    _listed(items)
+    return Optional(items[-1], present=True) if items else NONE
+
+
+def contains(charge: Charge, a: Any, b: Any) -> bool:
+    """Whether each item of b is in a."""
+    _listed(a, b)
+    return all(any(equal(one, other, charge) for other in a) for one in b)
+
+
+def intersects(charge: Charge, a: Any, b: Any) -> bool:
+    """Whether an item is in both."""
+    _listed(a, b)
+    return any(any(equal(one, other, charge) for other in a) for one in b)
+
+
+def equivalent(charge: Charge, a: Any, b: Any) -> bool:
+    """Whether each holds all of the other's."""
+    return contains(charge, a, b) and contains(charge, b, a)
+
+
+def includes(charge: Charge, target: Any, item: Any) -> bool:
+    """Whether a list has the item, or a single value is it. Source: DRA's cel/compile.go."""
+    if type(target) is not list:
+        return equal(target, item, charge)
+    longest = 48
+    if any(equal(one, item, charge) for one in target[:longest]):
+        return True
+    if len(target) > longest:
+        raise Fault(f"'includes' function cannot be applied to lists longer than {longest} values")
+    return False

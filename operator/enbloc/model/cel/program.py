@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Device selectors: compiled once, asked for many devices.
+
+As kube-scheduler evaluates `DeviceSelector.cel.expression` (v1.36
+dynamic-resource-allocation/cel/compile.go), with these differences, of which each is a named reason
+and never an answer: time, URLs and named formats are not supported, nesting is limited to
+`syntax.DEEPEST` levels and lists to `values.MOST_ITEMS` items, and types are checked when an
+expression is evaluated rather than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from enbloc.model.cel.evaluate import Code, CompileFault, Scope, folded
+from enbloc.model.cel.macros import compiler
+from enbloc.model.cel.syntax import ListOf, MapOf, Node, parse
+from enbloc.model.cel.tokens import SyntaxFault
+from enbloc.model.cel.values import Fault, Halt, Map, Quantity, Run, type_of
+from enbloc.model.cel.versions import Version
+
+#: What one evaluation may cost in CEL's units (resource.k8s.io CELSelectorExpressionMaxCost).
+COST_LIMIT: Final = 1_000_000
+Attribute = (
+    bool | int | str | Version | Sequence[bool] | Sequence[int] | Sequence[str] | Sequence[Version]
+)
+
+_EMPTY: Final = Map({})
+_COMPILER: Final = compiler(
+    {"device": frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CelError:
+    """Why there is no answer, for good: `text` names it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceView:
+    """What an expression sees of a device.
+
+    Attributes:
+        driver: its driver, also the domain of names without one.
+        attributes: by "domain/name" or "name".
+        capacity: exact amounts, by such names too.
+        allow_multiple_allocations: None = not said, which is no.
+    """
+
+    driver: str
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    capacity: Mapping[str, Fraction | int] = field(default_factory=dict)
+    allow_multiple_allocations: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answer, and what it cost in CEL's units."""
+
+    answer: bool | CelError
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression; alike texts and limits are equal."""
+
+    expression: str
+    cost_limit: int
+    _code: Code = field(compare=False, repr=False)
+    _slots: int = field(compare=False, repr=False)
+
+    def matches(self, device: DeviceView) -> bool | CelError:
+        """Whether the expression selects the device."""
+        return self.evaluate(device).answer
+
+    def evaluate(self, device: DeviceView) -> Outcome:
+        """The same, with the cost."""
+        run = Run([_variables(device), *[None] * (self._slots - 1)], self.cost_limit)
+        answer: bool | CelError
+        try:
+            value = self._code(run)
+        except (Fault, Halt) as fault:
+            answer = CelError(str(fault))
+        except RecursionError:
+            answer = CelError("nested too deep to evaluate")
+        else:
+            answer = value if type(value) is bool else CelError(_no_bool(type_of(value)))
+        return Outcome(answer, run.cost)
+
+
+def compile(expression: str, *, cost_limit: int = COST_LIMIT) -> Program | CelError:  # noqa: A001
+    """The program of an expression, or why there is none: a syntax error, or what is not supported.
+
+    Args:
+        expression: the text of a selector.
+        cost_limit: at what cost, in CEL's units, an evaluation ends with an error.
+    """
+    try:
+        tree = parse(expression)
+        counter = [1]
+        code = _COMPILER.code(tree, Scope({"device": 0}, counter))
+        _check_result(tree)
+    except (SyntaxFault, CompileFault) as fault:
+        return CelError(str(fault))
+    except RecursionError:
+        return CelError("nested too deep to compile")
+    return Program(expression, cost_limit, code, counter[0])
+
+
+def _check_result(tree: Node) -> None:
+    """What can only be another type than bool is refused at once."""
+    constant = folded(tree)
+    kind = type_of(constant.value) if constant is not None else "bool"
+    if isinstance(tree, ListOf | MapOf):
+        kind = "list" if isinstance(tree, ListOf) else "map"
+    if kind != "bool":
+        raise CompileFault(f"must evaluate to bool or the unknown type, not {kind}")
+
+
+def _no_bool(kind: str) -> str:
+    return f"evaluates to {kind}, not to bool"
+
+
+def _variables(device: DeviceView) -> Map:
+    attributes = {name: _value(value) for name, value in device.attributes.items()}
+    capacity = {name: Quantity(Fraction(value)) for name, value in device.capacity.items()}
+    return Map.named(
+        {
+            "driver": device.driver,
+            "allowMultipleAllocations": bool(device.allow_multiple_allocations),
+            "attributes": _by_domain(attributes, device.driver),
+            "capacity": _by_domain(capacity, device.driver),
+        }
+    )
+
+
+def _value(value: Attribute) -> Any:
+    return value if isinstance(value, bool | int | str | Version) else list(value)
+
+
+def _by_domain(values: Mapping[str, Any], driver: str) -> Map:
+    """Maps by domain; a domain that is not there reads as an empty one."""
+    domains: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        domain, slash, identifier = name.partition("/")
+        if slash:
+            domains.setdefault(domain, {})[identifier] = value
+        else:
+            domains.setdefault(driver, {})[name] = value
+    return Map.named({domain: Map.named(names) for domain, names in domains.items()}, _EMPTY)

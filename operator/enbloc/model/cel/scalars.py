@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators and conversions of CEL's own types."""
+
+from __future__ import annotations
+
+import math
+import re
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Final
+
+from enbloc.model.cel.values import (
+    LARGEST,
+    LARGEST_UNSIGNED,
+    Charge,
+    Fault,
+    Map,
+    Prefix,
+    Type,
+    Uint,
+    brief,
+    compare,
+    equal,
+    keyed,
+    short,
+    type_of,
+)
+
+_TEXTS: Final = {
+    **dict.fromkeys(["1", "t", "T", "TRUE", "true", "True"], True),
+    **dict.fromkeys(["0", "f", "F", "FALSE", "false", "False"], False),
+}
+_INTEGER: Final = re.compile("[+-]?[0-9]{1,30}")
+_DOUBLE: Final = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?([iI]nf(inity)?)|[nN]a[nN]"
+)
+_NO_OVERLOAD: Final = "no such overload"
+
+
+def integer(value: int) -> int:
+    """The int; raises Fault outside 64 bits."""
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise Fault("integer overflow")
+    return value
+
+
+def unsigned(value: int) -> Uint:
+    """The uint; raises Fault outside 64 bits."""
+    if not 0 <= value <= LARGEST_UNSIGNED:
+        raise Fault("unsigned integer overflow")
+    return Uint(value)
+
+
+def arithmetic(sign: str, a: Any, b: Any) -> Any:
+    """`a sign b`. Raises Fault for other types, an overflow, or a division by zero."""
+    kind = type(a)
+    if type(b) is not kind:
+        raise Fault(_NO_OVERLOAD)
+    if kind is int:
+        return integer(_whole(sign, a, b))
+    if kind is Uint:
+        return unsigned(_whole(sign, a.value, b.value))
+    if kind is float and sign != "%":
+        return _real(sign, a, b)
+    if sign == "+":
+        if kind is str:
+            return brief(a + b)
+        if kind is list:
+            return short(a + b)
+        if kind is bytes:
+            brief(a.decode("latin-1") + b.decode("latin-1"))
+            return a + b
+    raise Fault(_NO_OVERLOAD)
+
+
+def _whole(sign: str, a: int, b: int) -> int:
+    if sign == "+":
+        return a + b
+    if sign == "-":
+        return a - b
+    if sign == "*":
+        return a * b
+    if b == 0:
+        raise Fault("division by zero" if sign == "/" else "modulus by zero")
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return quotient if sign == "/" else a - quotient * b
+
+
+def _real(sign: str, a: float, b: float) -> float:
+    if sign == "+":
+        return a + b
+    if sign == "-":
+        return a - b
+    if sign == "*":
+        return a * b
+    if b == 0:
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)  # noqa: PLR0124
+    return a / b
+
+
+def negated(value: Any) -> Any:
+    """`-value`."""
+    if type(value) is float:
+        return -value
+    if type(value) is int:
+        return integer(-value)
+    raise Fault(_NO_OVERLOAD)
+
+
+def inverted(value: Any) -> bool:
+    """`!value`."""
+    if type(value) is not bool:
+        raise Fault(_NO_OVERLOAD)
+    return not value
+
+
+def contained(charge: Charge, item: Any, where: Any) -> bool:
+    """`item in where`."""
+    if type(where) is Map:
+        try:
+            return keyed(item) in where.entries
+        except Fault:
+            return False
+    if type(where) is not list:
+        raise Fault(_NO_OVERLOAD)
+    return any(equal(item, one, charge) for one in where)
+
+
+def ordered(sign: str, a: Any, b: Any) -> bool:
+    """`a sign b` of an order; nothing is less or more than NaN."""
+    try:
+        found = compare(a, b)
+    except Fault as fault:
+        if "NaN" in str(fault):
+            return False
+        raise
+    return {"<": found < 0, "<=": found <= 0, ">": found > 0, ">=": found >= 0}[sign]
+
+
+def sized(value: Any) -> int:
+    """`size(value)`."""
+    if type(value) is Map:
+        return len(value.entries)
+    if type(value) not in (str, bytes, list):
+        raise Fault(_NO_OVERLOAD)
+    return len(value)
+
+
+def to_int(value: Any) -> int:
+    """`int(value)`."""
+    if type(value) is int:
+        return value
+    if type(value) is Uint:
+        return integer(value.value)
+    if type(value) is float:
+        if not math.isfinite(value) or abs(value) >= LARGEST:
+            raise Fault("integer overflow")
+        return int(value)
+    if type(value) is str:
+        if _INTEGER.fullmatch(value) and -LARGEST - 1 <= int(value) <= LARGEST:
+            return int(value)
+        raise Fault(f'cannot parse "{value[:80]}" as an int')
+    raise Fault(_NO_OVERLOAD)
+
+
+def to_uint(value: Any) -> Uint:
+    """`uint(value)`."""
+    if type(value) is Uint:
+        return value
+    if type(value) is int:
+        return unsigned(value)
+    if type(value) is float:
+        if not math.isfinite(value) or not 0 <= value < LARGEST_UNSIGNED:
+            raise Fault("unsigned integer overflow")
+        return Uint(int(value))
+    if type(value) is str:
+        if re.fullmatch("[0-9]{1,30}", value) and int(value) <= LARGEST_UNSIGNED:
+            return Uint(int(value))
+        raise Fault(f'cannot parse "{value[:80]}" as a uint')
+    raise Fault(_NO_OVERLOAD)
+
+
+def to_double(value: Any) -> float:
+    """`double(value)`."""
+    if type(value) in (int, float):
+        return float(value)
+    if type(value) is Uint:
+        return float(value.value)
+    if type(value) is str:
+        if len(value) <= 400 and _DOUBLE.fullmatch(value):
+            return float(value)
+        raise Fault(f'cannot parse "{value[:80]}" as a double')
+    raise Fault(_NO_OVERLOAD)
+
+
+def to_bool(value: Any) -> bool:
+    """`bool(value)`."""
+    if type(value) is bool:
+        return value
+    if type(value) is str and value in _TEXTS:
+        return _TEXTS[value]
+    raise Fault(
+        _NO_OVERLOAD if type(value) is not str else f'cannot parse "{value[:80]}" as a bool'
+    )
+
+
+def to_string(value: Any) -> str:
+    """`string(value)`."""
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is bool:
+        return "true" if value else "false"
+    if kind in (int, IPv4Address, IPv6Address):
+        return str(value)
+    if kind is Uint:
+        return str(value.value)
+    if kind is float:
+        return double_text(value)
+    if kind is Prefix:
+        return f"{value.address}/{value.bits}"
+    if kind is bytes:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise Fault("invalid UTF-8 in bytes, cannot convert to string") from None
+    raise Fault(_NO_OVERLOAD)
+
+
+def double_text(value: float) -> str:
+    """As Go prints it: the shortest that reads back, with an exponent beyond 21 digits."""
+    if value != value:  # noqa: PLR0124 - NaN
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
+    return re.sub(r"e([+-])([0-9])$", r"e\g<1>0\2", repr(value))
+
+
+def to_bytes(value: Any) -> bytes:
+    """`bytes(value)`."""
+    if type(value) is bytes:
+        return value
+    if type(value) is str:
+        return value.encode("utf-8", "surrogatepass")
+    raise Fault(_NO_OVERLOAD)
+
+
+def to_type(value: Any) -> Type:
+    """`type(value)`."""
+    return Type(type_of(value))

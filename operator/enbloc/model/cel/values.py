@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The values of CEL, and what holds between two of them.
+
+A bool, string, bytes, double and null are Python's own; an int is a Python int within 64 bits, a
+list a Python list that nobody changes once it is made, an address one of `ipaddress`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Final
+
+from enbloc.model.cel.versions import Version
+
+LARGEST: Final = 2**63 - 1
+LARGEST_UNSIGNED: Final = 2**64 - 1
+#: The longest list or map that is made; upstream's cost limit is reached long before in most cases.
+MOST_ITEMS: Final = 10_000
+#: The longest string that is made, in characters.
+LONGEST: Final = 1_000_000
+
+
+Charge = Callable[[int], None]
+
+
+class Fault(Exception):  # noqa: N818 - a value of CEL, in a way
+    """An error of CEL at run time: `&&`, `||` and optional access may absorb it."""
+
+
+class Halt(Exception):  # noqa: N818 - as Fault
+    """The evaluation goes no further, whatever is around: a limit is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uint:
+    """An unsigned integer of 64 bits."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A Kubernetes quantity, exactly."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A network: an address, whose host bits may be set, and how many bits count."""
+
+    address: IPv4Address | IPv6Address
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be missing."""
+
+    value: Any = None
+    present: bool = False
+
+
+NONE: Final = Optional()
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type as a value, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A map of CEL: numbers that are equal are one key, a bool is none of them.
+
+    Attributes:
+        entries: by a key that Python compares as CEL does, the key as it was and its value.
+        default: what reading a missing key gives; None = an error. `in` does not see it.
+    """
+
+    entries: Mapping[Any, tuple[Any, Any]]
+    default: Any = None
+
+    @staticmethod
+    def of(pairs: Iterable[tuple[Any, Any]], *, once: bool = False) -> Map:
+        """The map of these, the last of those with one key. Raises Fault.
+
+        With `once` a key that comes twice is an error; one that cannot be a key always is.
+        """
+        entries: dict[Any, tuple[Any, Any]] = {}
+        for key, value in pairs:
+            plain = keyed(key)
+            if once and plain in entries:
+                raise Fault(f"insert failed: key {key} already exists")
+            entries[plain] = (key, value)
+        return Map(entries)
+
+    @staticmethod
+    def named(values: Mapping[str, Any], default: Any = None) -> Map:
+        """The map with these strings as keys."""
+        return Map({key: (key, value) for key, value in values.items()}, default)
+
+    def keys(self) -> Iterator[Any]:
+        """The keys in order."""
+        return (key for key, _ in self.entries.values())
+
+    def get(self, key: Any) -> Any:
+        """What the key leads to; raises Fault where it leads nowhere."""
+        entry = self.entries.get(keyed(key))
+        if entry is not None:
+            return entry[1]
+        if self.default is not None:
+            return self.default
+        raise Fault(f"no such key: {key}")
+
+
+def keyed(key: Any) -> Any:
+    """The key as Python finds it again. Raises Fault for what cannot be a key."""
+    kind = type(key)
+    if kind is str or kind is int:
+        return key
+    if kind is bool:
+        return (bool, key)
+    if kind is Uint:
+        return key.value
+    if kind is float:
+        return int(key) if key.is_integer() else key
+    raise Fault("unsupported key type")
+
+
+@dataclass(slots=True)
+class Run:
+    """One evaluation: its variables by number, and what it may cost.
+
+    `cost` counts as upstream's interpreter does: kube-scheduler v1.36
+    cel-go v0.26 interpreter/runtimecost.go and apiserver pkg/cel/library/cost.go.
+    """
+
+    slots: list[Any]
+    limit: int
+    cost: int = field(default=0)
+
+    def charge(self, amount: int) -> None:
+        """Count; raises Halt beyond the limit."""
+        self.cost += amount
+        if self.cost > self.limit:
+            raise Halt("operation cancelled: actual cost limit exceeded")
+
+
+_TYPES: Final[Mapping[type, str]] = {
+    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes",
+    list: "list", Map: "map", type(None): "null_type", Type: "type", Optional: "optional_type",
+    Quantity: "kubernetes.Quantity", Version: "kubernetes.Semver", IPv4Address: "net.IP",
+    IPv6Address: "net.IP", Prefix: "net.CIDR",
+}  # fmt: skip
+#: Types whose equality costs one, however large they are.
+ADDRESSES: Final = frozenset({IPv4Address, IPv6Address})
+FLAT: Final = (Quantity, Version, IPv4Address, IPv6Address, Prefix)
+
+
+def type_of(value: Any) -> str:
+    """The name of the value's type."""
+    return _TYPES[type(value)]
+
+
+def number(value: Any) -> int | float | None:
+    """The value as a number that Python compares; None when it is none."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return value
+    return value.value if kind is Uint else None
+
+
+def equal(a: Any, b: Any, charge: Charge) -> bool:
+    """Whether two values are the same: numbers across types, nothing else across types.
+
+    `charge` is told of what upstream does not count: lists and maps within lists and maps.
+    """
+    kind = type(a)
+    if kind is str or kind is bool or kind is bytes:
+        return type(b) is kind and bool(a == b)
+    left = number(a)
+    if left is not None:
+        right = number(b)
+        return right is not None and left == right
+    if kind is list:
+        return (
+            type(b) is list
+            and len(a) == len(b)
+            and all(_inner(x, y, charge) for x, y in zip(a, b, strict=True))
+        )
+    if kind is Map:
+        return (
+            type(b) is Map
+            and len(a.entries) == len(b.entries)
+            and all(
+                key in b.entries and _inner(value, b.entries[key][1], charge)
+                for key, (_, value) in a.entries.items()
+            )
+        )
+    if kind is Optional:
+        return (
+            type(b) is Optional
+            and a.present == b.present
+            and (not a.present or _inner(a.value, b.value, charge))
+        )
+    if kind is Version:
+        return type(b) is Version and a.compare(b) == 0
+    return type(b) is kind and bool(a == b)
+
+
+def _inner(a: Any, b: Any, charge: Charge) -> bool:
+    if type(a) in (list, Map, Optional):
+        charge(1 + tenth(size(a)))
+    return equal(a, b, charge)
+
+
+def compare(a: Any, b: Any) -> int:
+    """-1, 0 or 1. Raises Fault where CEL knows no order."""
+    kind = type(a)
+    left, right = number(a), number(b)
+    if left is not None and right is not None:
+        if left != left or right != right:  # noqa: PLR0124 - NaN
+            raise Fault("NaN values cannot be ordered")
+        return (left > right) - (left < right)
+    if kind in (str, bytes, bool) and type(b) is kind:
+        return (a > b) - (a < b)
+    raise Fault("no such overload")
+
+
+def size(value: Any) -> int:
+    """How much of it there is, for the cost: 1 for what has no size."""
+    kind = type(value)
+    if kind is str or kind is bytes or kind is list:
+        return len(value)
+    if kind is Map:
+        return len(value.entries)
+    if kind is Optional and value.present:
+        return size(value.value)
+    if kind is IPv4Address or kind is IPv6Address:
+        return int(value.max_prefixlen) // 8
+    if kind is Prefix:
+        return -(-int(value.bits) // 8)
+    return 1
+
+
+def tenth(amount: int) -> int:
+    """What it costs to walk over so many characters."""
+    return -(-amount // 10)
+
+
+def short(items: list[Any]) -> list[Any]:
+    """The list; raises Halt when it is longer than lists are made here."""
+    if len(items) > MOST_ITEMS:
+        raise Halt(f"makes a list of more than {MOST_ITEMS} items, which enbloc does not support")
+    return items
+
+
+def brief(text: str) -> str:
+    """The string; raises Halt when it is longer than strings are made here."""
+    if len(text) > LONGEST:
+        raise Halt(f"makes a string of more than {LONGEST} characters")
+    return text
