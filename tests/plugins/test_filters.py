@@ -384,7 +384,7 @@ def test_a_pod_with_a_claim_is_refused_by_name() -> None:
     assert VolumeBinding().pre_filter(pod(), facts) is None
     assert VolumeBinding().pre_filter(volume, facts) == Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-        "enbloc does not support PersistentVolumeClaims yet: data, logs",
+        'persistentvolumeclaim "data" not found',
     )
     assert DynamicResources().pre_filter(pod(), facts) is None
     assert DynamicResources().pre_filter(device, facts) == Status(

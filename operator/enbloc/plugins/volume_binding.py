@@ -2,35 +2,195 @@
 # SPDX-License-Identifier: Apache-2.0
 """VolumeBinding: pods whose volumes need a PersistentVolumeClaim."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from enbloc.framework.hints import ClusterEvent
-from enbloc.framework.status import Status, refuse_for_good
+import numpy as np
+
+from enbloc.framework.decide import Pool
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.status import Code, Status, refuse_for_good
+from enbloc.model.nodes import Amounts, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+from enbloc.model.volumes.facts import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from enbloc.model.volumes.known import Known
+from enbloc.model.volumes.segments import Segments
+from enbloc.model.volumes.table import Volumes
+from enbloc.model.volumes.wanted import Standing, Wanted, wanted_by
+from enbloc.plugins.volume_binding_filter import BindingFilter, fitting_any
+from enbloc.plugins.volume_binding_score import BindingScore
+from enbloc.plugins.volume_claims import (
+    claim_not_found,
+    names_claim,
+    not_made_for,
+    volumes_of,
+)
+
+#: So many segments of one class are told of as pools.
+_MOST_POOLS: Final = 64
 
 
 @dataclass(frozen=True)
 class VolumeBinding:
-    """Refuses what cannot be honoured yet, so that no pod starts without its data.
+    """Finds, or has made, a volume for each claim on the node where the pod goes.
+
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/volumebinding/volume_binding.go.
 
     Attributes:
-        bind_timeout_seconds: how long a bound claim is waited for; without meaning yet.
-        shape: `(utilisation, score)` for scores by free capacity; without meaning yet.
+        bind_timeout_seconds: how long it is waited until claims are bound.
+        shape: `(utilisation, score)` for scores by free capacity; () = no scores.
     """
 
     bind_timeout_seconds: int = 600
     shape: tuple[tuple[int, int], ...] = ()
 
     name: ClassVar[str] = "VolumeBinding"
-    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL),
+        ClusterEvent(Resource.CSI_NODE, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.CSI_DRIVER, Action.UPDATE),
+        ClusterEvent(Resource.CSI_STORAGE_CAPACITY, Action.ADD | Action.UPDATE),
+    )
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Status | None:
-        """Refuse a pod with claims, naming the volumes."""
-        del snapshot
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> BindingFilter | Status | None:
+        """Refuse claims that cannot be used, or should have been bound already."""
         if not pod.claims:
             return None
-        return refuse_for_good(
-            f"enbloc does not support PersistentVolumeClaims yet: {', '.join(pod.claims)}"
-        )
+        volumes = volumes_of(snapshot.nodes)
+        wanted = wanted_by(pod, volumes.known)
+        for each in wanted:
+            refusal = _unusable(pod, each)
+            if refusal:
+                return refuse_for_good(refusal)
+        if any(each.standing is Standing.IMMEDIATE for each in wanted):
+            return refuse_for_good("pod has unbound immediate PersistentVolumeClaims")
+        problem = _untranslatable(wanted, volumes.known)
+        if problem:
+            return Status(Code.ERROR, problem)
+        return BindingFilter(pod, volumes, wanted)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> BindingScore | None:
+        """Score by the storage that is left, where a shape says how."""
+        if not self.shape or not pod.claims:
+            return None
+        volumes = volumes_of(snapshot.nodes)
+        return BindingScore(pod, volumes, wanted_by(pod, volumes.known), self.shape)
+
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+        """The volumes of each class without a provisioner, and the segments of the others."""
+        volumes = volumes_of(nodes)
+        asks: dict[str, dict[int, list[PersistentVolumeClaim]]] = {}
+        for place, pod in enumerate(pods):
+            wanted = wanted_by(pod, volumes.known) if pod.claims else ()
+            for name, claims in BindingFilter(pod, volumes, wanted).own().items():
+                asks.setdefault(name, {})[place] = claims
+        found: list[Pool] = []
+        for name, claims_of in asks.items():
+            each_claim = [claim for claims in claims_of.values() for claim in claims]
+            fitting = fitting_any(volumes, name, each_claim, ever=ever)
+            known = volumes.known.classes.get(name)
+            segments = volumes.known.segments(name)
+            amounts = np.zeros(len(pods), np.int64)
+            if known is None or not known.provisions:
+                for place, claims in claims_of.items():
+                    amounts[place] = len(claims)
+                rows = np.ones(len(nodes), np.bool_)
+                text = f"of class {name}"
+                found.append(Pool(rows, amounts, fitting.bit_count(), "volumes", text))
+            elif segments is not None and not fitting and not ever:
+                for place, claims in claims_of.items():
+                    amounts[place] = sum(claim.size for claim in claims)
+                found += _segment_pools(volumes, name, segments, amounts, nodes)
+        return found
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when an object or a node could be one that the pods wait for."""
+        new, old = event.fact, event.old_fact
+        helps = True
+        if isinstance(new, PersistentVolumeClaim):
+            helps = names_claim(event, facts)
+        elif isinstance(new, StorageClass) and isinstance(old, StorageClass):
+            helps = new.topologies != old.topologies
+        elif isinstance(new, CSINode) and isinstance(old, CSINode):
+            helps = new.migrated != old.migrated
+        elif isinstance(new, CSIDriver) and isinstance(old, CSIDriver):
+            helps = old.storage_capacity and not new.storage_capacity
+        elif isinstance(new, CSIStorageCapacity) and isinstance(old, CSIStorageCapacity):
+            helps = new.limit is not None and (old.limit is None or new.limit > old.limit)
+        return Hint.QUEUE if helps else Hint.SKIP
+
+
+def _unusable(pod: Pod, wanted: Wanted) -> str:
+    """Why a claim cannot be used; "" = it can."""
+    match wanted.standing:
+        case Standing.MISSING if wanted.ephemeral:
+            return (
+                "waiting for ephemeral volume controller to create the persistentvolumeclaim "
+                f'"{wanted.name}"'
+            )
+        case Standing.MISSING:
+            return claim_not_found(wanted.name)
+        case Standing.LOST:
+            volume = wanted.claim.volume if wanted.claim else ""
+            return (
+                f'persistentvolumeclaim "{wanted.name}" bound to non-existent persistentvolume '
+                f'"{volume}"'
+            )
+        case Standing.DELETING:
+            return f'persistentvolumeclaim "{wanted.name}" is being deleted'
+        case Standing.FOREIGN:
+            return not_made_for(pod, wanted.name)
+        case Standing.UNREADABLE:
+            problem = wanted.claim.problem if wanted.claim else ""
+            return f'persistentvolumeclaim "{wanted.name}" cannot be read: {problem}'
+        case _:
+            return ""
+
+
+def _untranslatable(wanted: Sequence[Wanted], known: Known) -> str:
+    """Why a bound volume cannot be looked at as a CSI driver sees it; "" = it can, or need not."""
+    for each in wanted:
+        volume = known.volumes.get(each.claim.volume) if each.claim else None
+        if each.standing is not Standing.BOUND or volume is None or not volume.problem:
+            continue
+        if any(volume.plugin in node.migrated for node in known.nodes.values()):
+            return f"could not translate pv: {volume.problem}"
+    return ""
+
+
+def _segment_pools(
+    volumes: Volumes, name: str, segments: Segments, amounts: Amounts, nodes: Nodes
+) -> Iterator[Pool]:
+    """The segments of one class that are the only ones that several nodes have access to."""
+    reach = segments.reach(nodes)
+    alone = reach & (reach.sum(axis=0) == 1)
+    left = segments.left(volumes.holdings.charged(name, segments))
+    wide = np.flatnonzero(segments.known() & (alone.sum(axis=1) > 1))
+    for place in wide[:_MOST_POOLS].tolist():
+        where = _where(segments, place)
+        text = f"of class {name}{where}"
+        yield Pool(alone[place], amounts, max(0, int(left[place])), "bytes", text)
+
+
+def _where(segments: Segments, place: int) -> str:
+    """Which nodes a segment is of, for people: " in zone a"."""
+    topology = segments.facts[place].topology
+    named = [
+        f"{each.key.rpartition('/')[2]} {each.values[0]}"
+        for each in (topology.requirements if topology else ())
+        if len(each.values) == 1
+    ]
+    return f" in {', '.join(named)}" if named else f" in {segments.facts[place].key}"

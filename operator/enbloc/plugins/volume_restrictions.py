@@ -2,15 +2,170 @@
 # SPDX-License-Identifier: Apache-2.0
 """VolumeRestrictions: disks and claims that only one pod may use."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+import numpy as np
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.reads import Reads
+from enbloc.framework.status import SUCCESS, Status, refuse_for_good
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod, PodVolume
+from enbloc.model.snapshot import Snapshot
+from enbloc.model.volumes.disks import conflict, disk_key
+from enbloc.model.volumes.wanted import inline_volumes
+from enbloc.plugins.volume_claims import (
+    claim_not_found,
+    named_claims,
+    names_claim,
+    volumes_of,
+)
+
+DISK_CONFLICT: Final = "node(s) had no available disk"
+ONE_POD_ONLY: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
+    "in-use by another pod"
+)
+#: So many members are named in a message.
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
 class VolumeRestrictions:
-    """A name that configurations may enable; it has no say yet.
+    """Refuses nodes whose pods use the same disk, and all nodes where a claim is one pod's only.
 
-    Pods with claims are refused by VolumeBinding until storage is supported.
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go.
     """
 
     name: ClassVar[str] = "VolumeRestrictions"
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(Resource.POD, Action.DELETE),
+        ClusterEvent(Resource.NODE, Action.ADD),
+        ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "RestrictionsFilter | Status | None":
+        """Find the disks, and the claims that only one pod may use; a missing one refuses."""
+        names = named_claims(pod)
+        disks = [each for each in inline_volumes(pod) if disk_key(each) is not None]
+        if not names and not disks:
+            return None
+        volumes, alone = volumes_of(snapshot.nodes), list[str]()
+        for name in names:
+            key = f"{pod.key.namespace}/{name}"
+            claim = volumes.known.claims.get(key)
+            if claim is None:
+                return refuse_for_good(claim_not_found(name))
+            # What no other pod names cannot be in use by one.
+            if claim.once_per_pod and volumes.shared(pod, key):
+                alone.append(key)
+        if not alone and not disks:
+            return None
+        return RestrictionsFilter(tuple(disks), tuple(dict.fromkeys(alone)))
+
+    def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
+        """Two members that use the same claim of one pod only can never both run."""
+        users: dict[str, list[str]] = {}
+        known = volumes_of(snapshot.nodes).known
+        for pod in facts.pending:
+            for name in dict.fromkeys(named_claims(pod)):
+                claim = known.claims.get(f"{pod.key.namespace}/{name}")
+                if claim is not None and claim.once_per_pod:
+                    users.setdefault(name, []).append(pod.key.name)
+        for name, members in users.items():
+            spare = len(facts.pending) - facts.lacking
+            # Members beyond the minimum may wait until the others have ended.
+            if len(members) > 1 and len(members) - 1 > spare:
+                named = ", ".join(members[:_MOST_NAMED])
+                more = ", …" if len(members) > _MOST_NAMED else ""
+                return refuse_for_good(
+                    f'persistentvolumeclaim "{name}" has access mode ReadWriteOncePod, and '
+                    f"{len(members)} members use it: {named}{more}"
+                )
+        return SUCCESS
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when a pod goes that used the same disk or claim, and for a claim that comes."""
+        helps = True
+        if event.resource is Resource.PERSISTENT_VOLUME_CLAIM:
+            helps = names_claim(event, facts, ephemeral=False)
+        elif event.resource is Resource.POD and event.pod is not None:
+            gone = event.pod
+            helps = any(_clash(pod, gone) for pod in facts.pending)
+        return Hint.QUEUE if helps else Hint.SKIP
+
+
+@dataclass(frozen=True)
+class RestrictionsFilter:
+    """Filters by the disks on a node, and by who uses claims anywhere.
+
+    Attributes:
+        disks: inline volumes that pods of a node must not share.
+        alone: the claims that only one pod may use, `namespace/name`.
+    """
+
+    disks: tuple[PodVolume, ...]
+    alone: tuple[str, ...]
+
+    reason: ClassVar[str] = DISK_CONFLICT
+
+    @property
+    def reads(self) -> Reads:
+        """Claims are in use wherever the pod is that uses them."""
+        return Reads.CLUSTER if self.alone else Reads.NODE
+
+    @property
+    def narrows(self) -> bool:
+        """Who comes takes disks and claims."""
+        return True
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """No pod of the node has the same disk, and no pod at all a claim of one pod only."""
+        del pod
+        return self._free_disks(nodes) & ~self._in_use(nodes)
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """Disks come first, as upstream."""
+        del pod
+        disks = refused & ~self._free_disks(nodes)
+        reasons = Counter({DISK_CONFLICT: int(disks.sum())})
+        if self._in_use(nodes):
+            reasons[ONE_POD_ONLY] = int((refused & ~disks).sum())
+        return +reasons
+
+    def _in_use(self, nodes: Nodes) -> np.bool_:
+        volumes = volumes_of(nodes)
+        users = (user for key in self.alone for user in volumes.users(key).values())
+        return np.bool_(any(not user.made for user in users))
+
+    def _free_disks(self, nodes: Nodes) -> Mask:
+        mask: Mask = np.ones(len(nodes), np.bool_)
+        volumes = volumes_of(nodes)
+        for disk in self.disks:
+            key = disk_key(disk)
+            assert key is not None
+            for other, node in volumes.disk_users(key).values():
+                row = nodes.row(node)
+                if row is not None and mask[row] and _conflicts(disk, inline_volumes(other)):
+                    mask[row] = False
+        return mask
+
+
+def _conflicts(disk: PodVolume, others: Sequence[PodVolume]) -> bool:
+    key = disk_key(disk)
+    return any(disk_key(other) == key and conflict(disk, other) for other in others)
+
+
+def _clash(pod: Pod, gone: Pod) -> bool:
+    """Whether a pod may have been waiting for a disk or a claim of one that is gone."""
+    if pod.key.namespace != gone.key.namespace:
+        return False
+    if not set(named_claims(pod)).isdisjoint(named_claims(gone)):
+        return True
+    disks = [each for each in inline_volumes(pod) if disk_key(each) is not None]
+    return any(_conflicts(disk, inline_volumes(gone)) for disk in disks)

@@ -65,8 +65,22 @@ class Available:
     """
 
     __slots__ = (
-        "_capacity", "_fits", "_groups", "_labels", "_modes", "_open", "_reached", "_reserved",
-        "_seen", "_signatures", "_sorts", "_usable", "everything", "places", "volumes",
+        "_capacity",
+        "_fits",
+        "_group_of",
+        "_groups",
+        "_labels",
+        "_modes",
+        "_open",
+        "_reached",
+        "_reserved",
+        "_seen",
+        "_signatures",
+        "_sorts",
+        "_usable",
+        "everything",
+        "places",
+        "volumes",
     )  # fmt: skip
 
     def __init__(self, volumes: Iterable[PersistentVolume]) -> None:
@@ -85,11 +99,16 @@ class Available:
         self._sorts = _coded([(each.mode, each.attributes_class) for each in ordered])
         self._reserved: defaultdict[str, list[int]] = defaultdict(list)
         self._groups: dict[Conditions, list[int]] = {}
+        self._group_of: list[int] = []
         self._labels: LabelColumns | None = None
+        numbers: dict[Conditions, int] = {}
         for place, each in enumerate(ordered):
             if each.claim is not None:
                 self._reserved[each.claim.key].append(place)
-            self._groups.setdefault(of_affinity(each.affinity), []).append(place)
+            condition = of_affinity(each.affinity)
+            group = numbers.setdefault(condition, len(numbers))
+            self._groups.setdefault(condition, []).append(place)
+            self._group_of.append(group)
         self._seen: Seen | None = None
         self._signatures = Signatures(np.zeros(0, np.intp), np.zeros((0, 0), np.bool_))
         self._reached: dict[int, Bits] = {}
@@ -166,6 +185,10 @@ class Available:
             self._reached = {}
             self._seen = seen(nodes)
         return self._signatures
+
+    def group_of(self, place: int) -> int:
+        """The line of a volume's node affinity in the matrix of the signatures."""
+        return self._group_of[place]
 
     def reached(self, signature: int) -> Bits:
         """The volumes that nodes of one of the latest signatures reach."""

@@ -158,9 +158,10 @@ class Holdings:
         place = available.places.get(volume)
         if place is None:
             return
-        self._taken[storage_class] = available, taken | 1 << place
-        if candidates & ~(1 << place):
-            self._movable.setdefault(storage_class, {})[key] = Movable(place, candidates)
+        own = 1 << place
+        self._taken[storage_class] = available, taken | own
+        if candidates & ~own:
+            self._movable.setdefault(storage_class, {})[key] = Movable(place, own, candidates)
 
     def _untake(self, held: Held) -> None:
         if self.volumes.get(held.volume) == held.key:

@@ -7,7 +7,7 @@ claims that were decided in the same trial give theirs up for others that fit th
 an augmenting path, the shortest there is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from enbloc.model.volumes.available import Bits, Choice, each_bit
@@ -21,10 +21,12 @@ class Movable(NamedTuple):
 
     Attributes:
         place: of the volume that it has.
+        own: that volume as a set.
         candidates: all that would do where its pod is, taken or not.
     """
 
     place: int
+    own: Bits
     candidates: Bits
 
 
@@ -49,14 +51,17 @@ def smallest_fit(
 def freeable(free: Bits, movable: Mapping[str, Movable]) -> Bits:
     """The volumes that are free, or would be if other claims moved."""
     found = free
-    left = [(1 << each.place, each.candidates) for each in movable.values()]
+    left: Collection[Movable] = movable.values()
     for _ in range(_MOST_PASSES):
-        still = [(own, candidates) for own, candidates in left if not candidates & found]
+        still: list[Movable] = []
+        before = found
+        for each in left:
+            if each.candidates & before:
+                found |= each.own
+            else:
+                still.append(each)
         if len(still) == len(left):
             break
-        for own, candidates in left:
-            if candidates & found:
-                found |= own
         left = still
     return found
 

@@ -21,6 +21,7 @@ from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Bits, Choice
 from enbloc.model.volumes.codec import READERS
 from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.disks import DiskKey, disk_key
 from enbloc.model.volumes.facts import (
     Attachable,
     CSIStorageCapacity,
@@ -35,7 +36,14 @@ from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.layered import Layered
 from enbloc.model.volumes.matching import exchanged, smallest_fit
 from enbloc.model.volumes.reach import of_topologies
-from enbloc.model.volumes.wanted import Standing, Wanted, delayed_of, names_of, wanted_by
+from enbloc.model.volumes.wanted import (
+    Standing,
+    Wanted,
+    delayed_of,
+    inline_volumes,
+    names_of,
+    wanted_by,
+)
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes
@@ -44,10 +52,17 @@ _KINDS: Final = frozenset(READERS)
 
 
 class User(NamedTuple):
-    """A pod that uses a claim on a node; `group` = the gang that it is of."""
+    """A pod that uses a claim on a node.
+
+    Attributes:
+        node: where it sits.
+        group: the gang that it is of.
+        made: the claim was made for it.
+    """
 
     node: str
     group: GroupKey | None
+    made: bool = False
 
 
 class Seat(NamedTuple):
@@ -70,6 +85,7 @@ class Attached(NamedTuple):
 
 
 _NOTHING_ATTACHED: Final = Attached(frozenset(), {})
+_NO_SEATS: Final[Mapping[PodUID, Seat]] = {}
 _NOBODY: Final[Mapping[PodUID, User]] = {}
 
 
@@ -84,8 +100,8 @@ class Volumes:
     kinds: ClassVar[frozenset[str]] = _KINDS
 
     __slots__ = (
-        "_attached", "_holdings", "_pending", "_root", "_seats", "_sitting", "_users", "known",
-        "version",
+        "_attached", "_disks", "_holdings", "_pending", "_root", "_seats", "_sitting", "_users",
+        "known", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -97,6 +113,7 @@ class Volumes:
         self._sitting: Layered[str, frozenset[PodUID]] = Layered()
         self._users: Layered[str, Mapping[PodUID, User]] = Layered()
         self._attached: Layered[str, Attached] = Layered()
+        self._disks: Layered[DiskKey, Mapping[PodUID, Seat]] = Layered()
         #: Pods by the claims that they name, whether they sit anywhere or not.
         self._pending: tuple[defaultdict[str, set[PodUID]], dict[PodUID, tuple[str, ...]]] = (
             defaultdict(set),
@@ -111,6 +128,7 @@ class Volumes:
         made._holdings = self._holdings.fork()
         made._seats, made._sitting = self._seats.fork(), self._sitting.fork()
         made._users, made._attached = self._users.fork(), self._attached.fork()
+        made._disks = self._disks.fork()
         return made
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
@@ -218,6 +236,10 @@ class Volumes:
         """The pods that sit somewhere and use a claim."""
         return self._users.get(key) or _NOBODY
 
+    def disk_users(self, key: DiskKey) -> Mapping[PodUID, Seat]:
+        """The pods that sit somewhere and have an inline volume of that disk."""
+        return self._disks.get(key) or _NO_SEATS
+
     def shared(self, pod: Pod, key: str) -> bool:
         """Whether another pod names, uses or holds the claim as well."""
         named = self._pending[0].get(key, ())
@@ -304,14 +326,13 @@ class Volumes:
             volume = None if claim is None else self.known.attachable(claim)
             if volume is not None:
                 found.add(volume)
-        for each in pod.spec.volumes:
-            if each.disk:
-                try:
-                    inline = in_tree.inline(each)
-                except ValueError:
-                    continue
-                if inline is not None:
-                    found.add(inline)
+        for each in inline_volumes(pod):
+            try:
+                inline = in_tree.inline(each)
+            except ValueError:
+                continue
+            if inline is not None:
+                found.add(inline)
         return found
 
     def _forget_attached(self, nodes: Iterable[str]) -> None:
@@ -442,6 +463,9 @@ class Volumes:
             left = {uid: user for uid, user in self.users(key).items() if uid != pod.uid}
             self._users.set(key, left or None)
             self._holdings.leave(key, pod.uid)
+        for disk in _disks_of(seat.pod):
+            others = {uid: each for uid, each in self.disk_users(disk).items() if uid != pod.uid}
+            self._disks.set(disk, others or None)
 
     def _sit(self, pod: Pod, node: str) -> None:
         if self._seats.get(pod.uid) is not None:
@@ -450,9 +474,11 @@ class Volumes:
         before = self._attached.get(node)
         self._seats.set(pod.uid, Seat(pod, node))
         self._sitting.set(node, (self._sitting.get(node) or frozenset()) | {pod.uid})
-        user = User(node, pod.group)
-        for key in _keys(pod):
-            self._users.set(key, {**self.users(key), pod.uid: user})
+        for name, ephemeral in names_of(pod):
+            key = f"{pod.key.namespace}/{name}"
+            self._users.set(key, {**self.users(key), pod.uid: User(node, pod.group, ephemeral)})
+        for disk in _disks_of(pod):
+            self._disks.set(disk, {**self.disk_users(disk), pod.uid: Seat(pod, node)})
         self._attached.set(node, None if before is None else self._with(before, pod, node))
 
     def _with(self, before: Attached, pod: Pod, node: str) -> Attached:
@@ -507,3 +533,8 @@ class Volumes:
 def _keys(pod: Pod) -> list[str]:
     """The claims of a pod, each once."""
     return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
+
+
+def _disks_of(pod: Pod) -> set[DiskKey]:
+    """The disks that it has inline, of kinds that pods of a node must not share."""
+    return {key for each in inline_volumes(pod) if (key := disk_key(each)) is not None}

@@ -4,9 +4,9 @@
 
 import enum
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodVolume
 from enbloc.model.volumes.facts import PersistentVolumeClaim
 from enbloc.model.volumes.known import Known
 
@@ -49,15 +49,24 @@ class Wanted(NamedTuple):
     standing: Standing
     claim: PersistentVolumeClaim | None
 
+    def is_made_for(self, pod: Pod) -> bool:
+        """Whether the claim is the one that was made for the pod's ephemeral volume."""
+        return self.claim is not None and self.claim.owner != "" and self.claim.owner == pod.uid
+
+
+_CLAIMS: Final = frozenset(("claim", "ephemeral"))
+
+
+def inline_volumes(pod: Pod) -> list[PodVolume]:
+    """The volumes of a pod that need no claim, in its order."""
+    return [each for each in pod.spec.volumes if each.kind not in _CLAIMS]
+
 
 def names_of(pod: Pod) -> Iterator[tuple[str, bool]]:
     """The claims that a pod names, in its order, and whether each is made for it."""
-    names = iter(pod.claims)
-    for volume in pod.spec.volumes:
-        if volume.kind in ("claim", "ephemeral"):
-            name = next(names, None)
-            if name is not None:
-                yield name, volume.kind == "ephemeral"
+    kinds = [each.kind for each in pod.spec.volumes if each.kind in _CLAIMS]
+    for place, name in enumerate(pod.claims):
+        yield name, place < len(kinds) and kinds[place] == "ephemeral"
 
 
 def wanted_by(pod: Pod, known: Known) -> Sequence[Wanted]:
@@ -84,7 +93,7 @@ def _standing(
         return Standing.LOST
     if claim.deleting:
         return Standing.DELETING
-    if ephemeral and (not claim.owner or claim.owner != pod.uid):
+    if ephemeral and (claim.owner == "" or claim.owner != pod.uid):
         return Standing.FOREIGN
     if claim.bound:
         return Standing.BOUND

@@ -1,0 +1,356 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""BindingFilter: where a pod's claims are reached, can be bound, or have a volume made.
+
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
+FindPodVolumes. Beyond upstream, what was promised to other pods is not there for this one, and
+claims of the same plan may exchange volumes.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework.reads import Reads
+from enbloc.model.groups import GroupKey
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.volumes.available import Bits, Choice, each_bit
+from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
+from enbloc.model.volumes.matching import exchanged, freeable
+from enbloc.model.volumes.reach import of_affinity, of_topologies
+from enbloc.model.volumes.rows import MatchedRows, SegmentRows
+from enbloc.model.volumes.table import Volumes
+from enbloc.model.volumes.wanted import Standing, Wanted, delayed_of
+from enbloc.plugins.volume_claims import UNLIMITED, volumes_of
+
+NOT_REACHED: Final = "node(s) didn't match PersistentVolume's node affinity"
+NOTHING_TO_BIND: Final = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE: Final = "node(s) did not have enough free storage"
+NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+ELSEWHERE: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOnce access mode already "
+    "in-use by another member on another node"
+)
+
+
+class Refusals(NamedTuple):
+    """bool[N] each: why nodes are refused; several may hold."""
+
+    not_reached: Mask
+    nothing_to_bind: Mask
+    no_space: Mask
+    no_volume: Mask
+    elsewhere: Mask
+
+    def any(self) -> Mask:
+        """bool[N]: refused for any reason."""
+        found: Mask = np.logical_or.reduce(self)
+        return found
+
+
+_REASONS: Final = (NOT_REACHED, NOTHING_TO_BIND, NO_SPACE, NO_VOLUME, ELSEWHERE)
+
+
+class _Makeable(NamedTuple):
+    """Where a volume could be made for a claim.
+
+    Attributes:
+        topology: bool[N]: the class may have volumes made there.
+        space: bool[N]: and there is storage left; None = nobody says how much.
+    """
+
+    topology: Mask
+    space: Mask | None
+
+
+class BindingFilter:
+    """What nodes answer about one class of pods.
+
+    Args:
+        pod: of the class.
+        volumes: the table.
+        wanted: the pod's claims: bound, or to be bound where it goes.
+    """
+
+    reason: ClassVar[str] = NOTHING_TO_BIND
+
+    def __init__(self, pod: Pod, volumes: Volumes, wanted: Sequence[Wanted]) -> None:
+        self._group: GroupKey | None = pod.group
+        self._shared = frozenset(each.key for each in wanted if volumes.shared(pod, each.key))
+        self._bound = [
+            each.claim.volume
+            for each in wanted
+            if each.standing is Standing.BOUND and each.claim is not None
+        ]
+        self._together = [
+            each.key
+            for each in wanted
+            if each.claim is not None and each.claim.once_per_node and each.key in self._shared
+        ]
+        self._delayed = delayed_of(wanted)
+        self._matched: dict[str, MatchedRows] = {}
+        self._segments: dict[tuple[str, int], SegmentRows] = {}
+        self.reads = Reads.SPEC
+        shares = any(claim.key in self._shared for claim in self._delayed)
+        if shares or self._together or any(_consumes(volumes, each) for each in self._delayed):
+            self.reads = Reads.CLUSTER
+
+    @property
+    def narrows(self) -> bool:
+        """Who comes takes storage."""
+        return True
+
+    # ── answers ──────────────────────────────────────────────────────────────────────────────
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """Every bound volume is reached, and every other claim finds or gets one."""
+        del pod
+        return ~self._refusals(nodes).any()
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """A node may be refused for several reasons, and counts under each."""
+        del pod
+        found = zip(_REASONS, self._refusals(nodes), strict=True)
+        return +Counter({reason: int((mask & refused).sum()) for reason, mask in found})
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """A pod with volumes may take some; what it took, the table says."""
+        del row
+        return bool(pod.spec.volumes)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Likewise when one leaves."""
+        del row
+        return bool(pod.spec.volumes)
+
+    def fork(self) -> "BindingFilter":
+        """A copy that follows another copy of the table."""
+        made: BindingFilter = copy(self)
+        made._matched = {name: each.fork() for name, each in self._matched.items()}
+        made._segments = {key: each.fork() for key, each in self._segments.items()}
+        return made
+
+    def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
+        """int64[N]: for how many such pods each node has volumes, or storage, of their own."""
+        del pod
+        volumes = volumes_of(nodes)
+        most = np.full(len(nodes), UNLIMITED, np.int64)
+        for storage_class, claims in self.own().items():
+            most = np.minimum(most, _most(volumes, storage_class, claims, nodes, ever=ever))
+        return most
+
+    def own(self) -> Mapping[str, list[PersistentVolumeClaim]]:
+        """The claims of no other pod that get a volume where the pod goes, by class."""
+        found: dict[str, list[PersistentVolumeClaim]] = {}
+        for claim in self._delayed:
+            if claim.key not in self._shared and claim.selected_node is None:
+                found.setdefault(claim.storage_class, []).append(claim)
+        return found
+
+    # ── how they come about ──────────────────────────────────────────────────────────────────
+
+    def _refusals(self, nodes: Nodes) -> Refusals:
+        volumes = volumes_of(nodes)
+        not_reached, no_volume = self._bound_elsewhere(volumes, nodes)
+        nothing_to_bind, no_space = self._unbound(volumes, nodes)
+        elsewhere = ~self._beside_members(volumes, nodes)
+        return Refusals(not_reached, nothing_to_bind, no_space, no_volume, elsewhere)
+
+    def _bound_elsewhere(self, volumes: Volumes, nodes: Nodes) -> tuple[Mask, Mask]:
+        """Where a bound volume is not reached, and where one does not exist: the first counts."""
+        left: Mask = np.ones(len(nodes), np.bool_)
+        not_reached: Mask = np.zeros(len(nodes), np.bool_)
+        for name in self._bound:
+            volume = volumes.known.volumes.get(name)
+            if volume is None:
+                return not_reached, left
+            missed = left & ~reached(volume, volumes, nodes)
+            not_reached |= missed
+            left &= ~missed
+        return not_reached, np.zeros(len(nodes), np.bool_)
+
+    def _beside_members(self, volumes: Volumes, nodes: Nodes) -> Mask:
+        """Where other members of the gang use claims that one node at a time can have."""
+        mask: Mask = np.ones(len(nodes), np.bool_)
+        if self._group is None:
+            return mask
+        for key in self._together:
+            users = volumes.users(key).values()
+            used = {user.node for user in users if user.group == self._group}
+            if used:
+                mask &= nodes.named(tuple(used))
+        return mask
+
+    def _unbound(self, volumes: Volumes, nodes: Nodes) -> tuple[Mask, Mask]:
+        """Where claims find no volume and none can be made; where storage is short for that."""
+        left: Mask = np.ones(len(nodes), np.bool_)
+        no_space: Mask = np.zeros(len(nodes), np.bool_)
+        to_match: dict[str, list[PersistentVolumeClaim]] = {}
+        to_make: list[tuple[PersistentVolumeClaim, Mask]] = []
+        nowhere: Mask = np.zeros(len(nodes), np.bool_)
+        for claim in self._delayed:
+            held = volumes.held(claim.key) if claim.key in self._shared else None
+            if held is not None and held.volume:
+                volume = volumes.known.volumes.get(held.volume)
+                left &= nowhere if volume is None else reached(volume, volumes, nodes)
+            elif held is not None:
+                left &= nodes.named((held.node,))
+            elif claim.selected_node is not None:
+                left &= nodes.named((claim.selected_node,))
+                to_make.append((claim, nowhere))
+            else:
+                to_match.setdefault(claim.storage_class, []).append(claim)
+        matched: dict[str, Mask] = {}
+        for storage_class, claims in to_match.items():
+            masks = self._found(volumes, nodes, storage_class, claims)
+            matched.update(zip((claim.key for claim in claims), masks, strict=True))
+        to_make += [(each, matched[each.key]) for each in self._delayed if each.key in matched]
+        nothing = ~left
+        for claim, found in to_make:
+            need = left & ~found
+            if not need.any():
+                continue
+            makeable = self._makeable(volumes, nodes, claim)
+            failed = need & ~makeable.topology
+            nothing |= failed
+            if makeable.space is not None:
+                short = need & makeable.topology & ~makeable.space
+                no_space |= short
+                failed |= short
+            left &= ~failed
+        return nothing, no_space
+
+    def _found(
+        self,
+        volumes: Volumes,
+        nodes: Nodes,
+        storage_class: str,
+        claims: Sequence[PersistentVolumeClaim],
+    ) -> Sequence[Mask]:
+        """bool[J][N]: where each of some claims of one class finds a volume that exists."""
+        known = volumes.known
+        if not known.has_volumes(storage_class):
+            return [np.zeros(len(nodes), np.bool_)] * len(claims)
+        available = known.available(storage_class)
+        rows = self._matched.get(storage_class)
+        if rows is None or rows.available is not available:
+            rows = self._matched[storage_class] = MatchedRows(
+                available, [available.choice(each, known.sort_of_claim(each)) for each in claims]
+            )
+        free = available.everything & ~volumes.holdings.taken(storage_class)
+        found = rows.masks(nodes, free)
+        movable = volumes.holdings.movable(storage_class)
+        if not movable or found.all():
+            return list(found)
+        made = self._makeable(volumes, nodes, claims[0]).topology
+        missing = ~found.all(axis=0) & ~made
+        usable = freeable(free, movable) if missing.any() else free
+        if usable == free:
+            return list(found)
+        found = found.copy()
+        signatures = available.signatures(nodes)
+        gained = [available.group_of(place) for place in each_bit(usable & ~free)]
+        reached_now = signatures.matrix[gained].any(axis=0).take(signatures.codes)
+        for signature in np.unique(signatures.codes[missing & reached_now]).tolist():
+            at = available.reached(signature)
+            if _would_do(rows.choices, at, usable) and exchanged(rows.choices, at, free, movable):
+                found[:, missing & (signatures.codes == signature)] = True
+        return list(found)
+
+    def _makeable(self, volumes: Volumes, nodes: Nodes, claim: PersistentVolumeClaim) -> _Makeable:
+        """Where a volume could be made for a claim.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
+        checkVolumeProvisions.
+        """
+        known = volumes.known
+        found = known.classes.get(claim.storage_class)
+        if found is None or not found.provisions:
+            return _Makeable(np.zeros(len(nodes), np.bool_), None)
+        topology = known.mask(of_topologies(found.topologies), nodes)
+        segments = known.segments(claim.storage_class)
+        if segments is None or claim.request is None:
+            return _Makeable(topology, None)
+        key = claim.storage_class, claim.request
+        rows = self._segments.get(key)
+        if rows is None or rows.segments is not segments:
+            rows = self._segments[key] = SegmentRows(segments, claim.size)
+        charged = volumes.holdings.charged(claim.storage_class, segments)
+        return _Makeable(topology, rows.mask(nodes, charged))
+
+
+def reached(volume: PersistentVolume, volumes: Volumes, nodes: Nodes) -> Mask:
+    """bool[N]: where a volume is reached; an old kind of disk as its CSI driver sees it."""
+    known = volumes.known
+    mask = known.mask(of_affinity(volume.affinity), nodes)
+    if volume.plugin and volume.migrated_affinity != volume.affinity:
+        new = known.mask(of_affinity(volume.migrated_affinity), nodes)
+        return np.where(known.migrated(volume.plugin, nodes), new, mask)
+    return mask
+
+
+def _would_do(choices: Sequence[Choice], at: Bits, usable: Bits) -> bool:
+    return all(choice.at(at, usable) for choice in choices)
+
+
+def _consumes(volumes: Volumes, claim: PersistentVolumeClaim) -> bool:
+    """Whether another pod may take what a claim could get."""
+    known = volumes.known
+    return known.has_volumes(claim.storage_class) or known.segments(claim.storage_class) is not None
+
+
+def _most(
+    volumes: Volumes,
+    storage_class: str,
+    claims: Sequence[PersistentVolumeClaim],
+    nodes: Nodes,
+    *,
+    ever: bool,
+) -> npt.NDArray[np.int64]:
+    """int64[N]: for how many pods with such claims of one class each node has storage."""
+    known = volumes.known
+    unlimited = np.full(len(nodes), UNLIMITED, np.int64)
+    found = known.classes.get(storage_class)
+    fitting = fitting_any(volumes, storage_class, claims, ever=ever)
+    if found is not None and found.provisions:
+        segments = known.segments(storage_class)
+        if segments is None or fitting or ever or any(each.request is None for each in claims):
+            return unlimited
+        size = min(claim.size for claim in claims)
+        left = segments.left(volumes.holdings.charged(storage_class, segments))
+        counts = np.minimum(np.maximum(left, 0) // max(size, 1), UNLIMITED)
+        counts[~segments.known()] = UNLIMITED
+        total = (segments.reach(nodes) * counts[:, None]).sum(axis=0, dtype=np.int64)
+        # One pod's own claims are not added up, as upstream.
+        return np.maximum(total // len(claims), np.minimum(total, 1))
+    available = known.available(storage_class)
+    codes = available.signatures(nodes).codes
+    count = int(codes.max(initial=-1)) + 1
+    each = (fitting & available.reached(signature) for signature in range(count))
+    numbers = np.fromiter((bits.bit_count() for bits in each), np.int64, count)
+    return (numbers // len(claims))[codes] if count else unlimited
+
+
+def fitting_any(
+    volumes: Volumes,
+    storage_class: str,
+    claims: Sequence[PersistentVolumeClaim],
+    *,
+    ever: bool,
+) -> Bits:
+    """The volumes of a class that any of some claims could get; `ever` = whoever has them."""
+    if not volumes.known.has_volumes(storage_class):
+        return 0
+    available = volumes.known.available(storage_class)
+    found = 0
+    for claim in claims:
+        choice = available.choice(claim, volumes.known.sort_of_claim(claim))
+        found |= choice.fitting | choice.reserved
+        if ever:
+            found |= available.ever(claim)
+    return found if ever else found & ~volumes.holdings.taken(storage_class)

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the plugins of volumes have in common: the table, and the claims that pods name."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Happening
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.volumes.facts import PersistentVolumeClaim
+from enbloc.model.volumes.table import Volumes
+from enbloc.model.volumes.wanted import names_of
+
+#: As many alike pods as no node has room for.
+UNLIMITED: Final = 2**31 - 1
+
+
+def volumes_of(nodes: Nodes) -> Volumes:
+    """The table of volumes that a node table carries; an empty one where it carries none."""
+    found = nodes.ledgers.volumes
+    return found if isinstance(found, Volumes) else Volumes()
+
+
+def claim_not_found(name: str) -> str:
+    """What a lister says of a claim that does not exist."""
+    return f'persistentvolumeclaim "{name}" not found'
+
+
+def not_made_for(pod: Pod, claim: str) -> str:
+    """That a claim of an ephemeral volume's name is not that volume's.
+
+    Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go
+    VolumeIsForPod.
+    """
+    key = f"{pod.key.namespace}/{claim}"
+    return f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
+
+
+def named_claims(pod: Pod) -> Sequence[str]:
+    """The claims that the pod names itself, without those that are made for it."""
+    return [name for name, ephemeral in names_of(pod) if not ephemeral]
+
+
+def names_claim(event: Happening, facts: GroupFacts, *, ephemeral: bool = True) -> bool:
+    """Whether the claim of an event is one that a pending pod names.
+
+    Args:
+        event: of a claim.
+        facts: of the group.
+        ephemeral: those that are made for pods count as well.
+    """
+    claim = event.fact
+    if not isinstance(claim, PersistentVolumeClaim):
+        return True
+    return any(
+        pod.key.namespace == claim.namespace
+        and claim.name in (pod.claims if ephemeral else named_claims(pod))
+        for pod in facts.pending
+    )
