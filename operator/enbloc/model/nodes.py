@@ -355,7 +355,7 @@ class Nodes:
         """
         spec = pod.spec
         self.place(row, spec)
-        if spec.volumes or spec.resource_claims:
+        if spec.holds:
             name = self._columns.names[self._base_row(row)]
             self._own_ledgers().place(pod, name, self, decided)
 
@@ -363,7 +363,7 @@ class Nodes:
         """A pod gives back what it took on a row."""
         spec = pod.spec
         self.place(row, spec, -1)
-        if spec.volumes or spec.resource_claims:
+        if spec.holds:
             self._own_ledgers().remove(pod)
 
     def _own_ledgers(self) -> Ledgers:

@@ -207,7 +207,7 @@ class PodSpec:
     @property
     def holds(self) -> bool:
         """Pods of this class have volumes or devices that scheduling decides about."""
-        return bool(self.volumes or self.resource_claims)
+        return bool(self.volumes or self.resource_claims or self.extended)
 
     def ports_clash(self, held: "PodSpec") -> bool:
         """Whether any of its host ports cannot be had beside those of another class."""

@@ -273,6 +273,8 @@ def _conditions(result: Result, body: Body) -> list[Any]:
 
 def _as_decided(body: Body, claim: ClaimDecision) -> ResourceClaim | str:
     """The claim that was decided about, or why it is that no more."""
+    if claim.problem:
+        return f"claim {claim.claim}: {claim.problem}"
     found = codec.read_resource_claim(body)
     if not isinstance(found, ResourceClaim):
         return f"ResourceClaim {claim.claim} cannot be read"

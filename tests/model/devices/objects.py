@@ -255,10 +255,11 @@ def table(*facts: Any) -> Devices:
 
 def picked(devices: Devices, of: Pod) -> list[list[str]]:
     """The devices that a pod's claims get, as pool/device, by claim; a missing one is empty."""
-    decision = devices.decision(of.uid) or ()
+    decision = devices.decision(of.uid)
+    found = [each.allocation for each in decision.claims] if decision is not None else []
+    if decision is not None and decision.extended is not None:
+        found.append(decision.extended.allocation)
     return [
-        [f"{result.pool}/{result.device}" for result in each.allocation.results]
-        if each.allocation
-        else []
-        for each in decision
+        [f"{result.pool}/{result.device}" for result in each.results] if each else []
+        for each in found
     ]

@@ -136,7 +136,7 @@ class Trial:
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
         spec = pod.spec
-        holds = self._held_by(pod) if spec.volumes or spec.resource_claims else None
+        holds = self._held_by(pod) if spec.holds else None
         return self._rankings.key(pod, self.profile, self._names, holds)
 
     def _held_by(self, pod: Pod) -> Hashable | None:

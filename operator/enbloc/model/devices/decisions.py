@@ -15,12 +15,14 @@ class ClaimDecision(NamedTuple):
         uid: of the claim.
         allocation: None = it is allocated already, and is to be reserved only.
         consumer: for whom it is reserved; None = for the pod.
+        problem: why there is nothing that could be written; "" = there is.
     """
 
     claim: str
     uid: str
     allocation: Allocation | None = None
     consumer: Consumer | None = None
+    problem: str = ""
 
 
 class ExtendedDecision(NamedTuple):

@@ -9,7 +9,6 @@ extendeddynamicresources.go createRequestsAndMappings, createResourceRequestAndM
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from enbloc.model.devices.decisions import RequestMapping
 from enbloc.model.devices.facts import Ask, DeviceClass, Request
 from enbloc.model.pods import ContainerResource
 from enbloc.model.resources import DEVICE_CLASS_PREFIX
@@ -17,6 +16,8 @@ from enbloc.model.resources import DEVICE_CLASS_PREFIX
 #: What the claim is called as long as it is only meant.
 MEANT: Final = "<extended-resources>"
 
+#: `(container, resource, request)`: which request serves which container.
+RequestMapping = tuple[str, str, str]
 Mappings = tuple[RequestMapping, ...]
 
 
@@ -99,4 +100,4 @@ def _request(of: ContainerResource, device_class: str, count: int) -> Request:
 
 
 def _mapping(of: ContainerResource, request: Request) -> RequestMapping:
-    return RequestMapping(of.name, of.resource, request.name)
+    return of.name, of.resource, request.name

@@ -17,9 +17,8 @@ from enbloc.model.devices.asked import (
     unclassed,
     unmade,
 )
-from enbloc.model.devices.decisions import RequestMapping
 from enbloc.model.devices.demand import Demand, demand_of
-from enbloc.model.devices.extended import classes_by_resource, requests_for
+from enbloc.model.devices.extended import Mappings, classes_by_resource, requests_for
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
     Allocation,
@@ -358,7 +357,7 @@ class Inventory:
 
     def extended(
         self, pod: Pod, served: Iterable[str]
-    ) -> tuple[Demand, tuple[Request, ...], tuple[RequestMapping, ...]]:
+    ) -> tuple[Demand, tuple[Request, ...], Mappings]:
         """What is asked of devices for some of the extended resources of a pod."""
         classes = {name: self._by_resource[name] for name in served}
         requests, mappings = requests_for(pod.spec.extended, classes)

@@ -92,11 +92,12 @@ def told(reason: str, claim: str) -> str:
 
 def ordered(places: Sequence[Place]) -> tuple[Place, ...]:
     """In the order in which they are tried: by driver and pool, those that make pods wait last."""
-    return tuple(
-        sorted(
-            places, key=lambda each: (bool(each.pool.waiting & each.reach.listed), each.pool.key)
-        )
-    )
+    return tuple(sorted(places, key=lambda each: (_waits(each), each.pool.key)))
+
+
+def _waits(place: Place) -> bool:
+    pool = place.pool
+    return bool(pool.waiting & place.reach.listed) and pool.complete and not place.broken
 
 
 def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
@@ -139,7 +140,7 @@ class _Field:
         found = ~self.sharing
         for demand in self.demands:
             found &= demand.lens(self.pool).same(position)
-        for line in self.lines:
+        for line in (self.busy, *self.lines):
             found &= line if line >> position & 1 else ~line
         return found
 

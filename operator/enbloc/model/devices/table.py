@@ -11,26 +11,27 @@
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from enbloc.model.devices.asked import Verdict
-from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, RequestMapping
+from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
 from enbloc.model.devices.demand import Demand
-from enbloc.model.devices.extended import MEANT
+from enbloc.model.devices.extended import MEANT, Mappings
 from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
 from enbloc.model.devices.inventory import Inventory
 from enbloc.model.devices.overlay import Overlay
 from enbloc.model.devices.pools import PoolKey, Reach
 from enbloc.model.devices.results import allocation_of, score_of
-from enbloc.model.devices.search import Outcome, Pick, Place, Task, ordered, search
+from enbloc.model.devices.search import CANNOT, Outcome, Pick, Place, Task, ordered, search
 from enbloc.model.devices.selectors import Compiler, no_compiler
 from enbloc.model.devices.use import Use, added, removed
 from enbloc.model.devices.views import Spread, signature
-from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
-from enbloc.model.resources import ResourceSpace
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
 
 #: Steps of a search in which devices of others may be changed, and claims in it.
 _MOST_REVISING: Final = 4_000
@@ -67,7 +68,7 @@ class Seat(NamedTuple):
     claims: tuple[str, ...]
     lacking: tuple[str, ...] = ()
     create: tuple[Request, ...] = ()
-    mappings: tuple[RequestMapping, ...] = ()
+    mappings: Mappings = ()
 
 
 class Devices(Inventory):
@@ -86,7 +87,7 @@ class Devices(Inventory):
 
     # ── what nodes can give ──────────────────────────────────────────────────────────────────
 
-    def spread(self, nodes: Nodes) -> Spread:
+    def spread(self, nodes: "Nodes") -> Spread:
         """The pools that more nodes see than they name, for the rows of a node table."""
         pools = [self._pools.get(key) for key in sorted(self._spread)]
         return Spread([pool for pool in pools if pool is not None], nodes)
@@ -184,7 +185,7 @@ class Devices(Inventory):
 
     # ── who sits where ───────────────────────────────────────────────────────────────────────
 
-    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
+    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
         """The pod sits on that node from now on: decide what it gets there."""
         self.version += 1
         if not self.concerns(pod):
@@ -199,14 +200,13 @@ class Devices(Inventory):
             lacks = [name for name in asked.served if nodes.allocatable(name)[row] == 0]
             if lacks:
                 demand, create, mappings = self.extended(pod, lacks)
-                key = f"{pod.key.namespace}/{MEANT}/{pod.uid}"
+                key = _meant(pod)
                 claims, demands = (*claims, key), (*demands, demand)
                 seat = Seat(pod, node, (*seat.claims, key), (), create, mappings)
         if asked.refusal or row is None:
             seat = seat._replace(lacking=seat.claims)
         else:
-            spread = self.spread(nodes.take(np.array([row]))) if self._spread else _NO_SPREAD
-            places = self.places(0, node, spread)
+            places = self.places(0, node, self.spread(nodes.take(np.array([row]))))
             self._join(seat, claims)
             if demands and not self._give(node, claims, demands, places):
                 seat = seat._replace(lacking=claims)
@@ -270,15 +270,18 @@ class Devices(Inventory):
         """The pod sits on that node from now on, with what a plan decided."""
         self.version += 1
         seat = Seat(pod, node, self._keys(pod))
-        for each in decision:
-            key = each.key
-            if each.create:
-                key = f"{each.key}{MEANT}/{pod.uid}"
-                seat = Seat(pod, node, (*seat.claims, key), (), each.create, each.mappings)
-            if each.allocation is None:
-                seat = seat._replace(lacking=(*seat.lacking, key))
-            elif self.allocation(key) is None:
-                self._hold(key, Held(each.allocation))
+        for each in decision.claims:
+            if each.problem:
+                seat = seat._replace(lacking=(*seat.lacking, each.claim))
+            elif each.allocation is not None and self.allocation(each.claim) is None:
+                self._hold(each.claim, Held(each.allocation))
+        made = decision.extended
+        if made is not None:
+            key = _meant(pod)
+            seat = seat._replace(
+                claims=(*seat.claims, key), create=made.requests, mappings=made.mappings
+            )
+            self._hold(key, Held(made.allocation))
         self._sit(seat)
 
     def _sit(self, seat: Seat) -> None:
@@ -306,25 +309,27 @@ class Devices(Inventory):
         seat = self._seats.get(uid)
         if seat is None:
             return None
-        found: list[ClaimDecision] = []
-        for key in seat.claims:
-            claim = self._claims.get(key)
-            seen = claim is not None and claim.allocation is not None
-            if claim is not None and seen and claim.reserved(uid):
-                continue
-            meant = bool(seat.create) and key == seat.claims[-1]
-            found.append(
-                ClaimDecision(
-                    key=f"{seat.pod.key.namespace}/" if meant else key,
-                    uid=claim.uid if claim is not None else "",
-                    resource_version=claim.resource_version if claim is not None else "",
-                    allocation=None if key in seat.lacking else self.allocation(key),
-                    only_reserve=seen,
-                    create=seat.create if meant else (),
-                    mappings=seat.mappings if meant else (),
-                )
-            )
-        return tuple(found) or None
+        claims = [
+            each
+            for key in seat.claims
+            if key != _meant(seat.pod) and (each := self._decided(seat, key)) is not None
+        ]
+        extended = self._held.get(_meant(seat.pod))
+        made = None
+        if extended is not None:
+            made = ExtendedDecision(seat.create, seat.mappings, extended.allocation)
+        elif seat.create:
+            claims.append(ClaimDecision(_meant(seat.pod), "", problem=CANNOT))
+        return DeviceDecision(tuple(claims), made) if claims or made else None
+
+    def _decided(self, seat: Seat, key: str) -> ClaimDecision | None:
+        claim, held = self._claims.get(key), self._held.get(key)
+        uid = claim.uid if claim is not None else ""
+        if claim is not None and claim.allocation is not None:
+            return None if claim.reserved(seat.pod.uid) else ClaimDecision(key, uid)
+        if held is None or key in seat.lacking:
+            return ClaimDecision(key, uid, problem=CANNOT)
+        return ClaimDecision(key, uid, held.allocation)
 
     def stands(self, uid: PodUID) -> bool:
         """Whether what was decided for a pod can still be had, by the objects as they are now."""
@@ -381,7 +386,9 @@ class Devices(Inventory):
             self._tried.put(held.node, left or None)
 
 
-_NO_SPREAD: Final = Spread((), Nodes(ResourceSpace()))
+def _meant(pod: Pod) -> str:
+    """The key of the claim that is to be made for a pod's extended resources."""
+    return f"{pod.key.namespace}/{MEANT}/{pod.uid}"
 
 
 def _searched(tasks: Sequence[Task], new: int) -> Outcome:

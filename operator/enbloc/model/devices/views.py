@@ -6,20 +6,23 @@ Two nodes of which the same matters have the same answer: it is found once.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from enbloc.model.devices.demand import Demand, Lens
 from enbloc.model.devices.facts import MOST_RESULTS
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.search import Place
+from enbloc.model.labels import Mask
 from enbloc.model.node_selection import terms_match
-from enbloc.model.nodes import Mask, Nodes
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
 
 
 class Spread:
     """The pools that more nodes see than those that they name, for the rows of a node table."""
 
-    def __init__(self, pools: Sequence[Pool], nodes: Nodes) -> None:
+    def __init__(self, pools: Sequence[Pool], nodes: "Nodes") -> None:
         self._pools: list[tuple[Pool, Reach | None, list[tuple[Mask, Reach]]]] = []
         known: dict[Hashable, Mask] = {}
         for pool in pools:
