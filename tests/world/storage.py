@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from enbloc.model.ledgers import Ledgers, NoLedger
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID, PodVolume
@@ -130,12 +129,11 @@ def hosts(*names: str, **labels: str) -> list[Node]:
 
 def table_of(nodes: Iterable[Node], *facts: VolumeFact) -> Nodes:
     """A live table of nodes with these objects."""
-    table, volumes = Nodes(ResourceSpace()), Volumes()
-    table._ledgers = Ledgers(volumes, NoLedger())  # what ClusterState has
+    table = Nodes(ResourceSpace())
     for each in nodes:
         table.put(each)
     for fact in facts:
-        volumes.put(fact)
+        ledger(table).put(fact)
     return table
 
 

@@ -93,7 +93,7 @@ class BindingFilter:
             if each.claim is not None and each.claim.once_per_node and each.key in self._shared
         ]
         self._delayed = delayed_of(wanted)
-        self._matched: dict[str, MatchedRows] = {}
+        self._matched: dict[tuple[str, ...], MatchedRows] = {}
         self._segments: dict[tuple[str, int], SegmentRows] = {}
         self.reads = Reads.SPEC
         shares = any(claim.key in self._shared for claim in self._delayed)
@@ -131,7 +131,7 @@ class BindingFilter:
     def fork(self) -> "BindingFilter":
         """A copy that follows another copy of the table."""
         made: BindingFilter = copy(self)
-        made._matched = {name: each.fork() for name, each in self._matched.items()}
+        made._matched = {key: each.fork() for key, each in self._matched.items()}
         made._segments = {key: each.fork() for key, each in self._segments.items()}
         return made
 
@@ -237,9 +237,10 @@ class BindingFilter:
         if not known.has_volumes(storage_class):
             return [np.zeros(len(nodes), np.bool_)] * len(claims)
         available = known.available(storage_class)
-        rows = self._matched.get(storage_class)
+        key = tuple(claim.key for claim in claims)  # shared ones are decided once
+        rows = self._matched.get(key)
         if rows is None or rows.available is not available:
-            rows = self._matched[storage_class] = MatchedRows(
+            rows = self._matched[key] = MatchedRows(
                 available, [available.choice(each, known.sort_of_claim(each)) for each in claims]
             )
         free = available.everything & ~volumes.holdings.taken(storage_class)

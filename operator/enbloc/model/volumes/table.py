@@ -36,6 +36,7 @@ from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.layered import Layered
 from enbloc.model.volumes.matching import exchanged, smallest_fit
 from enbloc.model.volumes.reach import of_topologies
+from enbloc.model.volumes.segments import Charged
 from enbloc.model.volumes.wanted import (
     Standing,
     Wanted,
@@ -376,9 +377,12 @@ class Volumes:
         found, _ = smallest_fit(choices, reached, free)
         if None in found and not self._makes(storage_class, row, nodes):
             found = self._exchange(storage_class, choices, reached, free) or found
+        # The claims of one pod are not added up, as upstream: a filter looked at each by itself.
+        segments = self.known.segments(storage_class)
+        charged = None if segments is None else self._holdings.charged(storage_class, segments)
         for claim, choice, place in zip(claims, choices, found, strict=True):
             if place is None:
-                segment = self._segment(claim, row, nodes)
+                segment = self._segment(claim, row, nodes, charged)
                 if segment is not None:
                     self._hold(pod, claim, node, segment=segment)
                 continue
@@ -409,14 +413,15 @@ class Volumes:
             return False
         return bool(self.known.mask(of_topologies(known.topologies), nodes)[row])
 
-    def _segment(self, claim: PersistentVolumeClaim, row: int, nodes: "Nodes") -> str | None:
+    def _segment(
+        self, claim: PersistentVolumeClaim, row: int, nodes: "Nodes", charged: Charged | None
+    ) -> str | None:
         """What a new volume takes from; "" = of nothing that is counted, None = none can be had."""
         if not self._makes(claim.storage_class, row, nodes):
             return None
         segments = self.known.segments(claim.storage_class)
-        if segments is None or claim.request is None:
+        if segments is None or charged is None or claim.request is None:
             return ""
-        charged = self._holdings.charged(claim.storage_class, segments)
         place = segments.chosen(claim.size, charged, segments.reach(nodes)[:, row])
         return None if place is None else segments.facts[place].key
 
@@ -503,7 +508,8 @@ class Volumes:
             held = self._holdings.claims.get(key)
             if held is not None and uid in held.pods:
                 volume = self.known.volumes.get(held.volume)
-                chosen = None if volume is None else VolumeRef(volume.name, volume.uid)
+                uid_of = volume.uid if volume is not None else ""
+                chosen = VolumeRef(held.volume, uid_of) if held.volume else None
                 found[ClaimDecision(key, held.uid, chosen, held.segment)] = None
         return VolumeDecision(tuple(found)) if found else None
 
