@@ -20,7 +20,7 @@
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
-# setting the conditions PodScheduled, DisruptionTarget and GangRunning
+# setting the conditions PodScheduled, DisruptionTarget and GangRunning, and naming the claim for extended resources
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]
@@ -28,6 +28,46 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
+# which volumes pods have, and which they can get
+- apiGroups: [""]
+  resources: [persistentvolumes, persistentvolumeclaims]
+  verbs: [list, watch]
+# binding the claims of a pod before the pod
+- apiGroups: [""]
+  resources: [persistentvolumes, persistentvolumeclaims]
+  verbs: [get, patch]
+# whether a new volume can be used on the node of its pod
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get]
+# where volumes can be made
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses, csidrivers, csistoragecapacities]
+  verbs: [list, watch]
+# how many volumes a node can attach
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes, volumeattachments]
+  verbs: [list, watch]
+# which devices there are, and who has them
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims, resourceslices, deviceclasses]
+  verbs: [list, watch]
+# protecting a claim that gets devices
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims]
+  verbs: [get, patch]
+# allocating and reserving the claims of a pod before the pod is bound
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims/status]
+  verbs: [patch]
+# the same, from Kubernetes 1.36 on
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims/binding]
+  verbs: [patch]
+# claims for extended resources
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims]
+  verbs: [create, delete]
 # namespace selectors of pod affinity
 - apiGroups: [""]
   resources: [namespaces]

@@ -83,6 +83,70 @@ _DELEGATION: Final = (
     ),
 )
 
+#: For pods with PersistentVolumeClaims.
+_VOLUMES: Final = (
+    Rule(
+        "",
+        ["persistentvolumes", "persistentvolumeclaims"],
+        ["list", "watch"],
+        why="which volumes pods have, and which they can get",
+    ),
+    Rule(
+        "",
+        ["persistentvolumes", "persistentvolumeclaims"],
+        ["get", "patch"],
+        why="binding the claims of a pod before the pod",
+    ),
+    Rule("", ["nodes"], ["get"], why="whether a new volume can be used on the node of its pod"),
+    Rule(
+        "storage.k8s.io",
+        ["storageclasses", "csidrivers", "csistoragecapacities"],
+        ["list", "watch"],
+        why="where volumes can be made",
+    ),
+    Rule(
+        "storage.k8s.io",
+        ["csinodes", "volumeattachments"],
+        ["list", "watch"],
+        why="how many volumes a node can attach",
+    ),
+)
+
+#: For pods with ResourceClaims.
+_DEVICES: Final = (
+    Rule(
+        "resource.k8s.io",
+        ["resourceclaims", "resourceslices", "deviceclasses"],
+        ["list", "watch"],
+        why="which devices there are, and who has them",
+    ),
+    Rule(
+        "resource.k8s.io",
+        ["resourceclaims"],
+        ["get", "patch"],
+        why="protecting a claim that gets devices",
+    ),
+    Rule(
+        "resource.k8s.io",
+        ["resourceclaims/status"],
+        ["patch"],
+        why="allocating and reserving the claims of a pod before the pod is bound",
+    ),
+    # Nobody serves it: since 1.36 the API server asks for it before it takes such a status.
+    Rule(
+        "resource.k8s.io",
+        ["resourceclaims/binding"],
+        ["patch"],
+        why="the same, from Kubernetes 1.36 on",
+    ),
+    Rule(
+        "resource.k8s.io",
+        ["resourceclaims"],
+        ["create", "delete"],
+        why="claims for extended resources",
+    ),
+)
+
 ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "scheduler": (
         Rule(
@@ -106,11 +170,14 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "",
             ["pods/status"],
             ["patch"],
-            why="setting the conditions PodScheduled, DisruptionTarget and GangRunning",
+            why="setting the conditions PodScheduled, DisruptionTarget and GangRunning, and naming "
+            "the claim for extended resources",
         ),
         Rule(
             "", ["nodes"], ["list", "watch"], why="capacity, labels, taints and readiness of nodes"
         ),
+        *_VOLUMES,
+        *_DEVICES,
         Rule("", ["namespaces"], ["list", "watch"], why="namespace selectors of pod affinity"),
         Rule(
             "",
