@@ -45,6 +45,10 @@ def at(text: str, point: Point) -> tuple[str, ...]:
     return tuple(name for name in profile.points[point] if name not in OUR_OWN)
 
 
+#: Scores that there were not yet, with their weights of today.
+NEWER = {"VolumeBinding": 1, "DynamicResources": 2}
+
+
 def weights_of(text: str) -> dict[str, int]:
     """What kube-scheduler's score plugins weigh."""
     [profile] = configured(text).profiles.values()
@@ -83,6 +87,7 @@ def test_the_default_weights_of_then_are_kept(version: str, body: str) -> None:
         "InterPodAffinity": 1,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
+        **NEWER,
     }
 
 
@@ -217,9 +222,15 @@ def test_mistakes_in_older_files_are_named_as_in_new_ones(body: str, said: str) 
         (["EvenPodsSpread"], ("PodTopologySpread",)),
         (["MatchInterPodAffinity"], ("InterPodAffinity",)),
         (["CheckNodeUnschedulable", "PodToleratesNodeTaints"], ()),
-        (["NoDiskConflict", "NoVolumeZoneConflict", "MaxCSIVolumeCountPred"], ()),
-        (["MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount"], ()),
-        (["MaxCinderVolumeCount", "CheckNodeLabelPresence"], ()),
+        (
+            ["NoDiskConflict", "NoVolumeZoneConflict", "MaxCSIVolumeCountPred"],
+            ("VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"),
+        ),
+        (
+            ["MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount"],
+            ("NodeVolumeLimits",),
+        ),
+        (["MaxCinderVolumeCount", "CheckNodeLabelPresence"], ("NodeVolumeLimits",)),
     ],
 )
 def test_predicates_are_the_filters_beside_those_that_always_held(

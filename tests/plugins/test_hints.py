@@ -14,7 +14,6 @@ from enbloc.model.node import Node
 from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
-from enbloc.plugins import IN_TREE
 from enbloc.plugins.default_binder import DefaultBinder
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_declared_features import NodeDeclaredFeatures
@@ -236,14 +235,6 @@ def test_a_pod_wakes_whom_it_could_help(
     plugin: Plugin, event: Happening, member: Pod, *, woken: bool
 ) -> None:
     assert wakes(plugin, event, member) is woken
-
-
-@pytest.mark.parametrize("name", ["VolumeBinding", "DynamicResources"])
-def test_nothing_wakes_whom_enbloc_cannot_serve_yet(name: str) -> None:
-    plugin = IN_TREE[name]()
-
-    assert not wakes(plugin, of_node(Action.ADD, A))
-    assert not wakes(plugin, of_pod(Action.DELETE, PLACED))
 
 
 @pytest.mark.parametrize(

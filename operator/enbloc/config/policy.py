@@ -286,6 +286,10 @@ class _Conversion:
         return made
 
 
+#: Scores that came after the last release with policies.
+_NO_PRIORITY: Final = ("VolumeBinding", "DynamicResources")
+
+
 def _plugins(filters: list[str], scores: Mapping[str, int]) -> dict[str, Any]:
     """Each point that predicates and priorities speak of; what was not named is off there."""
     filterers = dict.fromkeys(name for names in PREDICATES.values() for name in names)
@@ -294,7 +298,8 @@ def _plugins(filters: list[str], scores: Mapping[str, int]) -> dict[str, Any]:
         name = PRIORITIES[priority]
         weights[name] = max(weight, weights.get(name, 0))
     not_filtering = _named(name for name in filterers if name not in filters)
-    not_scoring = _named(name for name in dict.fromkeys(PRIORITIES.values()) if name not in weights)
+    scorers = dict.fromkeys((*PRIORITIES.values(), *_NO_PRIORITY))
+    not_scoring = _named(name for name in scorers if name not in weights)
     plugins: dict[str, Any] = {
         "filter": {"enabled": _named(filters), "disabled": not_filtering},
         "score": {

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from enbloc.framework.act import Api, Target
 from enbloc.framework.decide import Pool
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
@@ -26,6 +27,7 @@ from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.segments import Segments
 from enbloc.model.volumes.table import Volumes
 from enbloc.model.volumes.wanted import Standing, Wanted, wanted_by
+from enbloc.plugins import volume_binding_act
 from enbloc.plugins.volume_binding_filter import BindingFilter, fitting_any
 from enbloc.plugins.volume_binding_score import BindingScore
 from enbloc.plugins.volume_claims import (
@@ -115,6 +117,29 @@ class VolumeBinding:
                     amounts[place] = sum(claim.size for claim in claims)
                 found += _segment_pools(volumes, name, segments, amounts, nodes)
         return found
+
+    def prepares(self, target: Target) -> bool:
+        """Whether a claim of the member is to be bound yet."""
+        return target.decided.volumes is not None
+
+    @property
+    def pre_bind_seconds(self) -> float:
+        """For how long claims may keep a group from being bound."""
+        return self.bind_timeout_seconds
+
+    async def pre_bind(self, target: Target, api: Api) -> Status:
+        """Bind the member's claims, and wait until they are."""
+        decided = target.decided.volumes
+        if decided is None:
+            return Status(Code.SKIP)
+        return await volume_binding_act.pre_bind(decided, target, api, self.pre_bind_seconds)
+
+    async def unreserve(self, target: Target, api: Api) -> Status:
+        """Let claims that have no volume yet go with the member wherever it goes next."""
+        decided = target.decided.volumes
+        if decided is None:
+            return Status(Code.SKIP)
+        return await volume_binding_act.unreserve(decided, target, api)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE when an object or a node could be one that the pods wait for."""

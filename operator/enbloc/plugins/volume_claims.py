@@ -18,9 +18,8 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def volumes_of(nodes: Nodes) -> Volumes:
-    """The table of volumes that a node table carries; an empty one where it carries none."""
-    found = nodes.ledgers.volumes
-    return found if isinstance(found, Volumes) else Volumes()
+    """The table of volumes that a node table carries."""
+    return nodes.ledgers.volumes
 
 
 def claim_not_found(name: str) -> str:
