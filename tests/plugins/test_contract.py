@@ -91,7 +91,7 @@ def test_each_plugin_is_asked_at_the_extension_points_of_its_namesake() -> None:
         for point in points_of(plugin):
             at[point].add(plugin.name)
 
-    assert at[Point.PRE_ENQUEUE] == {"GangScheduling", "SchedulingGates"}
+    assert at[Point.PRE_ENQUEUE] == {"DynamicResources", "GangScheduling", "SchedulingGates"}
     assert at[Point.QUEUE_SORT] == {"PrioritySort"}
     assert at[Point.FILTER] >= {
         "DynamicResources", "NodeAffinity", "NodeDeclaredFeatures", "NodeName", "NodePorts",

@@ -373,10 +373,10 @@ def test_pods_that_come_and_go_leave_ports_as_if_they_were_seen_at_once(
     assert told.filter(member, table).tolist() == fresh.filter(member, table).tolist()
 
 
-# ── what enbloc cannot do yet ────────────────────────────────────────────────────────────────
+# ── claims ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_pod_with_a_claim_is_refused_by_name() -> None:
+def test_a_pod_whose_claims_do_not_exist_is_refused_by_name() -> None:
     facts = snapshot(nodes(node("a")))
     volume = replace(pod(), claims=("data", "logs"))
     device = pod(PodSpec(resource_claims=(PodResourceClaim("gpu"), PodResourceClaim("nic"))))
@@ -389,5 +389,5 @@ def test_a_pod_with_a_claim_is_refused_by_name() -> None:
     assert DynamicResources().pre_filter(pod(), facts) is None
     assert DynamicResources().pre_filter(device, facts) == Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-        "enbloc does not support ResourceClaims yet: spec.resourceClaims gpu, nic",
+        f'pod "{device.key}": ResourceClaim not created yet',
     )

@@ -4,10 +4,11 @@
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from enbloc.model.devices.decisions import DeviceDecision
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
+from enbloc.model.devices.table import Devices
 from enbloc.model.ledger import Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
@@ -71,7 +72,7 @@ class Ledgers:
 
     __slots__ = ("devices", "volumes")
 
-    def __init__(self, volumes: Volumes, devices: Ledger[Any, Any]) -> None:
+    def __init__(self, volumes: Volumes, devices: Devices) -> None:
         self.volumes, self.devices = volumes, devices
 
     @property
@@ -120,13 +121,15 @@ class Ledgers:
 
     def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Decisions | None) -> None:
         """A pod sits on a node; None = what it gets there is to be decided."""
-        for ledger, decision in zip(
-            (self.volumes, self.devices), decided or NOTHING_DECIDED, strict=True
-        ):
-            if decided is None or decision is None:
-                ledger.place(pod, node, nodes)
-            else:
-                ledger.keep(pod, node, decision)
+        volumes, devices = decided or NOTHING_DECIDED
+        if volumes is None:
+            self.volumes.place(pod, node, nodes)
+        else:
+            self.volumes.keep(pod, node, volumes)
+        if devices is None:
+            self.devices.place(pod, node, nodes)
+        else:
+            self.devices.keep(pod, node, devices)
 
     def remove(self, pod: Pod) -> None:
         """A pod sits nowhere any more."""
@@ -148,46 +151,3 @@ class Ledgers:
     def fork(self) -> "Ledgers":
         """A copy of one's own."""
         return Ledgers(self.volumes.fork(), self.devices.fork())
-
-
-class NoLedger:
-    """A ledger of no kind: nothing concerns it."""
-
-    kinds: ClassVar[frozenset[str]] = frozenset()
-    version: int = 0
-
-    def put(self, fact: Fact) -> None:
-        """Nothing is known of any object."""
-
-    def drop(self, kind: str, key: str) -> None:
-        """Nothing is known of any object."""
-
-    def enter(self, pod: Pod) -> None:
-        """Pods hold nothing."""
-
-    def leave(self, uid: PodUID) -> None:
-        """Pods hold nothing."""
-
-    def alike(self, pod: Pod) -> None:
-        """Pods hold nothing."""
-
-    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
-        """Pods hold nothing."""
-
-    def keep(self, pod: Pod, node: str, decision: Hashable) -> None:
-        """Pods hold nothing."""
-
-    def remove(self, pod: Pod) -> None:
-        """Pods hold nothing."""
-
-    def decision(self, uid: PodUID) -> None:
-        """Nothing is decided."""
-
-    def stands(self, uid: PodUID) -> bool:
-        """Nothing is in the way."""
-        del uid
-        return True
-
-    def fork(self) -> "NoLedger":
-        """It never changes."""
-        return self

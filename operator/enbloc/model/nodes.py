@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.copy_on_write import Claim, Ownership
+from enbloc.model.devices.table import Devices
 from enbloc.model.labels import Interned, Mask, Rows
-from enbloc.model.ledgers import Decisions, Ledgers, NoLedger
+from enbloc.model.ledgers import Decisions, Ledgers
 from enbloc.model.node import Node, NodeChange, difference
 from enbloc.model.node_columns import NodeColumns, resized
 from enbloc.model.pods import Pod, PodSpec
@@ -102,7 +103,7 @@ class Nodes:
         self._huge: dict[tuple[int, int], int] = {}
         self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
-        self._ledgers = Ledgers(Volumes(), NoLedger())
+        self._ledgers = Ledgers(Volumes(), Devices())
         self._ledgers_shared = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────

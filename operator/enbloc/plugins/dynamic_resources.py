@@ -1,37 +1,114 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""DynamicResources: pods that need devices by resource claims."""
+"""DynamicResources: pods that need devices by resource claims, or by extended resources."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from enbloc.framework.hints import ClusterEvent
-from enbloc.framework.status import Status, refuse_for_good
+from enbloc.framework.decide import Pool, Scores, default_normalize
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hinting import is_own
+from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.status import SUCCESS, Status, refuse_for_good
+from enbloc.model.devices.asked import unmade
+from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.groups import Group
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+from enbloc.plugins.dynamic_resources_filter import DeviceFilter, DeviceScore
+from enbloc.plugins.dynamic_resources_limits import shared_pools
 
 
 @dataclass(frozen=True)
 class DynamicResources:
-    """Refuses what cannot be honoured yet, so that no pod starts without its devices.
+    """Keep a pod off nodes that cannot give it the devices that it asks for.
+
+    Source: kube-scheduler v1.36
+    pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go PreEnqueue, PreFilter,
+    Filter, Score.
 
     Attributes:
-        filter_timeout_seconds: how long one node may take; without meaning yet.
-        binding_timeout_seconds: how long binding conditions are waited for; without meaning yet.
+        filter_timeout_seconds: without meaning: steps are counted, not seconds.
+        binding_timeout_seconds: how long binding conditions are waited for.
     """
 
     filter_timeout_seconds: float = 10
     binding_timeout_seconds: float = 600
 
     name: ClassVar[str] = "DynamicResources"
-    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+    events: ClassVar[tuple[ClusterEvent, ...]] = (
+        ClusterEvent(
+            Resource.NODE,
+            Action.ADD | Action.UPDATE_LABEL | Action.UPDATE_TAINT | Action.UPDATE_ALLOCATABLE,
+        ),
+        ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.POD, Action.UPDATE_GENERATED_CLAIM),
+        ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+    )
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Status | None:
-        """Refuse a pod with resource claims, naming them."""
-        del snapshot
-        if not pod.spec.resource_claims:
+    def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
+        """Wait until as many members as are lacking have all of their claims.
+
+        Whether claims that have a name exist is asked when the group is tried.
+        """
+        del group
+        waiting = [problem for problem in map(unmade, facts.pending) if problem]
+        if not waiting or len(facts.pending) - len(waiting) >= max(1, facts.lacking):
+            return SUCCESS
+        return refuse_for_good(waiting[0])
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> DeviceFilter | Status | None:
+        """Skip a pod that needs no devices; refuse one of which a claim cannot be served at all."""
+        devices = snapshot.nodes.ledgers.devices
+        if not devices.concerns(pod):
             return None
-        return refuse_for_good(
-            "enbloc does not support ResourceClaims yet: spec.resourceClaims "
-            f"{', '.join(claim.name for claim in pod.spec.resource_claims)}"
-        )
+        asked = devices.asked(pod)
+        return refuse_for_good(asked.refusal) if asked.refusal else DeviceFilter(pod, devices)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> DeviceScore | None:
+        """Skip a pod of which no claim has alternatives."""
+        devices = snapshot.nodes.ledgers.devices
+        if not devices.concerns(pod):
+            return None
+        asked = devices.asked(pod)
+        graded = any(want.alternative for demand in asked.demands for want in demand.wants)
+        if asked.refusal or not (graded or asked.score):
+            return None
+        return DeviceScore(DeviceFilter(pod, devices))
+
+    def normalize(self, scores: Scores) -> Scores:
+        """The best node gets 100."""
+        return default_normalize(scores)
+
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+        """Pools of devices that several nodes see, where these have nothing else to give."""
+        return shared_pools(pods, nodes, ever=ever)
+
+    def hint(self, event: Happening, facts: GroupFacts) -> Hint:
+        """QUEUE when devices may be free, or a claim of a pending pod has changed."""
+        if event.resource is Resource.POD:
+            made = event.pod is not None and not unmade(event.pod)
+            return Hint.QUEUE if made and is_own(event, facts) else Hint.SKIP
+        if event.resource is not Resource.RESOURCE_CLAIM:
+            return Hint.QUEUE
+        now, before = event.fact, event.old_fact
+        if not isinstance(now, ResourceClaim):
+            return Hint.QUEUE
+        if isinstance(before, ResourceClaim):
+            if before.allocation is not None and now.allocation is None:
+                return Hint.QUEUE
+            if _status(before) == _status(now):
+                return Hint.SKIP
+        used = any(now.key in _claims(pod) for pod in facts.pending if not unmade(pod))
+        return Hint.QUEUE if used else Hint.SKIP
+
+
+def _status(claim: ResourceClaim) -> tuple[object, ...]:
+    return claim.allocation, claim.reserved_for, claim.states
+
+
+def _claims(pod: Pod) -> set[str]:
+    return {f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name}

@@ -61,13 +61,18 @@ class NodeResourcesFit:
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.DELETE | Action.UPDATE_SCALE_DOWN),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_ALLOCATABLE | Action.UPDATE_TAINT),
+        ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
     )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Every requested resource is free; a request of zero always fits."""
         requests = self._requests(pod.spec)
         names, amounts = _columns_of(requests)
-        fits: Mask = np.logical_and.reduce(nodes.frees(names) >= amounts)
+        enough = nodes.frees(names) >= amounts
+        for name in _served(pod.spec, nodes):
+            if name in names:
+                enough[names.index(name)] |= nodes.allocatable(name) == 0
+        fits: Mask = np.logical_and.reduce(enough)
         return fits
 
     def takes(self, pod: Pod) -> tuple[str, ...]:
@@ -77,8 +82,12 @@ class NodeResourcesFit:
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Each refused node counts under every resource that it lacks."""
         counts: Counter[str] = Counter()
+        served = _served(pod.spec, nodes)
         for resource, amount in self._requests(pod.spec):
-            short = int((refused & (nodes.free(resource) < amount)).sum())
+            lacking = refused & (nodes.free(resource) < amount)
+            if resource in served:
+                lacking &= nodes.allocatable(resource) > 0
+            short = int(lacking.sum())
             if short:
                 counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] += short
         return counts
@@ -96,7 +105,9 @@ class NodeResourcesFit:
         As upstream, any change of taints may also stand for a node that could not be seen when it
         was added.
         """
-        if event.resource is Resource.NODE:
+        if event.resource is Resource.DEVICE_CLASS:
+            helps = any(pod.spec.extended for pod in classes(facts))
+        elif event.resource is Resource.NODE:
             helps = Action.UPDATE_TAINT in event.action or self._grew(event, facts)
         elif Action.DELETE in event.action or event.pod is None or is_own(event, facts):
             helps = True
@@ -137,6 +148,19 @@ class NodeResourcesFit:
         now, before = dict(pod.spec.requests), dict(old.spec.requests)
         wanted = {name for each in classes(facts) for name, _ in each.spec.requests}
         return any(before.get(name, 0) > now.get(name, 0) for name in wanted)
+
+
+def _served(spec: PodSpec, nodes: Nodes) -> frozenset[str]:
+    """Of what the pod requests, what devices serve on nodes that do not offer it themselves.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/noderesources/fit.go
+    shouldDelegateResourceToDRA.
+    """
+    if not spec.extended:
+        return frozenset()
+    devices = nodes.ledgers.devices
+    wanted = {each.resource for each in spec.extended}
+    return frozenset(name for name in wanted if devices.served_by_devices(name))
 
 
 @lru_cache(maxsize=1024)

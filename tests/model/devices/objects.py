@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from enbloc.model.cel import CelError, DeviceView
 from enbloc.model.devices.codec import (
     read_device_class,
     read_resource_claim,
     read_resource_slice,
 )
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
-from enbloc.model.devices.selectors import DeviceSelector, DeviceView, Fault, NotSupported
+from enbloc.model.devices.selectors import DeviceSelector, Fault
 from enbloc.model.devices.table import Devices
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
@@ -50,7 +51,7 @@ class Terms:
         of, domain, name, sign, value = found.groups()
         values: Any = device.attributes if of == "attributes" else device.capacity
         if f"{domain}/{name}" not in values:
-            return NotSupported(f"no such key: {name}")
+            return CelError(f"no such key: {name}")
         have = values[f"{domain}/{name}"]
         want: Any = value.strip('"') if value.startswith('"') else value == "true"
         want = int(value) if value.isdigit() else want
@@ -60,7 +61,7 @@ class Terms:
 def compiled(expression: str) -> DeviceSelector | Fault:
     """A compiler for these."""
     if "nonsense" in expression:
-        return NotSupported("undeclared reference to 'nonsense'")
+        return CelError("undeclared reference to 'nonsense'")
     return Terms(expression)
 
 

@@ -260,7 +260,7 @@ def _packing(
     profile, nodes = trial.profile, trial.snapshot.nodes
     kinds = _kinds(facts, trial)
     pods, needs = [kind.pods[0] for kind in kinds], _needs(facts, kinds)
-    resources, requests = _shared(profile, pods)
+    resources, requests = _shared(profile, pods, nodes)
     wide = 1 + len(nodes) // 1000
     cost = 20 + (len(kinds) + len(needs)) * len(resources) * wide
     if cost > steps:
@@ -372,8 +372,14 @@ def _needs(facts: GroupFacts, kinds: Sequence[Kind]) -> tuple[Need, ...]:
     return (Need(total, tuple(range(len(kinds)))), *roles)
 
 
-def _shared(profile: Profile, pods: Sequence[Pod]) -> tuple[tuple[tuple[str, int], ...], Amounts]:
-    """What every kind that requests it must find free, each with its unit; int64[C, R] in units."""
+def _shared(
+    profile: Profile, pods: Sequence[Pod], nodes: Nodes
+) -> tuple[tuple[tuple[str, int], ...], Amounts]:
+    """What every kind that requests it must find free, each with its unit; int64[C, R] in units.
+
+    What devices may serve where a node does not offer it need not be free there.
+    """
+    served = nodes.ledgers.devices.served_by_devices
     wanted = [dict(pod.spec.requests) for pod in pods]
     taken = [
         {
@@ -388,7 +394,8 @@ def _shared(profile: Profile, pods: Sequence[Pod]) -> tuple[tuple[tuple[str, int
     shared = [
         (name, math.gcd(*(each.get(name, 0) for each in wanted)))
         for name in names
-        if all(name in mine for mine, each in zip(taken, wanted, strict=True) if each.get(name))
+        if not served(name)
+        and all(name in mine for mine, each in zip(taken, wanted, strict=True) if each.get(name))
     ]
     requests = [[each.get(name, 0) // unit for name, unit in shared] for each in wanted]
     return tuple(shared), np.array(requests, np.int64).reshape(len(pods), len(shared))

@@ -69,7 +69,7 @@ def unmade(pod: Pod) -> str:
     Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
     resourceclaim.go Name.
     """
-    if "" in pod.resource_claims:
+    if "" in pod.resource_claims or len(pod.resource_claims) < len(pod.spec.resource_claims):
         return f'pod "{pod.key}": ResourceClaim not created yet'
     return ""
 

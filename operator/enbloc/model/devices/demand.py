@@ -93,6 +93,11 @@ class Demand:
         )
 
     @cached_property
+    def exclusive(self) -> bool:
+        """Devices that it gets nobody else has, unless several may have one of them."""
+        return sum(self.least) > 0 and not any(want.ask.admin for want in self.wants)
+
+    @cached_property
     def graded(self) -> bool:
         """Nodes differ by which alternatives they can serve."""
         return any(len(each) > 1 for each in self.requests)

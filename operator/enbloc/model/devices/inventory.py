@@ -316,7 +316,8 @@ class Inventory:
             refusal = misfit(pod, position, name, claim)
             if refusal or claim is None:
                 return Asked(refusal)
-            allocation = self.allocation(key)
+            own = bool(pod.spec.resource_claims[position].template)
+            allocation = claim.allocation if own else self.allocation(key)
             if allocation is not None:
                 if self._full(pod, claim):
                     return Asked("resourceclaim in use")

@@ -8,7 +8,7 @@ order of positions is that in which devices are tried: slices by name, in each a
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from enbloc.model.devices.facts import Amounts, Device, ResourceSlice, Site
 from enbloc.model.pods import NodeSelectorTerm
@@ -62,6 +62,7 @@ class Pool:
         waiting: devices with conditions to be met before a pod is bound.
         shared: devices that several claims may have.
         twice: of names that stand more than once.
+        selected: what expressions said of the devices, by who asks.
     """
 
     key: PoolKey
@@ -79,6 +80,7 @@ class Pool:
     waiting: Bits = 0
     shared: Bits = 0
     twice: tuple[Bits, ...] = ()
+    selected: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False)
 
     @property
     def spread(self) -> bool:
@@ -133,7 +135,7 @@ def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
         invalid=invalid,
         counters=tuple(builder.totals),
         counter_names=tuple(builder.counters),
-        consumes=tuple(builder.consumes),
+        consumes=() if invalid else tuple(builder.consumes),
         waiting=builder.waiting,
         shared=builder.shared,
         twice=tuple(bits for bits in builder.named.values() if bits.bit_count() > 1),

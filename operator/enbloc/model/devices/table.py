@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from enbloc.model import cel
 from enbloc.model.devices.asked import Verdict
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
 from enbloc.model.devices.demand import Demand
@@ -25,7 +26,7 @@ from enbloc.model.devices.overlay import Overlay
 from enbloc.model.devices.pools import PoolKey, Reach
 from enbloc.model.devices.results import allocation_of, score_of
 from enbloc.model.devices.search import CANNOT, Outcome, Pick, Place, Task, ordered, search
-from enbloc.model.devices.selectors import Compiler, no_compiler
+from enbloc.model.devices.selectors import Compiler
 from enbloc.model.devices.use import Use, added, removed
 from enbloc.model.devices.views import Spread, signature
 from enbloc.model.pods import Pod, PodUID
@@ -78,7 +79,7 @@ class Devices(Inventory):
         compiler: of the expressions by which devices are selected.
     """
 
-    def __init__(self, compiler: Compiler = no_compiler) -> None:
+    def __init__(self, compiler: Compiler = cel.compile) -> None:
         super().__init__(compiler)
         self._held: Overlay[str, Held] = Overlay()
         self._seats: Overlay[str, Seat] = Overlay()
@@ -92,6 +93,19 @@ class Devices(Inventory):
         pools = [self._pools.get(key) for key in sorted(self._spread)]
         return Spread([pool for pool in pools if pool is not None], nodes)
 
+    def may_share(self, demands: Sequence[Demand]) -> bool:
+        """Whether claims with these demands may get devices that several nodes see."""
+        pools = [pool for key in self._spread if (pool := self._pools.get(key)) is not None]
+        return any(any(demand.lens(pool).matched) for pool in pools for demand in demands)
+
+    def has_own(self, node: str) -> bool:
+        """Whether a node has pools that no other node sees."""
+        return self._by_node.get(node) is not None
+
+    def is_spread(self, key: PoolKey) -> bool:
+        """Whether more nodes see a pool than it names."""
+        return key in self._spread
+
     def places(self, row: int, name: str, spread: Spread) -> tuple[Place, ...]:
         """What a node sees, in the order in which it is tried."""
         found: list[Place] = []
@@ -103,8 +117,19 @@ class Devices(Inventory):
             found.append(Place(pool, reach, self.use(pool.key)))
         return ordered(found) if len(found) > 1 else tuple(found)
 
+    @property
+    def revisable(self) -> bool:
+        """Claims have devices that they may change for others."""
+        return self._tried.changed
+
     def verdict(self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]) -> Verdict:
-        """Whether a node can serve claims with these demands."""
+        """Whether a node can serve claims with these demands.
+
+        Args:
+            demands: of the claims.
+            node: its name; "" = claims of this fork keep what they have.
+            places: what the node sees.
+        """
         if not demands:
             return Verdict()
         key = demands, signature(demands, places)
@@ -112,7 +137,7 @@ class Devices(Inventory):
         if known is None:
             outcome = search([Task(demand, tuple(places)) for demand in demands])
             known = self._memory.keep(key, _verdict(outcome, len(demands)))
-        if known.reason and self._tried.changed:
+        if known.reason and node and self._tried.changed:
             revised = self._revisable(demands, node, places)
             if revised is not None:
                 return revised
@@ -206,7 +231,8 @@ class Devices(Inventory):
         if asked.refusal or row is None:
             seat = seat._replace(lacking=seat.claims)
         else:
-            places = self.places(0, node, self.spread(nodes.take(np.array([row]))))
+            part = nodes.take(np.array([row])) if self._spread else nodes
+            places = self.places(0, node, self.spread(part))
             self._join(seat, claims)
             if demands and not self._give(node, claims, demands, places):
                 seat = seat._replace(lacking=claims)

@@ -5,8 +5,11 @@
 Two nodes of which the same matters have the same answer: it is found once.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from enbloc.model.devices.demand import Demand, Lens
 from enbloc.model.devices.facts import MOST_RESULTS
@@ -19,11 +22,15 @@ if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes
 
 
+Rows = npt.NDArray[np.int64]
+
+
 class Spread:
     """The pools that more nodes see than those that they name, for the rows of a node table."""
 
     def __init__(self, pools: Sequence[Pool], nodes: "Nodes") -> None:
         self._pools: list[tuple[Pool, Reach | None, list[tuple[Mask, Reach]]]] = []
+        self._seen: dict[int, list[tuple[Pool, Reach]]] = {}
         known: dict[Hashable, Mask] = {}
         for pool in pools:
             chosen: list[tuple[Mask, Reach]] = []
@@ -36,6 +43,9 @@ class Spread:
 
     def seen(self, row: int, name: str) -> list[tuple[Pool, Reach]]:
         """What of these pools a row sees."""
+        known = self._seen.get(row)
+        if known is not None:
+            return known
         found: list[tuple[Pool, Reach]] = []
         for pool, everywhere, chosen in self._pools:
             reach = pool.by_node.get(name)
@@ -44,6 +54,27 @@ class Spread:
                     reach = other if reach is None else reach | other
             if reach is not None:
                 found.append((pool, reach))
+        self._seen[row] = found
+        return found
+
+    def groups(self, names: Sequence[str], own: Callable[[str], bool]) -> list[Rows]:
+        """Rows that see the same; a node that has anything of its own is alone.
+
+        Args:
+            names: of the rows.
+            own: whether a node has pools that no other sees.
+        """
+        alone: set[int] = {row for row, name in enumerate(names) if own(name)}
+        keys = np.zeros(len(names), np.int64)
+        for pool, _, chosen in self._pools:
+            alone.update(row for row, name in enumerate(names) if name in pool.by_node)
+            for mask, _ in chosen:
+                keys = np.unique(2 * keys + mask, return_inverse=True)[1]
+        together = np.ones(len(names), np.bool_)
+        together[list(alone)] = False
+        found = [np.array([row]) for row in sorted(alone)]
+        for key in np.unique(keys[together]).tolist():
+            found.append(np.flatnonzero(together & (keys == key)))
         return found
 
 

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""DeviceFilter: which nodes can give one class of pods the devices that it asks for."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework.reads import Reads
+from enbloc.model.devices.asked import Asked, Verdict
+from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.search import CANNOT, told
+from enbloc.model.devices.table import Devices
+from enbloc.model.devices.views import Rows, Spread
+from enbloc.model.node_selection import terms_match
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+from enbloc.plugins.dynamic_resources_limits import most_pods
+
+NOT_AVAILABLE: Final = "resourceclaim not available on the node"
+LEFT_OVER: Final = "cannot schedule extended resource claim"
+NO_RESOURCE: Final = "cannot fit resource"
+
+
+class _Seen(NamedTuple):
+    """What the rows of a node table see.
+
+    Attributes:
+        groups: rows that see the same.
+    """
+
+    names: Sequence[str]
+    spread: Spread
+    groups: list[Rows]
+
+
+class DeviceFilter:
+    """What nodes answer about one class of pods.
+
+    A row is asked anew where only its own devices matter; all rows are where the class may get
+    devices that several nodes see, or shares a claim that a plan may allocate.
+    """
+
+    reason: ClassVar[str] = CANNOT
+
+    def __init__(self, pod: Pod, devices: Devices) -> None:
+        asked = devices.asked(pod)
+        self._asked = asked
+        self._kept: _Seen | None = None
+        self._shares = any(
+            name and not of.template
+            for name, of in zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
+        )
+        self.reads = Reads.NODE
+        if self._shares or devices.may_share(self._demands(pod, devices, tuple(asked.served))):
+            self.reads = Reads.CLUSTER
+        elif not asked.demands and not asked.served:
+            self.reads = Reads.SPEC
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """The devices for all claims of the pod are there, and what its claims have is in reach."""
+        devices = nodes.ledgers.devices
+        asked = self._now(pod, devices)
+        if asked.refusal or asked.stale or asked.failed:
+            return np.zeros(len(nodes), np.bool_)
+        mask = _in_reach(asked, nodes)
+        for rows, verdict in self._verdicts(pod, asked, nodes, mask):
+            if verdict.reason:
+                mask[rows] = False
+        return mask
+
+    def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
+        """Each node counts under its first reason, as kube-scheduler finds it."""
+        devices = nodes.ledgers.devices
+        asked = self._now(pod, devices)
+        if asked.refusal or asked.stale:
+            return Counter({asked.refusal or LEFT_OVER: int(refused.sum())})
+        reached = _in_reach(asked, nodes)
+        counts: Counter[str] = Counter()
+        claims = (*asked.claims, f"{pod.key.namespace}/<extended-resources>")
+        for rows, verdict in self._verdicts(pod, asked, nodes, refused):
+            count = int(refused[rows].sum())
+            if verdict.reason:
+                counts[told(verdict.reason, claims[verdict.of])] += count
+            elif asked.failed:
+                counts[NOT_AVAILABLE] += count
+            else:
+                counts[NOT_AVAILABLE] += int((refused[rows] & ~reached[rows]).sum())
+        return +counts
+
+    def score(self, pod: Pod, nodes: Nodes) -> npt.NDArray[np.int64]:
+        """int64[N]: Σ(8 − place) over the alternatives that the pod has or would get."""
+        asked = self._now(pod, nodes.ledgers.devices)
+        scores = np.zeros(len(nodes), np.int64)
+        if asked.demands and not asked.refusal:
+            for rows, verdict in self._verdicts(pod, asked, nodes, np.ones(len(nodes), np.bool_)):
+                scores[rows] = 0 if verdict.reason else verdict.score + asked.score
+        return scores
+
+    def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
+        """int64[N]: no row has devices for more such pods."""
+        devices = nodes.ledgers.devices
+        asked = self._now(pod, devices)
+        demands = () if self._shares else asked.demands
+        return most_pods(demands, nodes, ever=ever)
+
+    def _now(self, pod: Pod, devices: Devices) -> Asked:
+        """What the pod asks for; of claims with a name, others of the plan may have decided."""
+        return devices.asked(pod) if self._shares else self._asked
+
+    def _verdicts(
+        self, pod: Pod, asked: Asked, nodes: Nodes, wanted: Mask
+    ) -> Iterator[tuple[Rows, Verdict]]:
+        """The verdict on rows that see the same; each row of which any is wanted, and some more."""
+        devices, names = nodes.ledgers.devices, nodes.names
+        seen = self._grouped(devices, nodes, names)
+        lacking = {name: nodes.allocatable(name) == 0 for name in asked.served}
+        unserved = _unserved(pod, asked, nodes)
+        for group in seen.groups:
+            if len(group) == 1 and not wanted[group[0]]:
+                continue
+            for rows in _split(group, (unserved, *lacking.values())):
+                row = int(rows[0])
+                if unserved is not None and unserved[row]:
+                    yield rows, _NO_RESOURCE
+                    continue
+                lacks = tuple(name for name, none in lacking.items() if none[row])
+                demands = self._demands(pod, devices, lacks) if lacks else asked.demands
+                places = devices.places(row, names[row], seen.spread)
+                verdict = devices.verdict(demands, "", places)
+                if not verdict.reason or not devices.revisable:
+                    yield rows, verdict
+                    continue
+                for each in rows.tolist():
+                    yield np.array([each]), devices.verdict(demands, names[each], places)
+
+    def _grouped(self, devices: Devices, nodes: Nodes, names: Sequence[str]) -> _Seen:
+        """What the rows see; kept as long as they are the same, for the objects do not change."""
+        kept = self._kept
+        if kept is None or kept.names != names:
+            spread = devices.spread(nodes)
+            kept = _Seen(names, spread, spread.groups(names, devices.has_own))
+            if len(names) > 1:
+                self._kept = kept
+        return kept
+
+    def _demands(self, pod: Pod, devices: Devices, lacks: tuple[str, ...]) -> tuple[Demand, ...]:
+        asked = self._asked.demands
+        return (*asked, devices.extended(pod, lacks)[0]) if lacks else asked
+
+
+_NO_RESOURCE: Final = Verdict(NO_RESOURCE)
+
+
+class DeviceScore:
+    """Ranks nodes by the alternatives that they have for one class of pods."""
+
+    def __init__(self, asked: DeviceFilter) -> None:
+        self._filter = asked
+        self.reads = asked.reads
+
+    def score(self, pod: Pod, nodes: Nodes) -> npt.NDArray[np.int64]:
+        """int64[N]: the earlier the alternatives stand, the higher."""
+        return self._filter.score(pod, nodes)
+
+
+def _unserved(pod: Pod, asked: Asked, nodes: Nodes) -> Mask | None:
+    """bool[N]: an extended resource is neither offered nor served by devices; None = nowhere."""
+    others = {each.resource for each in pod.spec.extended if each.amount} - asked.served.keys()
+    if not asked.served or not others:
+        return None
+    found: Mask = np.logical_or.reduce([nodes.allocatable(name) == 0 for name in others])
+    return found
+
+
+def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:
+    """The rows apart where any of the masks tells them apart."""
+    parts = [rows]
+    for mask in masks:
+        if mask is not None:
+            halves = [(part[mask[part]], part[~mask[part]]) for part in parts]
+            parts = [half for pair in halves for half in pair if len(half)]
+    return parts
+
+
+def _in_reach(asked: Asked, nodes: Nodes) -> Mask:
+    """bool[N]: what the pod's claims have can be used from there."""
+    mask = np.ones(len(nodes), np.bool_)
+    for terms in asked.pins:
+        mask &= terms_match(terms, nodes)
+    return mask

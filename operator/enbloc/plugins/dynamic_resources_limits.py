@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many pods devices suffice for at most: on a node, and in pools that several nodes see."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.framework.decide import Pool
+from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.pools import PoolKey
+from enbloc.model.devices.search import Place
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+
+UNLIMITED: Final = 2**31 - 1
+
+
+def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
+    """int64[N]: no row has devices for more pods with these demands.
+
+    Args:
+        demands: of the claims that each of the pods has for itself.
+        nodes: as they are.
+        ever: devices that are in use count as free.
+    """
+    devices, names = nodes.ledgers.devices, nodes.names
+    most = np.full(len(nodes), UNLIMITED, np.int64)
+    counted = [each for each in demands if each.exclusive]
+    if not counted:
+        return most
+    spread = devices.spread(nodes)
+    for row, name in enumerate(names):
+        places = devices.places(row, name, spread)
+        for demand in counted:
+            found = sum(_left(demand, place, ever=ever) for place in places)
+            most[row] = min(most[row], found // sum(demand.least))
+    return most
+
+
+def _left(demand: Demand, place: Place, *, ever: bool) -> int:
+    """How many devices of a pool the demand can have, as far as can be told at once."""
+    pool, reach, use = place
+    if not pool.complete or place.broken:
+        return 0
+    lens, bits = demand.lens(pool), 0
+    for usable in lens.usable:
+        bits |= usable
+    bits &= reach.devices
+    if bits & pool.shared:
+        return UNLIMITED
+    return (bits if ever else bits & ~use.taken).bit_count()
+
+
+def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]:
+    """The pools of which some of these pods take, since the rows that see them have nothing else.
+
+    Args:
+        pods: one of each class.
+        nodes: as they are.
+        ever: devices that are in use count as free.
+    """
+    devices = nodes.ledgers.devices
+    demands = [_own(pod, nodes) for pod in pods]
+    if not devices.may_share([each for each in demands if each is not None]):
+        return []
+    spread = devices.spread(nodes)
+    rows: dict[PoolKey, npt.NDArray[np.bool_]] = {}
+    amounts: dict[PoolKey, list[bool]] = {}
+    sample: dict[PoolKey, Place] = {}
+    for row, name in enumerate(nodes.names):
+        places = devices.places(row, name, spread)
+        served = [[_gives(demand, place) for place in places] for demand in demands]
+        for at, place in enumerate(places):
+            key = place.pool.key
+            if not devices.is_spread(key) or not any(gives[at] for gives in served):
+                continue
+            # Who has something else to take on this row is not bound to the pool there.
+            only = [gives[at] and sum(gives) == 1 for gives in served]
+            known = amounts.setdefault(key, [True] * len(pods))
+            amounts[key] = [was and now for was, now in zip(known, only, strict=True)]
+            rows.setdefault(key, np.zeros(len(nodes), np.bool_))[row] = True
+            seen = sample.setdefault(key, place)
+            sample[key] = seen._replace(reach=seen.reach | place.reach)
+    found: list[Pool] = []
+    for key, bound in amounts.items():
+        takes = np.array(
+            [
+                demand.least[0] if demand is not None and only else 0
+                for demand, only in zip(demands, bound, strict=True)
+            ],
+            np.int64,
+        )
+        free = [
+            _left(demand, sample[key], ever=ever)
+            for demand, only in zip(demands, bound, strict=True)
+            if demand is not None and only
+        ]
+        if free and max(free) < UNLIMITED:
+            most = _together(demands, bound, sample[key], ever=ever)
+            found.append(Pool(rows[key], takes, most, "devices", f"of pool {'/'.join(key)}"))
+    return found
+
+
+def _together(
+    demands: Sequence[Demand | None], bound: Sequence[bool], place: Place, *, ever: bool
+) -> int:
+    """How many devices of a pool any of these demands can have."""
+    bits = 0
+    for demand, only in zip(demands, bound, strict=True):
+        if demand is not None and only:
+            bits |= demand.lens(place.pool).usable[0]
+    bits &= place.reach.devices
+    return (bits if ever else bits & ~place.use.taken).bit_count()
+
+
+def _own(pod: Pod, nodes: Nodes) -> Demand | None:
+    """What a pod asks for with its one claim, if it asks for a number of devices and no more."""
+    asked = nodes.ledgers.devices.asked(pod)
+    named = [each for each in pod.spec.resource_claims if not each.template]
+    if named or asked.refusal or len(asked.demands) != 1 or asked.served:
+        return None
+    demand = asked.demands[0]
+    return demand if demand.plain and demand.exclusive else None
+
+
+def _gives(demand: Demand | None, place: Place) -> bool:
+    return demand is not None and _left(demand, place, ever=True) > 0
