@@ -64,14 +64,16 @@ def test_a_claim_gets_the_smallest_volume_that_its_node_reaches() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        pytest.param({"created": 2.0}, {"created": 1.0}, "two", id="the older"),
-        pytest.param({}, {}, "one", id="by name"),
+        pytest.param(2.0, 1.0, "two", id="the older"),
+        pytest.param(1.0, 1.0, "one", id="by name"),
     ],
 )
 def test_of_volumes_of_one_size_the_older_is_taken_then_by_name(
-    first: dict[str, float], second: dict[str, float], expected: str
+    first: float, second: float, expected: str
 ) -> None:
-    table = table_of(hosts("a"), LOCAL, pv("one", **first), pv("two", **second), pvc("data"))
+    table = table_of(
+        hosts("a"), LOCAL, pv("one", created=first), pv("two", created=second), pvc("data")
+    )
 
     seat(table, using("pod", "data"), "a")
 
