@@ -16,6 +16,7 @@ import yaml
 
 from benchmarks import (
     bind_rate,
+    claims,
     completeness,
     deadlock,
     engine,
@@ -38,6 +39,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "finished_members": engine.finished_members,
     "crowds": engine.crowds,
     "streams": engine.streams,
+    "gang_with_volumes": claims.gang_with_volumes,
+    "gang_with_devices": claims.gang_with_devices,
     "completeness": completeness.completeness,
     "flood": flood.flood,
     "flood_served": flood_served.flood_served,

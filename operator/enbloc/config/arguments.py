@@ -18,7 +18,7 @@ from enbloc.config.wanted import Arguments
 from enbloc.framework.registry import Factory
 
 #: Those whose arguments are checked and do nothing yet.
-UNHONOURED: Final = frozenset({"DefaultPreemption", "DynamicResources"})
+UNHONOURED: Final = frozenset({"DefaultPreemption"})
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
 _VERSIONS: Final = ("v1", "v1beta3", "v1beta2", "v1beta1")
 

@@ -82,7 +82,10 @@ class Ledgers:
 
     def concerns(self, pod: Pod) -> bool:
         """Whether a pod has volumes or devices."""
-        return pod.spec.holds
+        spec = pod.spec
+        if spec.volumes or spec.resource_claims:
+            return True
+        return bool(spec.extended) and self.devices.concerns(pod)
 
     def alike(self, pod: Pod) -> Hashable | None:
         """Equal for pods that have alike volumes and devices; None = the pod has none."""
@@ -122,14 +125,14 @@ class Ledgers:
     def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Decisions | None) -> None:
         """A pod sits on a node; None = what it gets there is to be decided."""
         volumes, devices = decided or NOTHING_DECIDED
-        if volumes is None:
-            self.volumes.place(pod, node, nodes)
-        else:
+        if volumes is not None:
             self.volumes.keep(pod, node, volumes)
-        if devices is None:
-            self.devices.place(pod, node, nodes)
-        else:
+        elif pod.spec.volumes:
+            self.volumes.place(pod, node, nodes)
+        if devices is not None:
             self.devices.keep(pod, node, devices)
+        elif self.devices.concerns(pod):
+            self.devices.place(pod, node, nodes)
 
     def remove(self, pod: Pod) -> None:
         """A pod sits nowhere any more."""

@@ -356,7 +356,7 @@ class Nodes:
         """
         spec = pod.spec
         self.place(row, spec)
-        if spec.holds:
+        if spec.holds and self._ledgers.concerns(pod):
             name = self._columns.names[self._base_row(row)]
             self._own_ledgers().place(pod, name, self, decided)
 
@@ -364,7 +364,7 @@ class Nodes:
         """A pod gives back what it took on a row."""
         spec = pod.spec
         self.place(row, spec, -1)
-        if spec.holds:
+        if spec.holds:  # whatever it held when it came
             self._own_ledgers().remove(pod)
 
     def _own_ledgers(self) -> Ledgers:

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from enbloc.framework.act import Api, Target
 from enbloc.framework.decide import Pool, Scores, default_normalize
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
-from enbloc.framework.status import SUCCESS, Status, refuse_for_good
+from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
 from enbloc.model.devices.asked import unmade
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.groups import Group
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+from enbloc.plugins import dynamic_resources_act
 from enbloc.plugins.dynamic_resources_filter import DeviceFilter, DeviceScore
 from enbloc.plugins.dynamic_resources_limits import shared_pools
 
@@ -86,6 +88,29 @@ class DynamicResources:
     def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
         """Pools of devices that several nodes see, where these have nothing else to give."""
         return shared_pools(pods, nodes, ever=ever)
+
+    def prepares(self, target: Target) -> bool:
+        """Whether a claim of the member is to be allocated or reserved yet."""
+        return target.decided.devices is not None
+
+    @property
+    def pre_bind_seconds(self) -> float:
+        """For how long devices may keep a group from being bound."""
+        return self.binding_timeout_seconds
+
+    async def pre_bind(self, target: Target, api: Api) -> Status:
+        """Allocate and reserve the member's claims, and wait until their devices can be used."""
+        decided = target.decided.devices
+        if decided is None:
+            return Status(Code.SKIP)
+        return await dynamic_resources_act.pre_bind(decided, target, api, self.pre_bind_seconds)
+
+    async def unreserve(self, target: Target, api: Api) -> Status:
+        """Give back what only this member was to use."""
+        decided = target.decided.devices
+        if decided is None:
+            return Status(Code.SKIP)
+        return await dynamic_resources_act.unreserve(decided, target, api)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE when devices may be free, or a claim of a pending pod has changed."""

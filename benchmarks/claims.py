@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs whose members have volumes or devices, planned by the engine alone."""
+
+import gc
+import statistics
+import time
+import tracemalloc
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from benchmarks.engine import Figure, cluster
+from enbloc.engine import Engine
+from enbloc.engine.effects import PreBind
+from enbloc.engine.events import FactGone, FactSeen, GroupSeen, PodGone, PodSeen
+from enbloc.model.devices.facts import (
+    Ask,
+    ClaimSpec,
+    Device,
+    DeviceClass,
+    Request,
+    ResourceClaim,
+    ResourceSlice,
+    Site,
+    Traits,
+)
+from enbloc.model.groups import Group, GroupKey
+from enbloc.model.ledger import Fact
+from enbloc.model.pods import Pod, PodKey, PodResourceClaim, PodSpec, PodUID, PodVolume
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from enbloc.model.volumes.facts import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+
+GiB = 1024**3
+DRIVER = "gpu.example.com"
+
+
+def _gang(name: str, size: int, spec: PodSpec) -> Iterator[Pod]:
+    for index in range(size):
+        yield Pod(
+            PodKey("b", f"{name}-{index}"),
+            PodUID(f"{name}-{index}"),
+            spec,
+            "enbloc",
+            group=GroupKey("b", name),
+            created=float(index),
+        )
+
+
+def _planned(engine: Engine, gang: str, pods: Iterable[Pod], claims: Iterable[Fact]) -> float:
+    """Seconds from the last event of a gang to its plan; it is gone again afterwards."""
+    pods, claims = list(pods), list(claims)
+    key = GroupKey("b", gang)
+    engine.apply(GroupSeen(Group(key, gang, min_member=len(pods))))
+    for claim in claims:
+        engine.apply(FactSeen(claim))
+    for pod in pods:
+        engine.apply(PodSeen(pod))
+    gc.collect()
+    started = time.perf_counter()
+    effects = engine.step(1000.0)
+    seconds = time.perf_counter() - started
+    prepared = [effect for effect in effects if isinstance(effect, PreBind)]
+    assert len(prepared) == len(pods), f"only {len(prepared)} of {len(pods)} were planned"
+    for pod in pods:
+        engine.apply(PodGone(pod.key, pod.uid))
+    for claim in claims:
+        engine.apply(FactGone(claim.kind, claim.key))
+    engine.step(1000.5)
+    return seconds
+
+
+def _volumes(name: str, size: int) -> tuple[list[Pod], list[Fact]]:
+    """Members with a claim of their own each, as a StatefulSet makes them."""
+    spec = PodSpec(requests=(("cpu", 100), ("pods", 1)), volumes=(PodVolume("data", "claim"),))
+    pods = [replace(pod, claims=(f"data-{pod.key.name}",)) for pod in _gang(name, size, spec)]
+    claims: list[Fact] = [
+        PersistentVolumeClaim(
+            "b",
+            pod.claims[0],
+            f"uid-{pod.claims[0]}",
+            "1",
+            storage_class="fast",
+            request=10 * GiB,
+            access_modes=("ReadWriteOnce",),
+        )
+        for pod in pods
+    ]
+    return pods, claims
+
+
+def gang_with_volumes(nodes: int = 1000, size: int = 512) -> Iterator[Figure]:
+    """A volume is to be made for each member, where any node will do, or what is left is told."""
+    for case, capacities in (("volumes", False), ("measured-volumes", True)):
+        engine = cluster(nodes)
+        driver = "disk.example.com"
+        engine.apply(FactSeen(CSIDriver(driver, storage_capacity=capacities)))
+        engine.apply(FactSeen(StorageClass("fast", driver, waits=True)))
+        for index in range(nodes):
+            engine.apply(FactSeen(CSINode(f"n{index}", ((driver, 20),), (driver,))))
+            if capacities:
+                here = Requirement("kubernetes.io/hostname", Operator.IN, (f"n{index}",))
+                left = CSIStorageCapacity(
+                    "kube-system",
+                    f"c{index}",
+                    storage_class="fast",
+                    capacity=100 * GiB,
+                    topology=Selector((here,)),
+                )
+                engine.apply(FactSeen(left))
+        times = [_planned(engine, f"g{n}", *_volumes(f"g{n}", size)) for n in range(5)]
+        yield f"claims/gang-{size}-with-{case}", statistics.median(times) * 1e3
+
+
+def _slice(index: int, devices: int) -> ResourceSlice:
+    traits = Traits(names=(f"{DRIVER}/model", f"{DRIVER}/uuid"))
+    return ResourceSlice(
+        f"n{index}-{DRIVER}",
+        DRIVER,
+        f"n{index}",
+        site=Site(f"n{index}"),
+        devices=tuple(
+            Device(f"gpu-{number}", ("a100", f"GPU-{index}-{number}"), traits)
+            for number in range(devices)
+        ),
+    )
+
+
+def _devices(name: str, size: int) -> tuple[list[Pod], list[Fact]]:
+    """Members with a claim each, made from one template for one device."""
+    spec = PodSpec(
+        requests=(("cpu", 100), ("pods", 1)), resource_claims=(PodResourceClaim("gpu", "one-gpu"),)
+    )
+    pods = [
+        replace(pod, resource_claims=(f"{pod.key.name}-gpu",)) for pod in _gang(name, size, spec)
+    ]
+    wanted = ClaimSpec((Request("gpu", Ask("gpu", DRIVER)),))
+    claims: list[Fact] = [
+        ResourceClaim("b", f"{pod.key.name}-gpu", f"uid-{pod.key.name}", wanted, owner=pod.uid)
+        for pod in pods
+    ]
+    return pods, claims
+
+
+def gang_with_devices(nodes: int = 1000, size: int = 512, devices: int = 8) -> Iterator[Figure]:
+    """A device for each member, of as many as nodes have."""
+    engine = cluster(nodes)
+    engine.apply(FactSeen(DeviceClass(DRIVER, (f'device.driver == "{DRIVER}"',))))
+    gc.collect()
+    tracemalloc.start()
+    for index in range(nodes):
+        engine.apply(FactSeen(_slice(index, devices)))
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    times = [_planned(engine, f"g{n}", *_devices(f"g{n}", size)) for n in range(5)]
+    yield f"claims/gang-{size}-with-devices", statistics.median(times) * 1e3
+    yield "claims/memory-of-a-device", kept / (nodes * devices)
