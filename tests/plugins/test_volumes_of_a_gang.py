@@ -396,7 +396,7 @@ def test_members_are_promised_what_there_is_and_no_more(
         return
     charged = ledger(gang.table).holdings.charged("fast", segments)
     own = {pod.uid: sum(h.size for h in ledger(gang.table).holdings.claims.values()
-                        if h.segment and h.pods == {pod.uid}) for pod in placed}  # fmt: skip
+                        if h.segment and h.pods == frozenset((pod.uid,))) for pod in placed}  # fmt: skip
     # Only what one pod asks for by itself may be more than there is, as upstream lets it pass.
     assert ((charged <= segments.capacity) | (charged <= max(own.values(), default=0))).all()
 

@@ -108,8 +108,8 @@ def csi_node(name: str, **limits: int) -> CSINode:
 def using(name: str, *claims: str, spec: PodSpec | None = None, **of: Any) -> Pod:
     """A pod that uses these claims; one that begins with "~" is made for it."""
     volumes = tuple(
-        PodVolume(claim.lstrip("~"), "ephemeral" if claim.startswith("~") else "claim")
-        for claim in claims
+        PodVolume(claim[1:], "ephemeral") if claim[0] == "~" else PodVolume(f"v{index}", "claim")
+        for index, claim in enumerate(claims)
     )
     names = tuple(f"{name}-{c[1:]}" if c.startswith("~") else c for c in claims)
     given = replace(spec or PodSpec(), volumes=(*volumes, *(spec.volumes if spec else ())))

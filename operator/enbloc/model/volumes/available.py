@@ -98,17 +98,15 @@ class Available:
         self._modes = _coded([each.access_modes for each in ordered])
         self._sorts = _coded([(each.mode, each.attributes_class) for each in ordered])
         self._reserved: defaultdict[str, list[int]] = defaultdict(list)
-        self._groups: dict[Conditions, list[int]] = {}
-        self._group_of: list[int] = []
+        groups: dict[Conditions, int] = {}
         self._labels: LabelColumns | None = None
-        numbers: dict[Conditions, int] = {}
+        group_of: list[int] = []
         for place, each in enumerate(ordered):
             if each.claim is not None:
                 self._reserved[each.claim.key].append(place)
-            condition = of_affinity(each.affinity)
-            group = numbers.setdefault(condition, len(numbers))
-            self._groups.setdefault(condition, []).append(place)
-            self._group_of.append(group)
+            group_of.append(groups.setdefault(of_affinity(each.affinity), len(groups)))
+        self._groups = tuple(groups)
+        self._group_of = np.array(group_of, np.intp)
         self._seen: Seen | None = None
         self._signatures = Signatures(np.zeros(0, np.intp), np.zeros((0, 0), np.bool_))
         self._reached: dict[int, Bits] = {}
@@ -181,24 +179,20 @@ class Available:
     def signatures(self, nodes: "Nodes") -> Signatures:
         """Which nodes reach the same volumes; one condition for each distinct node affinity."""
         if self._seen is None or not self._seen.same(nodes):
-            self._signatures = signatures(matrix_of(tuple(self._groups), nodes))
+            self._signatures = signatures(matrix_of(self._groups, nodes))
             self._reached = {}
             self._seen = seen(nodes)
         return self._signatures
 
     def group_of(self, place: int) -> int:
         """The line of a volume's node affinity in the matrix of the signatures."""
-        return self._group_of[place]
+        return int(self._group_of[place])
 
     def reached(self, signature: int) -> Bits:
         """The volumes that nodes of one of the latest signatures reach."""
         known = self._reached.get(signature)
         if known is None:
-            mask = np.zeros(len(self.volumes), np.bool_)
-            held = self._signatures.matrix[:, signature]
-            for holds, places in zip(held.tolist(), self._groups.values(), strict=True):
-                if holds:
-                    mask[places] = True
+            mask = self._signatures.matrix[:, signature].take(self._group_of)
             known = self._reached[signature] = bits_of(mask)
         return known
 

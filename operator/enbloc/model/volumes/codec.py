@@ -225,15 +225,22 @@ def volume_attachment(obj: AttachmentObject) -> VolumeAttachment:
     )
 
 
-#: By kind, what to decode an object into, and what makes a fact of that.
-READERS: Final[Mapping[str, tuple[type[Any], Callable[[Any], VolumeFact]]]] = {
-    PersistentVolume.kind: (PersistentVolumeObject, persistent_volume),
-    PersistentVolumeClaim.kind: (ClaimObject, persistent_volume_claim),
-    StorageClass.kind: (StorageClassObject, storage_class),
-    CSINode.kind: (CSINodeObject, csi_node),
-    CSIDriver.kind: (CSIDriverObject, csi_driver),
-    CSIStorageCapacity.kind: (CSIStorageCapacityObject, csi_storage_capacity),
-    VolumeAttachment.kind: (AttachmentObject, volume_attachment),
+class Reader(NamedTuple):
+    """What to decode an object into, and what makes a fact of that."""
+
+    struct: type[Any]
+    fact: Callable[[Any], VolumeFact]
+
+
+#: By kind.
+READERS: Final[Mapping[str, Reader]] = {
+    PersistentVolume.kind: Reader(PersistentVolumeObject, persistent_volume),
+    PersistentVolumeClaim.kind: Reader(ClaimObject, persistent_volume_claim),
+    StorageClass.kind: Reader(StorageClassObject, storage_class),
+    CSINode.kind: Reader(CSINodeObject, csi_node),
+    CSIDriver.kind: Reader(CSIDriverObject, csi_driver),
+    CSIStorageCapacity.kind: Reader(CSIStorageCapacityObject, csi_storage_capacity),
+    VolumeAttachment.kind: Reader(AttachmentObject, volume_attachment),
 }
 
 
@@ -243,7 +250,7 @@ def read(kind: str, obj: Mapping[str, Any]) -> VolumeFact | Problem:
     if reader is None:
         return Problem(f"{kind} is no kind of volume object")
     try:
-        return reader[1](msgspec.convert(obj, reader[0]))
+        return reader.fact(msgspec.convert(obj, reader.struct))
     except (msgspec.ValidationError, RecursionError) as error:
         return Problem(clipped(str(error)))
 

@@ -83,10 +83,9 @@ def matrix_of(conditions: Sequence[Conditions], nodes: "Nodes") -> Matrix:
         for row, value in enumerate(nodes.label_values(key)):
             if value is not None:
                 rows[value].append(row)
-        for line, values in wanted:
-            for value in values:
-                if value in rows:
-                    matrix[line, rows[value]] = True
+        cells = [(line, rows[v]) for line, values in wanted for v in values if v in rows]
+        for line, found in cells:
+            matrix[line, found] = True
     return matrix
 
 
