@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.labels import LabelColumns, Mask
+from enbloc.model.labels import Interned, Mask
 from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.model.volumes.reach import (
     Conditions,
@@ -35,6 +35,8 @@ H = TypeVar("H", bound=Hashable)
 
 #: Of so many sorts of claims it is remembered which volumes fit.
 _MOST_KEPT: Final = 4096
+#: Labels that claims select by, of which a column is kept.
+_MOST_COLUMNS: Final = 256
 
 
 class Choice(NamedTuple):
@@ -65,22 +67,9 @@ class Available:
     """
 
     __slots__ = (
-        "_capacity",
-        "_fits",
-        "_group_of",
-        "_groups",
-        "_labels",
-        "_modes",
-        "_open",
-        "_reached",
-        "_reserved",
-        "_seen",
-        "_signatures",
-        "_sorts",
-        "_usable",
-        "everything",
-        "places",
-        "volumes",
+        "_capacity", "_columns", "_fits", "_group_of", "_groups", "_labels", "_modes", "_open",
+        "_reached", "_reserved", "_seen", "_signatures", "_sorts", "_usable", "everything",
+        "places", "volumes",
     )  # fmt: skip
 
     def __init__(self, volumes: Iterable[PersistentVolume]) -> None:
@@ -99,7 +88,8 @@ class Available:
         self._sorts = _coded([(each.mode, each.attributes_class) for each in ordered])
         self._reserved: defaultdict[str, list[int]] = defaultdict(list)
         groups: dict[Conditions, int] = {}
-        self._labels: LabelColumns | None = None
+        self._labels: list[dict[str, str]] | None = None
+        self._columns: dict[str, Interned[str | None]] = {}
         group_of: list[int] = []
         for place, each in enumerate(ordered):
             if each.claim is not None:
@@ -143,19 +133,24 @@ class Available:
                 rows = np.flatnonzero(mask)
                 if not len(rows):
                     break
-                mask[rows] = self._columns().matches(requirement, rows)
+                mask[rows] = self._column(requirement.key).satisfies(requirement, rows)
         return mask
 
     def ever(self, claim: PersistentVolumeClaim) -> Bits:
         """Which volumes would do for a claim if none were taken."""
         return bits_of(self._fitting(claim, ever=True))
 
-    def _columns(self) -> LabelColumns:
-        if self._labels is None:
-            self._labels = LabelColumns()
-            for place, each in enumerate(self.volumes):
-                self._labels.write(place, each.labels)
-        return self._labels
+    def _column(self, key: str) -> Interned[str | None]:
+        """The values of a label of each volume; made when it is first asked about."""
+        column = self._columns.get(key)
+        if column is None:
+            if self._labels is None:
+                self._labels = [dict(each.labels) for each in self.volumes]
+            if len(self._columns) >= _MOST_COLUMNS:
+                self._columns.clear()
+            column = self._columns[key] = Interned(None, len(self.volumes))
+            column.fill(labels.get(key) for labels in self._labels)
+        return column
 
     def _kept_for(self, claim: PersistentVolumeClaim) -> Bits:
         places = self._reserved.get(claim.key, ())
