@@ -252,5 +252,7 @@ def _bytes(obj: object, seen: set[int]) -> int:
     if isinstance(obj, tuple | list):
         return size + sum(_bytes(each, seen) for each in obj)
     slots = getattr(type(obj), "__slots__", ())
-    names = [name for name in slots if not name.startswith("__")] if not isinstance(obj, str) else []
+    names = (
+        [name for name in slots if not name.startswith("__")] if not isinstance(obj, str) else []
+    )
     return size + sum(_bytes(getattr(obj, name, None), seen) for name in names)

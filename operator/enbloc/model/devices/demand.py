@@ -1,27 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Demand: what one claim asks for, with its classes, and how a pool looks to it."""
+"""Demand: what one claim asks for, with its classes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import count
+from typing import Final
 
-from enbloc.model.devices.capacity import consumption
-from enbloc.model.devices.facts import (
-    MOST_RESULTS,
-    Amounts,
-    Ask,
-    ClaimSpec,
-    Device,
-    DeviceClass,
-    DeviceTaint,
-)
-from enbloc.model.devices.pools import Bits, Pool, positions
+from enbloc.model.devices.facts import MOST_RESULTS, Ask, ClaimSpec, DeviceClass
+from enbloc.model.devices.lens import Lens, View, lens_of
+from enbloc.model.devices.pools import Pool
 from enbloc.model.devices.selectors import Selectors
 
-#: These taints keep claims off; others only tell.
-_KEEPS_OFF = ("NoSchedule", "NoExecute")
+#: So many kinds of devices are numbered at once.
+_MOST_KINDS: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +61,20 @@ class Demand:
     least: tuple[int, ...] = ()
     problem: str = ""
     selectors: Selectors = field(default_factory=Selectors, repr=False)
-    _lenses: dict[Pool, "Lens"] = field(default_factory=dict["Pool", "Lens"], repr=False)
+    _lenses: dict[Pool, Lens] = field(default_factory=dict[Pool, Lens], repr=False)
     _kinds: dict[object, int] = field(default_factory=dict[object, int], repr=False)
+    _numbers: Iterator[int] = field(default_factory=count, repr=False)
 
     @cached_property
     def wants(self) -> tuple[Want, ...]:
         """All of them, by number."""
         return tuple(want for each in self.requests for want in each)
+
+    @cached_property
+    def views(self) -> tuple[tuple[View, ...], tuple[str, ...]]:
+        """What each want looks for, and the attributes that constraints compare."""
+        views = tuple(View(want.device_class, want.ask, self.selectors) for want in self.wants)
+        return views, tuple(each.attribute for each in self.spec.constraints)
 
     @cached_property
     def all(self) -> bool:
@@ -102,11 +102,11 @@ class Demand:
         """Nodes differ by which alternatives they can serve."""
         return any(len(each) > 1 for each in self.requests)
 
-    def lens(self, pool: Pool) -> "Lens":
+    def lens(self, pool: Pool) -> Lens:
         """How a pool looks to this demand."""
         known = self._lenses.get(pool)
         if known is None:
-            known = self._lenses[pool] = Lens.of(self, pool)
+            known = self._lenses[pool] = lens_of(self.views, self.kind, pool)
         return known
 
     def forget(self, pool: Pool) -> None:
@@ -115,7 +115,12 @@ class Demand:
 
     def kind(self, key: object) -> int:
         """A number for what devices have in common, the same in all pools."""
-        return self._kinds.setdefault(key, len(self._kinds))
+        known = self._kinds.get(key)
+        if known is None:
+            if len(self._kinds) >= _MOST_KINDS:
+                self._kinds.clear()
+            known = self._kinds[key] = next(self._numbers)
+        return known
 
 
 def demand_of(
@@ -179,142 +184,3 @@ def _problem(ask: Ask, name: str, found: DeviceClass | None, selectors: Selector
             if fault:
                 return f"{start} selector #{at}: CEL compile error: {fault}"
     return ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lens:
-    """A pool as one demand sees it.
-
-    Attributes:
-        matched: of each want, the devices that its selectors select.
-        usable: those of them that it could get as far as taints and capacity go.
-        consumed: by position, of each want what it would take of the capacity.
-        values: of each constraint by position, the value that counts; a position that is absent
-            has none.
-        kinds: `(number of the kind, its devices)`: devices of a kind are all the same to the
-            demand. Devices that it cannot use are of none.
-        kin: by position, the devices of its kind.
-        consuming: some device that it could use takes of the pool's counters.
-        fault: what went wrong with a selector; "" = nothing.
-        memory: what was last said of the pool, and when.
-    """
-
-    pool: Pool
-    matched: tuple[Bits, ...]
-    usable: tuple[Bits, ...]
-    consumed: dict[int, tuple[Amounts | None, ...]]
-    values: tuple[dict[int, object], ...]
-    kinds: tuple[tuple[int, Bits], ...]
-    kin: dict[int, Bits]
-    consuming: bool
-    fault: str
-    memory: list[Any] = field(default_factory=list[Any], repr=False)
-
-    @classmethod
-    def of(cls, demand: Demand, pool: Pool) -> "Lens":
-        """Look at a pool."""
-        matched, usable, fault = [], [], ""
-        for want in demand.wants:
-            bits, wrong = _matching(want, pool, demand.selectors)
-            fault = fault or wrong
-            matched.append(bits)
-        consumed: dict[int, tuple[Amounts | None, ...]] = {}
-        every = 0
-        for bits in matched:
-            every |= bits
-        for position in positions(every):
-            consumed[position] = tuple(
-                consumption(want.ask.capacity, pool.devices[position].traits.capacity)
-                for want in demand.wants
-            )
-        for want, bits in zip(demand.wants, matched, strict=True):
-            usable.append(
-                sum(
-                    1 << position
-                    for position in positions(bits)
-                    if consumed[position][want.number] is not None
-                    and not _kept_off(pool.devices[position].traits.taints, want.ask)
-                )
-            )
-        values = tuple(
-            _values(pool, every, constraint.attribute) for constraint in demand.spec.constraints
-        )
-        kinds: dict[int, Bits] = {}
-        for position in positions(every):
-            device = pool.devices[position]
-            consumes = pool.consumes[position] if pool.consumes else ()
-            kind = demand.kind(
-                (
-                    tuple(bits >> position & 1 for bits in matched),
-                    tuple(bits >> position & 1 for bits in usable),
-                    tuple(_typed(found.get(position)) for found in values),
-                    consumes,
-                    device.traits.shared,
-                    consumed[position] if device.traits.shared else (),
-                    device.traits.capacity if device.traits.shared else (),
-                )
-            )
-            kinds[kind] = kinds.get(kind, 0) | 1 << position
-        return cls(
-            pool=pool,
-            matched=tuple(matched),
-            usable=tuple(usable),
-            consumed=consumed,
-            values=values,
-            kinds=tuple(sorted(kinds.items())),
-            kin={each: bits for bits in kinds.values() for each in positions(bits)},
-            consuming=bool(pool.consumes) and any(pool.consumes[each] for each in positions(every)),
-            fault=fault,
-        )
-
-    def kind_of(self, position: int) -> int:
-        """The number of a device's kind; -1 = it is of none."""
-        return next((kind for kind, bits in self.kinds if bits >> position & 1), -1)
-
-    def same(self, position: int) -> Bits:
-        """The devices that are all the same to the demand as this one."""
-        found = self.kin.get(position)
-        if found is not None:
-            return found
-        every = 0
-        for _, bits in self.kinds:
-            every |= bits
-        return ~every
-
-
-def _matching(want: Want, pool: Pool, selectors: Selectors) -> tuple[Bits, str]:
-    """The devices that the class selects, and then the request; and what went wrong."""
-    left: Bits = (1 << len(pool.devices)) - 1
-    fault = ""
-    for of, expressions in (
-        (f"class {want.device_class.name}:", want.device_class.selectors),
-        (":", want.ask.selectors),
-    ):
-        for at, expression in enumerate(expressions):
-            found = selectors.select(expression, pool, left)
-            left = found.matched
-            if found.fault:
-                fault = fault or f"{of} selector #{at}: CEL runtime error: {found.fault}"
-    return left, fault
-
-
-def _kept_off(taints: tuple[DeviceTaint, ...], ask: Ask) -> bool:
-    return any(
-        taint.effect in _KEEPS_OFF and not any(each.tolerates(taint) for each in ask.tolerations)
-        for taint in taints
-    )
-
-
-def _values(pool: Pool, among: Bits, attribute: str) -> dict[int, object]:
-    found: dict[int, object] = {}
-    for position in positions(among):
-        device: Device = pool.devices[position]
-        value = device.attribute(attribute)
-        if value is not None:
-            found[position] = _typed(value)
-    return found
-
-
-def _typed(value: object) -> object:
-    """So that True and 1, and a version that is spelled like a text, stay apart."""
-    return (type(value), value)

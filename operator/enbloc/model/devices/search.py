@@ -176,6 +176,7 @@ class _Search:
         ]
         self._all: dict[tuple[int, int], list[tuple[Place, int]]] = {}
         self._note: tuple[int, str] | None = None
+        self._left = 0
         for task in tasks:
             self._survey(task)
 
@@ -189,14 +190,16 @@ class _Search:
 
     def run(self, most: int) -> Outcome:
         """Go through the tree until all claims have their devices."""
+        self._left = most
         for at, task in enumerate(self._tasks):
             reason = task.demand.problem or self._count_all(at, task)
             if reason:
                 return Outcome(None, reason, at)
         stack = [self._branches(_At())]
-        for _ in range(most):
+        while self._left > 0:
             if not stack:
                 return self._failed()
+            self._left -= 1
             following = next(stack[-1], None)
             if following is None:
                 stack.pop()
@@ -289,7 +292,8 @@ class _Search:
             return
         for index in range(at.place, len(places)):
             pool, candidates = places[index].pool, ahead[index]
-            while candidates:
+            while candidates and self._left > 0:
+                self._left -= 1
                 low = candidates & -candidates
                 position = low.bit_length() - 1
                 candidates ^= low
@@ -308,7 +312,23 @@ class _Search:
         found = demand.lens(pool).usable[want.number] & place.reach.devices
         mine = self._mine[at.task].get(pool, 0)
         found &= ~(mine if want.ask.admin else self._fields[pool].busy)
+        found = self._constrained(at.task, want, pool, found)
         return found & (-1 << at.start) if index == at.place else found
+
+    def _constrained(self, task: int, want: Want, pool: Pool, found: Bits) -> Bits:
+        """Those of some devices that do not violate a constraint at once."""
+        demand = self._tasks[task].demand
+        for index, constraint in enumerate(demand.spec.constraints):
+            entered = self._entered[task][index]
+            if not entered or not constraint.concerns(want.request, want.alternative):
+                continue
+            values = demand.lens(pool).values[index]
+            if constraint.distinct:
+                for value in entered:
+                    found &= ~values.having(value)
+            else:
+                found &= values.having(entered[0])
+        return found
 
     # ── one device ───────────────────────────────────────────────────────────────────────────
 
@@ -373,7 +393,7 @@ class _Search:
         return used is None or has_room(consumed, used, pool.devices[position].traits.capacity)
 
     def _consumed(self, demand: Demand, want: Want, pool: Pool, position: int) -> Amounts | None:
-        return demand.lens(pool).consumed[position][want.number]
+        return demand.lens(pool).consumed(position, want.number)
 
     def _count(self, state: _Field, position: int) -> bool:
         """Take of the counters; False = some counter of the pool does not suffice."""

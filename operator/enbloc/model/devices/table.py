@@ -183,7 +183,7 @@ class Devices(Inventory):
         """
         held = [(claim, known) for claim in claims if (known := self._held.get(claim))]
         asked = {known.demand for _, known in held} | set(demands)
-        if not held or (len(asked) == 1 and all(each and each.plain for each in asked)):
+        if not held or (len(asked) == 1 and _indifferent(demands[0], places)):
             return None
         uses: dict[PoolKey, Use] = {}
         for _, known in held:
@@ -430,6 +430,11 @@ def _searched(tasks: Sequence[Task], new: int) -> Outcome:
         return outcome._replace(of=max(0, order[outcome.of] - (len(tasks) - new)))
     picks = dict(zip(order, outcome.picks, strict=True))
     return outcome._replace(picks=tuple(picks[at] for at in range(len(tasks))))
+
+
+def _indifferent(demand: Demand, places: Sequence[Place]) -> bool:
+    """Whether claims of this one demand are served alike, however those before them were."""
+    return demand.plain and not any(demand.lens(place.pool).consuming for place in places)
 
 
 def _choice(task: Task) -> int:

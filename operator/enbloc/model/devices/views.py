@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.devices.demand import Demand, Lens
+from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.facts import MOST_RESULTS
+from enbloc.model.devices.lens import Lens
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.search import Place
 from enbloc.model.labels import Mask
@@ -102,12 +103,22 @@ def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
         return known
     if place.broken:
         said: Hashable = "broken", pool.key if any(each.all for each in demands) else ""
-    elif any(lens.kinds or lens.fault for lens in lenses):
-        said = _kinds(demands, lenses, place, most)
-    else:
+    elif any(lens.mixed for lens in lenses):
+        said = _exactly(lenses, place)
+    elif all(lens.idle for lens in lenses):
         said = NOTHING
+    else:
+        said = _kinds(demands, lenses, place, most)
     memory[:] = (use, asked, said)
     return said
+
+
+def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
+    """All of it, where the devices differ too much for anything else to be like it."""
+    pool, reach, use = place
+    shares = tuple(sorted(use.shares.items()))
+    faults = tuple(lens.fault for lens in lenses)
+    return id(pool), pool.key, reach, use.taken, shares, use.counted, faults
 
 
 def _kinds(demands: Sequence[Demand], lenses: Sequence[Lens], place: Place, most: int) -> Hashable:

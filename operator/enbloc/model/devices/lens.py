@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lens: a pool as one claim sees it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from enbloc.model.devices.capacity import consumption
+from enbloc.model.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint
+from enbloc.model.devices.pools import Bits, Pool, positions
+from enbloc.model.devices.selectors import Selectors
+
+#: These taints keep claims off; others only tell.
+_KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
+#: Where devices are of more kinds than this, each is taken to be of a kind of its own.
+_MOST_KINDS: Final = 256
+#: From so many devices on, those with a value are kept as a set.
+_MANY: Final = 64
+
+#: By what amounts a device is used, for each thing that is looked for; None = it never suffices.
+Takes = tuple[Amounts | None, ...]
+
+
+class View(NamedTuple):
+    """What one request, or an alternative of one, looks for."""
+
+    device_class: DeviceClass
+    ask: Ask
+    selectors: Selectors
+
+
+class Values:
+    """The values of one attribute: which devices have which."""
+
+    __slots__ = ("_having", "_of")
+
+    def __init__(self, pool: Pool, among: Bits, attribute: str) -> None:
+        self._of: dict[int, object] = {}
+        having: dict[object, list[int]] = {}
+        for position in positions(among):
+            value = pool.devices[position].attribute(attribute)
+            if value is not None:
+                typed = self._of[position] = (type(value), value)  # True is not 1 here
+                having.setdefault(typed, []).append(position)
+        self._having: dict[object, Bits | list[int]] = {
+            value: _bits(found) if len(found) >= _MANY else found for value, found in having.items()
+        }
+
+    def get(self, position: int) -> object:
+        """The value that a device has; None = it has none."""
+        return self._of.get(position)
+
+    def having(self, value: object) -> Bits:
+        """The devices that have a value."""
+        found = self._having.get(value, 0)
+        return found if isinstance(found, int) else _bits(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lens:
+    """A pool as one claim sees it.
+
+    Attributes:
+        matched: of each thing that is looked for, the devices that its selectors select.
+        usable: those of them that it could get as far as taints and capacity go.
+        values: of each constraint.
+        kinds: `(number of the kind, its devices)`: devices of a kind are all the same to the
+            claim. Devices that it cannot use are of none.
+        mixed: there are too many kinds to be told: each device is of its own, and `kinds` is empty.
+        consuming: some device that it could use takes of the pool's counters.
+        fault: what went wrong with a selector; "" = nothing.
+        memory: what was last said of the pool, and when.
+    """
+
+    pool: Pool
+    matched: tuple[Bits, ...]
+    usable: tuple[Bits, ...]
+    values: tuple[Values, ...]
+    kinds: tuple[tuple[int, Bits], ...]
+    mixed: bool
+    consuming: bool
+    fault: str
+    takes: dict[int, Takes] = field(repr=False)
+    memory: list[Any] = field(default_factory=list[Any], repr=False)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing in the pool matters to the claim."""
+        return not (self.kinds or self.mixed or self.fault)
+
+    def consumed(self, position: int, number: int) -> Amounts | None:
+        """What something that is looked for would take of a device that matches something."""
+        return self.takes[id(self.pool.devices[position].traits)][number]
+
+    def kind_of(self, position: int) -> int:
+        """The number of a device's kind; -1 = it is of none."""
+        return next((kind for kind, bits in self.kinds if bits >> position & 1), -1)
+
+    def same(self, position: int) -> Bits:
+        """The devices that are all the same to the claim as this one."""
+        if self.mixed:
+            return 1 << position
+        every = 0
+        for _, bits in self.kinds:
+            if bits >> position & 1:
+                return bits
+            every |= bits
+        return ~every
+
+
+def lens_of(
+    looked_for: tuple[tuple[View, ...], tuple[str, ...]], kind: Callable[[object], int], pool: Pool
+) -> Lens:
+    """Look at a pool.
+
+    Args:
+        looked_for: by the requests of the claim, and the attributes that its constraints compare.
+        kind: gives what devices have in common a number.
+        pool: that is looked at.
+    """
+    views, attributes = looked_for
+    seen = [_matching(view, pool) for view in views]
+    matched = tuple(bits for bits, _ in seen)
+    every = 0
+    for bits in matched:
+        every |= bits
+    takes: dict[int, Takes] = {}
+    serves: dict[int, tuple[bool, ...]] = {}
+    for position in positions(every):
+        traits = pool.devices[position].traits
+        if id(traits) not in takes:
+            amounts = tuple(consumption(view.ask.capacity, traits.capacity) for view in views)
+            takes[id(traits)] = amounts
+            serves[id(traits)] = tuple(
+                amount is not None and not _kept_off(traits.taints, view.ask)
+                for amount, view in zip(amounts, views, strict=True)
+            )
+    usable = tuple(
+        _bits(
+            position
+            for position in positions(bits)
+            if serves[id(pool.devices[position].traits)][number]
+        )
+        for number, bits in enumerate(matched)
+    )
+    values = tuple(Values(pool, every, attribute) for attribute in attributes)
+    kinds = _kinds(pool, every, (*matched, *usable), values, kind)
+    return Lens(
+        pool=pool,
+        matched=matched,
+        usable=usable,
+        values=values,
+        kinds=tuple(sorted((kinds or {}).items())),
+        mixed=kinds is None,
+        consuming=bool(pool.consumes) and any(pool.consumes[each] for each in positions(every)),
+        fault=next((fault for _, fault in seen if fault), ""),
+        takes=takes,
+    )
+
+
+def _kinds(
+    pool: Pool,
+    among: Bits,
+    sets: tuple[Bits, ...],
+    values: tuple[Values, ...],
+    kind: Callable[[object], int],
+) -> dict[int, Bits] | None:
+    """The devices of each kind; None = there are too many."""
+    found: dict[object, Bits] = {}
+    for position in positions(among):
+        traits = pool.devices[position].traits
+        key = (
+            tuple([bits >> position & 1 for bits in sets]),
+            tuple([each.get(position) for each in values]),
+            pool.consumes[position] if pool.consumes else (),
+            traits.capacity if traits.shared else None,
+        )
+        found[key] = found.get(key, 0) | 1 << position
+        if len(found) > _MOST_KINDS:
+            return None
+    return {kind(key): bits for key, bits in found.items()}
+
+
+def _matching(view: View, pool: Pool) -> tuple[Bits, str]:
+    """The devices that the class selects, and of them the request; and what went wrong."""
+    left: Bits = (1 << len(pool.devices)) - 1
+    fault = ""
+    for of, expressions in (
+        (f"class {view.device_class.name}:", view.device_class.selectors),
+        (":", view.ask.selectors),
+    ):
+        for at, expression in enumerate(expressions):
+            found = view.selectors.select(expression, pool, left)
+            left = found.matched
+            if found.fault:
+                fault = fault or f"{of} selector #{at}: CEL runtime error: {found.fault}"
+    return left, fault
+
+
+def _kept_off(taints: tuple[DeviceTaint, ...], ask: Ask) -> bool:
+    return any(
+        taint.effect in _KEEPS_OFF and not any(each.tolerates(taint) for each in ask.tolerations)
+        for taint in taints
+    )
+
+
+def _bits(found: Iterable[int]) -> Bits:
+    bits = 0
+    for position in found:
+        bits |= 1 << position
+    return bits
