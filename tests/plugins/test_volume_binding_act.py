@@ -263,8 +263,8 @@ async def test_a_wait_asks_nothing_of_the_server_while_nothing_happens() -> None
     world.controller = False
     world.after_seconds(29, world.bind_claim, "c", "v")
     await world.prepare(made())
-    # The claim for the write, before the wait and after it; its volume and the node at the end.
-    assert world.reads == 5
+    # The claim for the write and after the wait; its volume and the node at the end.
+    assert world.reads == 4
 
 
 # ── what may be different when it is written ─────────────────────────────────────────────────

@@ -78,7 +78,9 @@ async def look(api: Api, it: Object) -> Reply:
         pause = min(_PAUSES[1], pause * 2)
 
 
-async def change(api: Api, it: Object, decide: Decide, *, status: bool = False) -> Changed:
+async def change(
+    api: Api, it: Object, decide: Decide, *, status: bool = False, known: Body | None = None
+) -> Changed:
     """Have an object as it is wanted; nothing is written where it is so already.
 
     Each write holds for the very state that was decided about: where another came first, it is
@@ -89,11 +91,17 @@ async def change(api: Api, it: Object, decide: Decide, *, status: bool = False) 
         it: which object.
         decide: what to merge into it; asked anew about each state.
         status: merge it into the status.
+        known: as the object was a moment ago; None = it has to be read first.
     """
     until, pause, conflicts = api.now() + PATIENCE, _PAUSES[0], 0
     async with api.alone(it.kind, it.namespace, it.name):
         while True:
-            reply = await api.read(it.kind, it.namespace, it.name)
+            reply = (
+                await api.read(it.kind, it.namespace, it.name)
+                if known is None
+                else Reply(200, known)
+            )
+            known = None
             seen: tuple[Seen, ...] = ()
             if reply.ok:
                 wanted = decide(reply.body)

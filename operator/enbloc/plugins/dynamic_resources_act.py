@@ -92,13 +92,19 @@ def claim_object(key: str) -> Object:
 
 async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> Body | str:
     """Have one claim allocated and reserved; it as it is then, or the problem."""
+    known: Body | None = None
     if claim.allocation is not None:
         changed = await change(api, it, lambda body: _protect(body, claim))
         if changed.problem:
             return _said("add finalizer to claim", it, changed.problem)
+        known = changed.body
     consumer = claim.consumer or Consumer("pods", target.pod.name, target.uid)
     changed = await change(
-        api, it, lambda body: _reserve(body, claim, consumer, api.now()), status=True
+        api,
+        it,
+        lambda body: _reserve(body, claim, consumer, api.now()),
+        status=True,
+        known=known,
     )
     if changed.problem:
         what = "allocation and reservation" if claim.allocation is not None else "reservation"

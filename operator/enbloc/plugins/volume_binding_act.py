@@ -42,14 +42,17 @@ async def pre_bind(decision: VolumeDecision, target: Target, api: Api, timeout: 
     """
     until = api.now() + timeout
     # All volumes first: a claim that a volume names is bound to it whatever becomes of the others.
+    known: dict[str, Body] = {}
     for claim in sorted(decision.claims, key=lambda each: each.volume is None):
-        if problem := await _write(claim, target, api):
-            return failed(problem)
+        written = await _write(claim, target, api)
+        if isinstance(written, str):
+            return failed(written)
+        known[claim.claim] = written
     while True:
         waits: list[Seen] = []
         for claim in decision.claims:
             try:
-                waits += await _lacking(claim, target, api)
+                waits += await _lacking(claim, target, api, known.pop(claim.claim, None))
             except _Broken as error:
                 return failed(f"binding volumes: {error}")
         if not waits:
@@ -96,11 +99,11 @@ class _Broken(Exception):  # noqa: N818  # it never leaves this module
 # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def _write(claim: ClaimDecision, target: Target, api: Api) -> str:
-    """Have the volume name the claim, or the claim the node; the problem, "" = none."""
+async def _write(claim: ClaimDecision, target: Target, api: Api) -> Body | str:
+    """Have the volume name the claim, or the claim the node; the claim, or the problem."""
     if claim.volume is None:
         wanted = await change(api, _claim(claim), lambda body: _select(body, claim, target))
-        return wanted.problem
+        return wanted.problem or wanted.body
     # Of a claim that is gone, or another by now, a volume would be released for good.
     reply = await look(api, _claim(claim))
     if not reply.ok:
@@ -110,11 +113,11 @@ async def _write(claim: ClaimDecision, target: Target, api: Api) -> str:
         return found
     if found.volume:
         named = found.volume == claim.volume.name
-        return "" if named else f"{_claim(claim)} is bound to {found.volume} by now"
+        return reply.body if named else f"{_claim(claim)} is bound to {found.volume} by now"
     volume = claim.volume
     it = Object(PersistentVolume.kind, "", volume.name)
     changed = await change(api, it, lambda body: _claim_volume(body, volume, found))
-    return changed.problem
+    return changed.problem or reply.body
 
 
 def _claim_volume(body: Body, chosen: VolumeRef, claim: PersistentVolumeClaim) -> Body | str:
@@ -176,8 +179,16 @@ async def _selected(claim: ClaimDecision, target: Target, api: Api) -> bool:
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def _lacking(claim: ClaimDecision, target: Target, api: Api) -> list[Seen]:
+async def _lacking(
+    claim: ClaimDecision, target: Target, api: Api, known: Body | None
+) -> list[Seen]:
     """Which changes to wait for, none where the claim is bound.
+
+    Args:
+        claim: what was decided for it.
+        target: the pod.
+        api: the cluster.
+        known: the claim as it was a moment ago; None = it has to be read.
 
     Raises:
         _Broken: it will not be bound.
@@ -186,7 +197,7 @@ async def _lacking(claim: ClaimDecision, target: Target, api: Api) -> list[Seen]
     checkBindings; that the pod is gone has this cancelled.
     """
     it = _claim(claim)
-    body = _needed(await look(api, it), it)
+    body = _needed(await look(api, it), it) if known is None else known
     found = _read_claim(body, claim)
     if isinstance(found, str):
         raise _Broken(found)
