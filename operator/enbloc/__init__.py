@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
-    from enbloc.framework.act import Api, Target
+    from enbloc.framework.act import Api, Reply, Seen, Target
     from enbloc.framework.decide import (
         MAX_NODE_SCORE,
         NodeSet,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES: Final = {
-    "framework.act": ("Api", "Target"),
+    "framework.act": ("Api", "Reply", "Seen", "Target"),
     "framework.decide": (
         "MAX_NODE_SCORE",
         "NodeSet",
@@ -156,11 +156,13 @@ __all__ = [
     "PodUID",
     "Proposal",
     "Reads",
+    "Reply",
     "Requirement",
     "Resource",
     "Role",
     "Rows",
     "Scores",
+    "Seen",
     "Selector",
     "Snapshot",
     "SpreadConstraint",
