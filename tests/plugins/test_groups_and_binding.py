@@ -15,6 +15,7 @@ from enbloc.plugins.default_binder import DefaultBinder
 from enbloc.plugins.gang_scheduling import GangScheduling
 from enbloc.plugins.priority_sort import PrioritySort
 from enbloc.plugins.scheduling_gates import SchedulingGates
+from tests.plugins.cluster import Cluster
 
 
 def facts(name: str, *, minimum: int = 2, pending: int = 2, bound: int = 0) -> GroupFacts:
@@ -82,15 +83,16 @@ def test_a_pod_waits_until_its_gates_are_gone(group: GroupFacts, answer: Status)
     assert SchedulingGates().pre_enqueue(group.group, group) == answer
 
 
-class RecordingApi:
-    """Answers as told, and remembers what it was asked."""
+class RecordingApi(Cluster):
+    """Answers a Binding as told, and remembers what it was asked."""
 
     def __init__(self, answer: Status) -> None:
+        super().__init__()
         self.answer = answer
-        self.sent: list[Target] = []
+        self.bindings: list[Target] = []
 
     async def bind(self, target: Target) -> Status:
-        self.sent.append(target)
+        self.bindings.append(target)
         return self.answer
 
 
@@ -101,4 +103,4 @@ async def test_the_binder_leaves_everything_to_the_api_server() -> None:
     for answer in (SUCCESS, refusal):
         api = RecordingApi(answer)
         assert await DefaultBinder().bind(target, api) == answer
-        assert api.sent == [target]
+        assert api.bindings == [target]

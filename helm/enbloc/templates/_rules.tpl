@@ -20,7 +20,7 @@
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
-# setting the conditions PodScheduled, DisruptionTarget and GangRunning, and naming the claim for extended resources
+# PodScheduled, DisruptionTarget, GangRunning; the claim of extended resources
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]

@@ -170,8 +170,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "",
             ["pods/status"],
             ["patch"],
-            why="setting the conditions PodScheduled, DisruptionTarget and GangRunning, and naming "
-            "the claim for extended resources",
+            why="PodScheduled, DisruptionTarget, GangRunning; the claim of extended resources",
         ),
         Rule(
             "", ["nodes"], ["list", "watch"], why="capacity, labels, taints and readiness of nodes"
