@@ -171,6 +171,7 @@ def _prepares(cluster: Cluster) -> list[PreBind]:
 
 
 def test_all_prebinds_of_a_group_finish_before_its_first_bind() -> None:
+    """Semantics §3.8."""
     cluster = cluster_with(Prepared())
     cluster.gang("g", 3)
     cluster.settle()
@@ -185,6 +186,7 @@ def test_all_prebinds_of_a_group_finish_before_its_first_bind() -> None:
 
 
 def test_a_failed_prebind_cancels_the_plan_and_is_tried_again_after_a_pause() -> None:
+    """Semantics §3.8."""
     cluster = cluster_with(Prepared())
     cluster.gang("g", 3)
     cluster.settle()
