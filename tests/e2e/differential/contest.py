@@ -106,7 +106,7 @@ class Contest:
         for scheduler in (KUBE, SCHEDULER_NAME) if kube_first else (SCHEDULER_NAME, KUBE):
             verdicts[scheduler] = await self._ask(pod, scheduler)
         metadata = pod["metadata"]
-        scores = self._scores(f"{metadata['namespace']}/{metadata['name']}")
+        scores = self.scores(f"{metadata['namespace']}/{metadata['name']}")
         return Answer(metadata["name"], verdicts[KUBE], verdicts[SCHEDULER_NAME], scores)
 
     async def _ask(self, pod: Json, scheduler: str) -> PlanResult:
@@ -121,7 +121,7 @@ class Contest:
         finally:
             await self._bare.delete(PODS, name, namespace)
 
-    def _scores(self, pod: str) -> Scores:
+    def scores(self, pod: str) -> Scores:
         """What kube-scheduler has logged about this pod since the last time."""
         with self._kube.log.open("rb") as log:
             log.seek(self._read)

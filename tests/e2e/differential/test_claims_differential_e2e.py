@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""enbloc gives kube-scheduler's verdicts on pods with volumes and with devices.
+
+As `test_differential_e2e`, with kube-controller-manager of the same build, whose controllers bind
+volumes and make claims. Cases are named `case-<seed>-<index>`. To try many, and to see once more
+those of one cluster (17):
+
+    ENBLOC_DIFFERENTIAL_CLAIMS=2000 .venv/bin/python -m pytest -s -k claims tests/e2e/differential
+    ENBLOC_DIFFERENTIAL_CLAIMS=10 ENBLOC_DIFFERENTIAL_SEED=17 .venv/bin/python -m pytest …
+
+Left out: which of several devices that would do is chosen, for no rule says it; and ResourceClaims
+that do not exist, for kube-scheduler says nothing of their pods.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.controlplane import CONTROLLER_MANAGER, SCHEDULER
+from tests.e2e import bare
+from tests.e2e.differential import claim_cases, claim_contest
+from tests.e2e.differential.claim_cases import Maker
+from tests.e2e.differential.claim_contest import ClaimContest
+from tests.e2e.targets import ControlPlaneTarget
+from tests.hack.processes import Process
+
+CASES: Final = int(os.environ.get("ENBLOC_DIFFERENTIAL_CLAIMS", "50"))
+SEED: Final = int(os.environ.get("ENBLOC_DIFFERENTIAL_SEED", "1"))
+#: Cases on the nodes of one seed.
+ON_ONE_CLUSTER: Final = 10
+ENOUGH: Final = 10
+#: From how many cases on the variety of a run is judged.
+VARIED: Final = 500
+CONTROLLERS: Final = (
+    "persistentvolume-binder-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "ephemeral-volume-controller",
+    "resourceclaim-controller",
+)
+#: What pods are refused for, each of which a long run must have seen.
+STORAGE_REASONS: Final = (
+    "not found",
+    "unbound immediate PersistentVolumeClaims",
+    "didn't find available persistent volumes to bind",
+    "didn't match PersistentVolume's node affinity",
+    "exceed max volume count",
+    "did not have enough free storage",
+    "ReadWriteOncePod access mode already in-use",
+)
+DEVICE_REASONS: Final = ("cannot allocate all claims",)
+
+
+@pytest.fixture
+async def contestants(
+    bare_target: ControlPlaneTarget, tmp_path: Path
+) -> AsyncGenerator[ClaimContest]:
+    cp = bare_target.cp
+    common = ["--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000"]
+    kube = Process(
+        SCHEDULER,
+        [
+            str(cp.bin(SCHEDULER)),
+            f"--kubeconfig={cp.kubeconfig_for_user(f'system:{SCHEDULER}')}",
+            *(*common, "--secure-port=0", "--vmodule=schedule_one=10"),
+        ],
+        tmp_path / f"{SCHEDULER}.log",
+    )
+    controllers = Process(
+        CONTROLLER_MANAGER,
+        [
+            str(cp.bin(CONTROLLER_MANAGER)),
+            f"--kubeconfig={cp.kubeconfig}",
+            *(*common, "--secure-port=0", f"--controllers={','.join(CONTROLLERS)}"),
+            "--pvclaimbinder-sync-period=1s",
+        ],
+        tmp_path / f"{CONTROLLER_MANAGER}.log",
+    )
+    async with (
+        bare.opened(bare_target, tmp_path) as cluster,
+        claim_contest.opened_claims(cluster, kube, controllers) as both,
+    ):
+        yield both
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize(
+    ("maker", "reasons"),
+    [
+        pytest.param(claim_cases.storage, STORAGE_REASONS, id="volumes"),
+        pytest.param(claim_cases.devices, DEVICE_REASONS, id="devices"),
+    ],
+)
+async def test_enbloc_gives_the_verdicts_of_kube_scheduler_on_claims(
+    contestants: ClaimContest, maker: Maker, reasons: tuple[str, ...]
+) -> None:
+    seen: Counter[str] = Counter()
+    differences: list[str] = []
+    began = time.monotonic()
+    for seed in range(SEED, SEED + -(-CASES // ON_ONE_CLUSTER)):
+        world = await contestants.become(str(seed))
+        for index in range(ON_ONE_CLUSTER):
+            found = await contestants.answer(f"{seed}-{index}", maker, world.names)
+            message = found.answer.kube.message
+            seen["cases"] += 1
+            seen["refused"] += not found.answer.kube.node
+            seen["one solution"] += found.case.one_solution and bool(found.kube_devices)
+            seen.update(each for each in reasons if each in message)
+            if found.difference:
+                differences.append(found.report(world))
+        if len(differences) >= ENOUGH:
+            break
+    print(f"{time.monotonic() - began:.1f} s: {dict(seen)}; {len(differences)} differ")
+    assert not differences, "\n\n".join(differences)
+    if seen["cases"] >= VARIED:
+        assert 0.2 < seen["refused"] / seen["cases"] < 0.8, seen
+        assert set(reasons) <= set(seen), seen
