@@ -7,7 +7,7 @@ Nothing here is larger than what is under way, so a fork copies it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from enbloc.model.pods import PodUID
 from enbloc.model.volumes.available import Available, Bits
@@ -43,19 +43,35 @@ class Held:
     pods: frozenset[PodUID] = frozenset()
 
 
+class Charge(NamedTuple):
+    """What a volume that is being made takes of a segment.
+
+    Attributes:
+        size: bytes.
+        made: the volume is there, and what the segment says next counts it.
+    """
+
+    storage_class: str
+    segment: str
+    size: int
+    made: bool = False
+
+
 class Holdings:
     """What is held, by claim, by volume and by segment.
 
     Attributes:
         claims: what was decided, by the key of the claim.
+        charges: what is taken of segments, by the key of the claim.
         volumes: the key of the claim that gets a volume, by the name of the volume.
     """
 
-    __slots__ = ("_charged", "_known", "_movable", "_taken", "claims", "volumes")
+    __slots__ = ("_charged", "_known", "_movable", "_taken", "charges", "claims", "volumes")
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self.claims: dict[str, Held] = {}
+        self.charges: dict[str, Charge] = {}
         self.volumes: dict[str, str] = {}
         self._taken: dict[str, tuple[Available, Bits]] = {}
         self._charged: dict[str, tuple[Segments, Charged]] = {}
@@ -65,6 +81,7 @@ class Holdings:
         """A copy of its own."""
         made = Holdings(self._known)
         made.claims, made.volumes = self.claims.copy(), self.volumes.copy()
+        made.charges = self.charges.copy()
         made._taken, made._charged = self._taken.copy(), self._charged.copy()
         made._movable = {name: each.copy() for name, each in self._movable.items()}
         return made
@@ -89,10 +106,10 @@ class Holdings:
         cached = self._charged.get(storage_class)
         if cached is None or cached[0] is not segments:
             charged = segments.none()
-            for held in self.claims.values():
-                place = segments.places.get(held.segment)
+            for charge in self.charges.values():
+                place = segments.places.get(charge.segment)
                 if place is not None:
-                    charged[place] += held.size
+                    charged[place] += charge.size
             cached = self._charged[storage_class] = segments, charged
         return cached[1]
 
@@ -108,7 +125,9 @@ class Holdings:
         if held.volume:
             self._take(held.storage_class, held.volume, held.key, candidates)
         if held.segment:
-            self._charge(held, 1)
+            self.uncharge(held.key)
+            charge = self.charges[held.key] = Charge(held.storage_class, held.segment, held.size)
+            self._charge(charge, 1)
 
     def move(self, key: str, volume: str) -> None:
         """A movable claim gets another volume of its class instead."""
@@ -138,18 +157,33 @@ class Holdings:
     def drop(self, key: str) -> None:
         """Nothing is decided for a claim any more."""
         held = self.claims.pop(key, None)
-        if held is None:
-            return
-        if held.volume:
+        if held is not None and held.volume:
             self._untake(held)
-        if held.segment:
-            self._charge(held, -1)
+        self.uncharge(key)
 
-    def give_back(self, key: str) -> None:
-        """What a new volume takes is seen as used: it is not counted here any more."""
-        held = self.claims[key]
-        self._charge(held, -1)
-        self.claims[key] = replace(held, segment="")
+    def settle(self, key: str) -> None:
+        """A claim has its volume; what that takes counts until the segment says what is left."""
+        charge = self.charges.pop(key, None)
+        held = self.claims.pop(key, None)
+        if held is not None and held.volume:
+            self._untake(held)
+        if charge is not None:
+            self.charges[key] = charge._replace(made=True)
+
+    def refresh(self, segment: str) -> None:
+        """A segment says what is left, and counts all volumes that are there.
+
+        Those that are being made stay counted here: nobody knows whether it counts them.
+        """
+        charges = self.charges.items()
+        for key in [k for k, each in charges if each.made and each.segment == segment]:
+            self.uncharge(key)
+
+    def uncharge(self, key: str) -> None:
+        """What is taken of a segment for a claim is free again."""
+        charge = self.charges.pop(key, None)
+        if charge is not None:
+            self._charge(charge, -1)
 
     def _take(self, storage_class: str, volume: str, key: str, candidates: Bits) -> None:
         taken = self.taken(storage_class)
@@ -173,13 +207,13 @@ class Holdings:
                 self._taken[held.storage_class] = available, taken & ~(1 << place)
         self._movable.get(held.storage_class, {}).pop(held.key, None)
 
-    def _charge(self, held: Held, sign: int) -> None:
-        cached = self._charged.get(held.storage_class)
+    def _charge(self, charge: Charge, sign: int) -> None:
+        cached = self._charged.get(charge.storage_class)
         if cached is None:
             return  # it is added up when it is asked for
         segments, charged = cached
-        place = segments.places.get(held.segment)
+        place = segments.places.get(charge.segment)
         if place is not None:
             charged = charged.copy()
-            charged[place] += sign * held.size
-            self._charged[held.storage_class] = segments, charged
+            charged[place] += sign * charge.size
+            self._charged[charge.storage_class] = segments, charged

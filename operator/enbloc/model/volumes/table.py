@@ -166,7 +166,7 @@ class Volumes:
                 if holder is not None:
                     self._absorb(holder)
             case CSIStorageCapacity(key=key):
-                self._refresh(key)
+                self._holdings.refresh(key)
             case _:
                 pass
 
@@ -198,20 +198,14 @@ class Volumes:
         """
         held, claim = self._holdings.claims.get(key), self.known.claims.get(key)
         if held is None:
-            return
-        if claim is None or claim.uid != held.uid:
+            if claim is None:
+                self._holdings.uncharge(key)
+        elif claim is None or claim.uid != held.uid:
             self._holdings.drop(key)
         elif claim.bound:
             volume = self.known.volumes.get(held.volume)
             if claim.volume != held.volume or volume is None or volume.claim is not None:
-                self._holdings.drop(key)
-
-    def _refresh(self, segment: str) -> None:
-        """The segment says anew what it has: what is being made was counted there."""
-        for key, held in tuple(self._holdings.claims.items()):
-            claim = self.known.claims.get(key)
-            if held.segment == segment and claim is not None and claim.selected_node is not None:
-                self._holdings.give_back(key)
+                self._holdings.settle(key)
 
     # ── who there is ─────────────────────────────────────────────────────────────────────────
 
