@@ -511,3 +511,18 @@ def test_a_pod_whose_claims_nobody_can_take_from_is_looked_at_once() -> None:
 
     assert isinstance(evaluator, BindingFilter)
     assert evaluator.reads is Reads.SPEC
+
+
+def test_a_pod_that_comes_may_decide_a_shared_claim_for_the_next() -> None:
+    members = [using("p0", "shared"), using("p1", "shared"), using("p2", "own")]
+    claims = [pvc("shared", access_modes=(RWX,)), pvc("own")]
+    gang = Gang(table_of(hosts("a"), LOCAL, *claims), *members)
+
+    narrows = [
+        each.narrows
+        for member in (members[0], members[2])
+        for each in gang.member(member).filters
+        if isinstance(each, BindingFilter)
+    ]
+
+    assert narrows == [False, True]

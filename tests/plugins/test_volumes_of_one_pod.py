@@ -232,7 +232,7 @@ def refusal(message: str) -> Status:
 
 
 @pytest.mark.hypothesis
-@examples(120)
+@examples(80)
 @given(case=clusters())
 def test_volume_binding_says_what_upstream_says(case: tuple[Pod, Cluster]) -> None:
     pod, cluster = case
@@ -249,7 +249,7 @@ def test_volume_binding_says_what_upstream_says(case: tuple[Pod, Cluster]) -> No
 
 
 @pytest.mark.hypothesis
-@examples(60)
+@examples(40)
 @given(case=clusters())
 def test_volume_zone_says_what_upstream_says(case: tuple[Pod, Cluster]) -> None:
     pod, cluster = case
@@ -264,7 +264,7 @@ def test_volume_zone_says_what_upstream_says(case: tuple[Pod, Cluster]) -> None:
 
 
 @pytest.mark.hypothesis
-@examples(60)
+@examples(40)
 @given(case=clusters())
 def test_node_volume_limits_say_what_upstream_says(case: tuple[Pod, Cluster]) -> None:
     pod, cluster = case
@@ -277,7 +277,7 @@ def test_node_volume_limits_say_what_upstream_says(case: tuple[Pod, Cluster]) ->
 
 
 @pytest.mark.hypothesis
-@examples(60)
+@examples(40)
 @given(case=clusters())
 def test_volume_restrictions_say_what_upstream_says(case: tuple[Pod, Cluster]) -> None:
     pod, cluster = case

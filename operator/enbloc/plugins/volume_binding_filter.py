@@ -47,11 +47,6 @@ class Refusals(NamedTuple):
     no_volume: Mask
     elsewhere: Mask
 
-    def any(self) -> Mask:
-        """bool[N]: refused for any reason."""
-        found: Mask = np.logical_or.reduce(self)
-        return found
-
 
 _REASONS: Final = (NOT_REACHED, NOTHING_TO_BIND, NO_SPACE, NO_VOLUME, ELSEWHERE)
 
@@ -96,21 +91,31 @@ class BindingFilter:
         self._matched: dict[tuple[str, ...], MatchedRows] = {}
         self._segments: dict[tuple[str, int], SegmentRows] = {}
         self.reads = Reads.SPEC
-        shares = any(claim.key in self._shared for claim in self._delayed)
-        if shares or self._together or any(_consumes(volumes, each) for each in self._delayed):
+        self._shares = any(claim.key in self._shared for claim in self._delayed)
+        if (
+            self._shares
+            or self._together
+            or any(_consumes(volumes, each) for each in self._delayed)
+        ):
             self.reads = Reads.CLUSTER
 
     @property
     def narrows(self) -> bool:
-        """Who comes takes storage."""
-        return True
+        """Who comes takes storage, unless it decides a claim of this pod for it."""
+        return not self._shares
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Every bound volume is reached, and every other claim finds or gets one."""
         del pod
-        return ~self._refusals(nodes).any()
+        found = self._refusals(nodes)
+        refused = found.nothing_to_bind | found.no_space
+        if self._bound:
+            refused |= found.not_reached | found.no_volume
+        if self._together:
+            refused |= found.elsewhere
+        return ~refused
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """A node may be refused for several reasons, and counts under each."""
