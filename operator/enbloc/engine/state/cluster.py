@@ -330,8 +330,13 @@ class ClusterState:
         return [Happening(Resource(kind), Action.DELETE, fact=old)]
 
     def _enter(self, pod: Pod, old: Pod | None) -> None:
-        """The ledgers know who names which claims."""
-        if old is None or _names_others(old, pod):
+        """The ledgers know who names which claims, and is not over."""
+        known = old is not None and not old.finished
+        if pod.finished:
+            if known:
+                self.nodes.ledgers.leave(pod.uid)
+                self.log.note(Pending(pod.uid))
+        elif old is None or not known or _names_others(old, pod):
             self.nodes.ledgers.enter(pod)
             self.log.note(Pending(pod.uid, pod))
 
