@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs whose members have claims, as the engine plans them."""
+
+from typing import Any
+
+from enbloc.engine.effects import PreBind
+from enbloc.engine.events import FactSeen
+from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.pods import PodResourceClaim, PodUID
+from tests.model.devices.objects import (
+    DRIVER,
+    ask,
+    claim,
+    device,
+    device_class,
+    exactly,
+    first_of,
+    slice_of,
+)
+from tests.world.builders import spec
+from tests.world.cluster import Cluster, cluster_with
+
+BIG = f'device.attributes["{DRIVER}"].size == "big"'
+FROM_TEMPLATE = (PodResourceClaim("gpu", "gpus"),)
+SHARED = (PodResourceClaim("gpu"),)
+
+
+def cluster(*facts: Any) -> Cluster:
+    """Nodes n1 and n2 with these objects."""
+    made = cluster_with()
+    for fact in facts:
+        made.tell(FactSeen(fact))
+    return made
+
+
+def asks(name: str, request: dict[str, Any], owner: str = "") -> ResourceClaim:
+    return claim(name, request, owner=owner, metadata={"namespace": "ns"})
+
+
+def member(of: Cluster, name: str, gang: str, claim: str, *, shared: bool = False) -> None:
+    wants = SHARED if shared else FROM_TEMPLATE
+    pods = spec(cpu=1, resource_claims=wants)
+    of.pod(name, gang, spec=pods, resource_claims=(claim,), uid=PodUID(f"uid-{name}"))
+
+
+def given(of: Cluster) -> dict[str, list[str]]:
+    """What members that are prepared get, as node/device."""
+    found: dict[str, list[str]] = {}
+    for effect in of.effects:
+        if isinstance(effect, PreBind) and effect.target.decided.devices is not None:
+            claims = effect.target.decided.devices.claims
+            found[effect.target.pod.name] = [
+                f"{effect.target.node}/{result.device}"
+                for each in claims
+                for result in (each.allocation.results if each.allocation else ())
+            ]
+    return found
+
+
+def test_the_first_member_leaves_the_only_big_device_to_the_last() -> None:
+    """kubernetes#138765."""
+    world = cluster(
+        device_class(),
+        slice_of("n1", device("0", attributes={"size": "big"}), device("1", attributes={"size": "s"})),
+        asks("any", exactly(), "first"),
+        asks("big", exactly("gpus", 1, "gpu", BIG), "second"),
+    )
+    world.group("g", 2)
+    member(world, "first", "g", "any")
+    member(world, "second", "g", "big")
+
+    world.step()
+
+    assert given(world) == {"first": ["n1/1"], "second": ["n1/0"]}
+
+
+def test_a_gang_that_lacks_one_device_gets_none() -> None:
+    world = cluster(
+        device_class(),
+        slice_of("n1", device("0")),
+        slice_of("n2", device("0")),
+        *(asks(f"c{at}", exactly(), f"m{at}") for at in range(3)),
+    )
+    world.group("g", 3)
+    for at in range(3):
+        member(world, f"m{at}", "g", f"c{at}")
+
+    world.step()
+
+    assert given(world) == {}
+    status, _, message = world.condition("g")
+    assert status is False
+    assert "cannot allocate all claims" in message
+
+
+def test_two_gangs_never_get_one_device() -> None:
+    world = cluster(
+        device_class(),
+        slice_of("n1", *[device(str(at)) for at in range(2)]),
+        slice_of("n2", *[device(str(at)) for at in range(2)]),
+        *(asks(f"{gang}-c{at}", exactly(), f"{gang}{at}") for gang in "gh" for at in range(2)),
+    )
+    for gang in "gh":
+        world.group(gang, 2)
+        for at in range(2):
+            member(world, f"{gang}{at}", gang, f"{gang}-c{at}")
+
+    world.settle()
+
+    devices = [device for each in given(world).values() for device in each]
+    assert len(devices) == len(set(devices)) == 4
+
+
+def test_members_that_share_a_claim_follow_it() -> None:
+    world = cluster(
+        device_class(),
+        slice_of("n2", device("0")),
+        asks("shared", exactly()),
+    )
+    world.group("g", 3)
+    for at in range(3):
+        member(world, f"m{at}", "g", "shared", shared=True)
+
+    world.step()
+
+    assert given(world) == {f"m{at}": ["n2/0"] for at in range(3)}
+
+
+def test_the_node_with_the_better_alternative_is_chosen() -> None:
+    world = cluster(
+        device_class(),
+        slice_of("n1", device("0")),
+        slice_of("n2", device("0"), device("1")),
+        asks("c", first_of("r", ask("two", 2), ask("one")), "m"),
+    )
+    world.group("g", 1)
+    member(world, "m", "g", "c")
+
+    world.step()
+
+    assert given(world) == {"m": ["n2/0", "n2/1"]}
+
+
+def test_a_claim_that_appears_lets_its_gang_be_tried_again() -> None:
+    world = cluster(device_class(), slice_of("n1", device("0")))
+    world.group("g", 1)
+    member(world, "m", "g", "c")
+    world.step()
+    assert given(world) == {}
+
+    world.tell(FactSeen(asks("c", exactly(), "m")))
+    world.settle(seconds=60)
+
+    assert given(world) == {"m": ["n1/0"]}
