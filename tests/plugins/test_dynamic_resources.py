@@ -39,15 +39,12 @@ PLUGIN = DynamicResources()
 MODEL = f'device.attributes["{DRIVER}"].model == "a100"'
 
 
-def world(*facts: Any, nodes: tuple[str, ...] = ("a", "b"), **offers: int) -> Nodes:
-    """Nodes with these objects; node a also offers what keywords say, in units."""
+def world(*facts: Any, offers: tuple[tuple[str, int], ...] = ()) -> Nodes:
+    """Nodes a and b with these objects; node a also offers these resources."""
     table = Nodes(ResourceSpace())
-    for at, name in enumerate(nodes):
-        more = (
-            tuple((key.replace("_", "/"), value) for key, value in offers.items()) if not at else ()
-        )
-        labels = (("zone", name),)
-        table.put(Node(name, labels=labels, allocatable=(("cpu", 64000), *more, ("pods", 110))))
+    for name, more in (("a", offers), ("b", ())):
+        allocatable = (("cpu", 64000), *more, ("pods", 110))
+        table.put(Node(name, labels=(("zone", name),), allocatable=allocatable))
     for fact in facts:
         table.ledgers.put(fact)
     return table
@@ -341,7 +338,7 @@ def test_nodes_with_the_better_alternative_score_higher() -> None:
 def test_devices_serve_an_extended_resource_where_nodes_do_not(
     facts: tuple[Any, ...], expected: list[str]
 ) -> None:
-    table = world(*facts, **{"example.com_gpu": 4})
+    table = world(*facts, offers=(("example.com/gpu", 4),))
     resource = "example.com/gpu"
     member = pod(
         "p",

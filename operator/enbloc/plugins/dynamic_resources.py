@@ -130,31 +130,6 @@ class DynamicResources:
         used = any(now.key in _claims(pod) for pod in facts.pending if not unmade(pod))
         return Hint.QUEUE if used else Hint.SKIP
 
-    # ── the binding cycle ────────────────────────────────────────────────────────────────────
-
-    def prepares(self, target: Target) -> bool:
-        """Whether a claim of the member is to be allocated or reserved yet."""
-        return target.decided.devices is not None
-
-    @property
-    def pre_bind_seconds(self) -> float:
-        """For how long devices may keep a group from being bound."""
-        return self.binding_timeout_seconds
-
-    async def pre_bind(self, target: Target, api: Api) -> Status:
-        """Allocate and reserve the member's claims, and wait until their devices are ready."""
-        decided = target.decided.devices
-        if decided is None:
-            return Status(Code.SKIP)
-        return await dynamic_resources_act.pre_bind(decided, target, api, self.pre_bind_seconds)
-
-    async def unreserve(self, target: Target, api: Api) -> Status:
-        """Take the member's reservations back, and what nobody else uses of its claims."""
-        decided = target.decided.devices
-        if decided is None:
-            return Status(Code.SKIP)
-        return await dynamic_resources_act.unreserve(decided, target, api)
-
 
 def _status(claim: ResourceClaim) -> tuple[object, ...]:
     return claim.allocation, claim.reserved_for, claim.states

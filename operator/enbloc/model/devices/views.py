@@ -65,6 +65,8 @@ class Spread:
             names: of the rows.
             own: whether a node has pools that no other sees.
         """
+        if len(names) == 1:
+            return [np.zeros(1, np.int64)]
         alone: set[int] = {row for row, name in enumerate(names) if own(name)}
         keys = np.zeros(len(names), np.int64)
         for pool, _, chosen in self._pools:
