@@ -304,6 +304,25 @@ async def test_a_server_that_does_not_say_what_it_has_is_asked_again() -> None:
         await asyncio.wait([running])
 
 
+async def test_where_discovery_is_forbidden_the_newest_version_is_listed() -> None:
+    server = Server(*EVERYTHING)
+    server.lists["resourceclaims"] = [claim("c")]
+
+    async def closed(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.endswith("/v1"):
+            return refusal(403, "Forbidden", "no discovery")
+        return await server(request)
+
+    queue = EventQueue()
+    async with talking_to(closed) as client:
+        malformed = MalformedObjects(lambda *_: None)
+        made = Informers(client, queue, malformed, default_profiles(), Problems()).facts()
+        [informer] = [each for each in made if each.name == "resourceclaims"]
+        await informer.read_once()
+    assert server.listed == ["resource.k8s.io/v1 resourceclaims"]
+    assert len(queue.take()) == 1
+
+
 async def test_an_object_that_cannot_be_read_is_told_of() -> None:
     server, said = Server(*EVERYTHING), list[tuple[str, str]]()
     many = {"resources": {"requests": {"storage": "many"}}}

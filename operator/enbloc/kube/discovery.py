@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from enbloc.kube.client import Client
+from enbloc.kube.errors import Forbidden
 from enbloc.kube.paths import Resource
 
 
@@ -15,13 +16,16 @@ async def served(client: Client, resource: Resource, versions: Sequence[str]) ->
     Args:
         client: the API.
         resource: in any version.
-        versions: the best one first.
+        versions: the best one first, which is taken where discovery is forbidden.
 
     Raises:
         APIError: the server does not say.
     """
     for version in versions:
         candidate = replace(resource, version=version)
-        if await client.serves(candidate):
-            return candidate
+        try:
+            if await client.serves(candidate):
+                return candidate
+        except Forbidden:  # its list tells whether it is there
+            return replace(resource, version=versions[0])
     return None
