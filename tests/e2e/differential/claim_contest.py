@@ -61,10 +61,21 @@ class ClaimAnswer:
         found = self.answer.difference
         if self.answer.kube.message.startswith(ERROR) and not self.answer.enbloc.node:
             return ""
-        same_node = bool(self.answer.kube.node) and self.answer.kube.node == self.answer.enbloc.node
-        if found or not same_node or not self.case.one_solution:
+        if found or not self.same_node or not self.case.one_solution:
             return found
         return "" if self.kube_devices == self.enbloc_devices else "the devices differ"
+
+    @property
+    def same_node(self) -> bool:
+        """Whether both have found the same node."""
+        return bool(self.answer.kube.node) and self.answer.kube.node == self.answer.enbloc.node
+
+    @property
+    def same_devices(self) -> bool:
+        """Whether both have chosen the same devices of one node."""
+        return (
+            self.same_node and bool(self.kube_devices) and self.kube_devices == self.enbloc_devices
+        )
 
     def report(self, world: Cluster) -> str:
         """All that is needed to understand the difference."""

@@ -110,6 +110,8 @@ async def test_enbloc_gives_the_verdicts_of_kube_scheduler_on_claims(
             message = found.answer.kube.message
             seen["cases"] += 1
             seen["refused"] += not found.answer.kube.node
+            seen["with devices"] += found.same_node and bool(found.kube_devices)
+            seen["same devices"] += found.same_devices
             seen["one solution"] += found.case.one_solution and bool(found.kube_devices)
             seen.update(each for each in reasons if each in message)
             if found.difference:
