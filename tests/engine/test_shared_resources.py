@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from enbloc.engine.effects import CancelPlan, PreBind
-from enbloc.engine.events import PreBound
+from enbloc.engine.events import PreBindFailed, PreBound
 from enbloc.framework import SUCCESS, GroupFacts, Reads, Status, refuse, refuse_for_good
 from enbloc.framework.act import Api, Target
 from enbloc.framework.decide import Pool
@@ -117,6 +117,37 @@ def test_preparing_may_take(own: int | None, given_up: bool) -> None:
     cluster.settle(seconds=100)
     cancelled = any(isinstance(each, CancelPlan) for each in cluster.effects)
     assert cancelled is given_up
+
+
+def test_a_surplus_member_that_cannot_be_prepared_does_not_hold_up_the_others() -> None:
+    cluster = cluster_with(Mounts("-2"))
+    cluster.gang("g", 3, minimum=2)
+    cluster.settle()
+    assert sorted(cluster.where()) == ["g-0", "g-1"], "the minimum does not wait for it"
+    [effect] = [each for each in cluster.effects if isinstance(each, PreBind)]
+    target = effect.target
+
+    cluster.tell(PreBindFailed(target.plan, target.uid, "no volume", "Mounts"))
+    cluster.settle()
+
+    assert CancelPlan(target.plan, frozenset({target.uid})) in cluster.effects
+    assert _prepared(cluster) == ["g-2"], "it is tried again after a pause"
+    cluster.settle(seconds=5)
+    assert _prepared(cluster) == ["g-2", "g-2"]
+    assert sorted(cluster.where()) == ["g-0", "g-1"]
+
+
+def test_a_surplus_member_that_takes_too_long_is_given_up_alone() -> None:
+    cluster = cluster_with(Mounts("-2"))
+    cluster.gang("g", 3, minimum=2)
+    cluster.settle()
+
+    cluster.settle(seconds=301)
+
+    assert [each.members for each in cluster.effects if isinstance(each, CancelPlan)] == [
+        frozenset({cluster.pods["g-2"].uid})
+    ]
+    assert sorted(cluster.where()) == ["g-0", "g-1"]
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class OpenPlan:
     Attributes:
         facts: the group as it was when the plan was made: the captured floor.
         seen: the version of the state that the last look (or the plan itself) was made on.
+        pre_bind_seconds: the longest that a plugin which prepares any of them asks for.
         targets: members on their way, as far as they were asked for.
         prepared: members of which PreBind was begun, and not taken back.
         permitted: Permit has released the group.
@@ -86,6 +87,7 @@ class OpenPlan:
         started: a Bind of this plan was handed out; that a stranger bound a member is none.
         ask_again: an event that a waiting plugin named has happened.
         refusals: what the API server said no to, in order.
+        unprepared: surplus members whose PreBind failed.
         holds: some member has volumes or devices.
     """
 
@@ -109,6 +111,7 @@ class OpenPlan:
         self.started = False
         self.ask_again = False
         self.refusals: list[Refusal] = []
+        self.unprepared: list[Refusal] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
         self._stages = dict.fromkeys(self._assignments, Stage.RESERVED)
         self._all = defaultdict[Stage, int](int, {Stage.RESERVED: len(self._stages)})
@@ -117,6 +120,7 @@ class OpenPlan:
         self._needed_total = needed
         self._order = plan.assignments
         self.prepared: set[PodUID] = set()
+        self.pre_bind_seconds = 0.0
         self.targets: dict[PodUID, Target] = {}
         self.holds = any(a.pod.spec.holds for a in plan.assignments)
         self._ranks = {} if facts.solo else _ranks(plan, facts)
@@ -170,6 +174,10 @@ class OpenPlan:
         if self._assignments[uid].needed:
             self._needed[before] -= 1
             self._needed[stage] += 1
+
+    def in_preparation(self) -> list[PodUID]:
+        """Members that PreBind plugins are at work on."""
+        return [uid for uid, stage in self._stages.items() if stage is Stage.PREPARING]
 
     def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
         """Whether what it binds, and what is held, is every minimum as it is now.
@@ -243,7 +251,7 @@ class OpenPlan:
         counts = self._all
         if not self.permitted or not counts[Stage.READY]:
             return []
-        if counts[Stage.RESERVED] or counts[Stage.PREPARING]:
+        if self._needed[Stage.RESERVED] or self._needed[Stage.PREPARING]:
             return []
         if self.refusals and (self.doomed or counts[Stage.SENT]):
             return []

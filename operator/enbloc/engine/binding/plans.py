@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from enbloc.engine import effects
 from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import OpenPlan, Stage, Version, Wait
 from enbloc.engine.cycle import Trials
-from enbloc.engine.effects import Attempt, Bind, CancelPlan, PreBind
+from enbloc.engine.effects import Attempt, Bind, CancelPlan
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import HELD, ClusterState, Order
@@ -17,12 +18,13 @@ from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
-from enbloc.framework.act import PreBindPreFlight, PreBindTimeout, Target
+from enbloc.framework.act import PreBind, PreBindPreFlight, PreBindTimeout, Target
 from enbloc.framework.decide import implements
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
+from enbloc.model.binding import Cause
 from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
@@ -170,13 +172,23 @@ class Plans:
         for uid in open_plan.uids:
             open_plan.move(uid, Stage.PREPARING if uid in preparing else Stage.READY)
         open_plan.prepared.update(preparing)
-        turn.effects += [PreBind(open_plan.profile.name, each) for each in preparing.values()]
+        turn.effects += [
+            effects.PreBind(open_plan.profile.name, each) for each in preparing.values()
+        ]
         self._look_again(open_plan)
 
     def _to_prepare(self, open_plan: OpenPlan) -> Mapping[PodUID, Target]:
         """The members for which PreBind plugins have something to do."""
-        targets = (_target(open_plan, assignment) for assignment in open_plan.unsent())
-        return {each.uid: each for each in targets if _prepares(open_plan.profile, each)}
+        found: dict[PodUID, Target] = {}
+        for assignment in open_plan.unsent():
+            target = _target(open_plan, assignment)
+            for plugin in open_plan.profile.pre_bind:
+                if _prepares(plugin, target):
+                    found[target.uid] = target
+                    if implements(plugin, PreBindTimeout):
+                        seconds = max(open_plan.pre_bind_seconds, plugin.pre_bind_seconds)
+                        open_plan.pre_bind_seconds = seconds
+        return found
 
     def _look_again(self, open_plan: OpenPlan) -> None:
         """A member is at another stage: PreBind may be over, and more may be sent now."""
@@ -226,15 +238,26 @@ class Plans:
         if open_plan.preparing and self._prepared_by(open_plan) <= turn.now:
             waited = f"{turn.now - open_plan.reserved_at:g}s"
             text = f"PreBind timed out {waited} after capacity was reserved"
-            self._forget(turn, open_plan, End.FAILED, text)
+            late = [open_plan.assignment(uid) for uid in open_plan.in_preparation()]
+            if any(each is not None and each.needed for each in late):
+                self._forget(turn, open_plan, End.FAILED, text)
+                return
+            for each in late:
+                if each is not None:
+                    self._do_without(turn, open_plan, each.pod.uid, text)
+
+    def _do_without(self, turn: Turn, open_plan: OpenPlan, uid: PodUID, why: str) -> None:
+        """A surplus member cannot be prepared; the others are bound without it."""
+        refusal = Refusal(uid, Cause.SCHEDULER_ERROR, why)
+        open_plan.unprepared.append(refusal)
+        self._lose(turn, open_plan, uid)
+        self._settle(turn, open_plan)
 
     def _prepared_by(self, open_plan: OpenPlan) -> float:
         """When PreBind must be over: by the group's own timeout, or what its plugins allow."""
         longest = self._longest(_REFUSED, open_plan.facts)
         if not (open_plan.facts.group and open_plan.facts.group.timeout):
-            plugins = open_plan.profile.pre_bind
-            own = [p.pre_bind_seconds for p in plugins if implements(p, PreBindTimeout)]
-            longest = max(longest, *own) if own else longest
+            longest = max(longest, open_plan.pre_bind_seconds)
         return open_plan.reserved_at + longest
 
     def _version(self, open_plan: OpenPlan, foreign: int) -> Version:
@@ -355,7 +378,11 @@ class Plans:
             case PreBound() if stage is Stage.PREPARING:
                 open_plan.move(answer.uid, Stage.READY)
             case PreBindFailed() if stage is Stage.PREPARING:
-                self._forget(turn, open_plan, End.REJECTED, answer.message, answer.plugin)
+                assignment = open_plan.assignment(answer.uid)
+                if assignment is not None and not assignment.needed:
+                    self._do_without(turn, open_plan, answer.uid, answer.message)
+                else:
+                    self._forget(turn, open_plan, End.REJECTED, answer.message, answer.plugin)
             case BindRefused() if stage is Stage.SENT:
                 open_plan.refusals.append(Refusal(answer.uid, answer.cause, answer.message))
                 self._lose(turn, open_plan, answer.uid)
@@ -439,7 +466,7 @@ class Plans:
             self._lose_unsent(turn, open_plan)
         if open_plan.closed:
             self._remove(open_plan)
-            refusals = tuple(open_plan.refusals)
+            refusals = (*open_plan.refusals, *open_plan.unprepared)
             turn.endings.append(Ending(open_plan.plan, End.CLOSED, refusals))
 
     def _lose_unsent(self, turn: Turn, open_plan: OpenPlan) -> None:
@@ -523,11 +550,8 @@ def _made_target(open_plan: OpenPlan, assignment: Assignment) -> Target:
     return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations, decided)
 
 
-def _prepares(profile: Profile, target: Target) -> bool:
-    """Whether some PreBind plugin has anything to do for a member."""
-    for plugin in profile.pre_bind:
-        if not implements(plugin, PreBindPreFlight):
-            return True
-        if asked(plugin.name, "PreBindPreFlight", plugin.prepares, target):
-            return True
-    return False
+def _prepares(plugin: PreBind, target: Target) -> bool:
+    """Whether a PreBind plugin has anything to do for a member."""
+    if not implements(plugin, PreBindPreFlight):
+        return True
+    return asked(plugin.name, "PreBindPreFlight", plugin.prepares, target)
