@@ -62,7 +62,9 @@ def test_the_first_member_leaves_the_only_big_device_to_the_last() -> None:
     """kubernetes#138765."""
     world = cluster(
         device_class(),
-        slice_of("n1", device("0", attributes={"size": "big"}), device("1", attributes={"size": "s"})),
+        slice_of(
+            "n1", device("0", attributes={"size": "big"}), device("1", attributes={"size": "s"})
+        ),
         asks("any", exactly(), "first"),
         asks("big", exactly("gpus", 1, "gpu", BIG), "second"),
     )

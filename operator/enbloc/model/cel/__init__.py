@@ -10,6 +10,7 @@ from enbloc.model.cel.program import (
     Program,
     compile,  # noqa: A004
 )
+from enbloc.model.cel.reads import reads
 from enbloc.model.cel.versions import Version, exact
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "Version",
     "compile",
     "exact",
+    "reads",
 ]

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple, Protocol
 from enbloc.model import cel
 from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Version
 from enbloc.model.devices.pools import Bits, Pool
-from enbloc.model.devices.reads import reads
 from enbloc.model.quantity import NANO
 
 #: So many expressions are kept compiled, of each so many answers, and of each pool so many.
@@ -177,7 +176,7 @@ class Selectors:
         if known is None:
             made = self._compile(expression)
             matches = getattr(made, "matches", None)
-            known = _Program(made, reads(expression)) if matches is not None else made.text  # type: ignore[arg-type,union-attr]
+            known = _Program(made, cel.reads(expression)) if matches is not None else made.text  # type: ignore[arg-type,union-attr]
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs.clear()
             self._programs[expression] = known
