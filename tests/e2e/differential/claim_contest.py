@@ -39,7 +39,7 @@ PAUSES: Final = (0.15, 2.0)
 GATE: Final = "example.com/not-yet"
 BLOCKED: Final = "Scheduling is blocked"
 GENERATED: Final = re.compile(r"(case-[0-9-]+-r[0-9])-[a-z0-9]{5}")
-#: What an attempt that a plugin's error ended says: on one of the nodes, whichever came first.
+#: How a message begins when a plugin's error on a node, whichever came first, ended the attempt.
 ERROR: Final = 'running "'
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 #: How long controllers may take (seconds).
@@ -59,11 +59,16 @@ class ClaimAnswer:
     def difference(self) -> str:
         """How enbloc's answer is not one that kube-scheduler might give; "" if it is."""
         found = self.answer.difference
-        if self.answer.kube.message.startswith(ERROR) and not self.answer.enbloc.node:
+        if self.is_error:
             return ""
         if found or not self.same_node or not self.case.one_solution:
             return found
         return "" if self.kube_devices == self.enbloc_devices else "the devices differ"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether an error on one node ended kube-scheduler's attempt; enbloc goes on to others."""
+        return self.answer.kube.message.startswith(ERROR)
 
     @property
     def same_node(self) -> bool:
@@ -200,6 +205,7 @@ class ClaimContest:
             while True:
                 found = await self._read(pod)
                 if node := found["spec"].get("nodeName"):
+                    await self._must_be_met(found, claims)
                     return PlanResult(node=node)
                 for claim in claims:
                     with suppress(NotFound):
@@ -213,15 +219,20 @@ class ClaimContest:
                         return PlanResult(message=message)
                 await asyncio.sleep(0.02)
 
+    async def _must_be_met(self, pod: dict[str, Any], volume_claims: Sequence[Made]) -> None:
+        """Raise where a pod was bound before its claims: a kubelet would not start it."""
+        for one in volume_claims:
+            claim = await self._read(one)
+            assert claim["spec"].get("volumeName"), f"bound before its claim {one.name}"
+        for name in _device_claims(pod):
+            claim = await self._read(Made(RESOURCE_CLAIMS, {"metadata": {"name": name}}))
+            users = [one["uid"] for one in claim.get("status", {}).get("reservedFor", ())]
+            assert pod["metadata"]["uid"] in users, f"bound before its claim {name} was reserved"
+
     async def _chosen(self, pod: Made) -> tuple[str, ...]:
         """The devices that the pod's claims have got."""
         found: list[str] = []
-        statuses = (await self._read(pod))["status"].get("resourceClaimStatuses", ())
-        names = [one.get("resourceClaimName") for one in statuses]
-        names += [
-            one.get("resourceClaimName") for one in pod.body["spec"].get("resourceClaims", ())
-        ]
-        for name in filter(None, names):
+        for name in _device_claims(await self._read(pod)):
             with suppress(NotFound):
                 claim = await self._read(Made(RESOURCE_CLAIMS, {"metadata": {"name": name}}))
                 allocation = claim.get("status", {}).get("allocation", {})
@@ -259,6 +270,15 @@ def _is_there(_found: dict[str, Any]) -> bool:
 
 def _is_bound(claim: dict[str, Any]) -> bool:
     return bool(claim["status"].get("phase") == "Bound")
+
+
+def _device_claims(pod: dict[str, Any]) -> list[str]:
+    """The names of a pod's ResourceClaims, those made for it among them."""
+    asked = [
+        *pod["spec"].get("resourceClaims", ()),
+        *pod["status"].get("resourceClaimStatuses", ()),
+    ]
+    return [one["resourceClaimName"] for one in asked if one.get("resourceClaimName")]
 
 
 def _claim_names(pod: Made, case: Case) -> list[str]:
