@@ -92,6 +92,7 @@ async def contestants(
 
 
 @pytest.mark.controlplane
+@pytest.mark.timeout(300 + 10 * CASES)
 @pytest.mark.parametrize(
     ("maker", "reasons"),
     [
