@@ -50,10 +50,8 @@ class DeviceFilter:
         asked = devices.asked(pod)
         self._asked = asked
         self._kept: _Seen | None = None
-        self._shares = any(
-            name and not of.template
-            for name, of in zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
-        )
+        keys = (f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
+        self._shares = any(map(devices.shared, keys))
         self.reads = Reads.NODE
         if self._shares or devices.may_share(self._demands(pod, devices, tuple(asked.served))):
             self.reads = Reads.CLUSTER

@@ -456,9 +456,7 @@ class Plans:
         if uid in open_plan.prepared:
             open_plan.prepared.discard(uid)
             turn.effects.append(CancelPlan(open_plan.id, frozenset({uid})))
-        happening = self._state.forget(uid, open_plan.number)
-        if happening:
-            turn.happened.append(happening)
+        turn.happened += self._state.forget(uid, open_plan.number)
 
     def _settle(self, turn: Turn, open_plan: OpenPlan) -> None:
         """End the plan where nothing is left to send or to wait for."""

@@ -190,6 +190,10 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             misfits=never,
         )
     names, ledgers = nodes.names, tried.nodes.ledgers
+    empty = [pod for pod, _ in (*outcome.needed, *outcome.surplus) if not ledgers.stands(pod)]
+    if empty:  # a filter has let it where there was nothing for it
+        text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"
+        return Plan(plan_id, facts.key, PlanResult.ERROR, message=text)
     assignments = tuple(
         Assignment(pod, names[row], needed, ledgers.decided(pod))
         for needed, members in ((True, outcome.needed), (False, outcome.surplus))

@@ -201,8 +201,9 @@ class ClusterState:
         if pod is None or uid not in self._seats:
             return []
         self.foreign_version += 1
+        decided = [Happening(each, Action.UPDATE_OTHER) for each in self._decided(uid)]
         self._leave(uid)
-        return [Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group)]
+        return [Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group), *decided]
 
     def node_seen(self, node: Node) -> list[Happening]:
         """Add or update a node; pods that were waiting for it are counted on it."""
@@ -434,14 +435,26 @@ class ClusterState:
             self._sit(Seat(assignment.node, pod, assignment.decided))
         self._make_way({assignment.node for assignment in plan.assignments}, order)
 
-    def forget(self, uid: PodUID, number: int) -> Release | None:
-        """Give back the room of one reserved member of a plan; None if it held none."""
+    def forget(self, uid: PodUID, number: int) -> list[Release]:
+        """Give back what one reserved member of a plan holds; empty if it holds nothing."""
         if self.claims.plans.pop(uid, None) is None:
-            return None
+            return []
+        decided = self._decided(uid)
         self._leave(uid)
         pod = self.pods.get(uid)
         group = pod.group if pod else None
-        return Release(Resource.POD, Action.DELETE, pod=pod, group=group, number=number)
+        room = Release(Resource.POD, Action.DELETE, pod=pod, group=group, number=number)
+        others = (Release(each, Action.UPDATE_OTHER, number=number) for each in decided)
+        return [room, *others]
+
+    def _decided(self, uid: PodUID) -> list[Resource]:
+        """Of what kinds a pod holds something that no object shows yet."""
+        seat = self._seats.get(uid)
+        if seat is None or not seat.pod.spec.holds:
+            return []
+        volumes, devices = self.nodes.ledgers.decided(seat.pod)
+        found = [Resource.PERSISTENT_VOLUME] if volumes is not None else []
+        return [*found, Resource.RESOURCE_CLAIM] if devices is not None else found
 
     def seat(self, uid: PodUID) -> Seat | None:
         """Where a pod is counted; None if it has no seat."""

@@ -284,6 +284,10 @@ class Inventory:
             self._likeness(pod, position, name) for position, name in enumerate(pod.resource_claims)
         )
 
+    def shared(self, key: str) -> bool:
+        """Whether several pods name a claim: what one of them gets, the others get as well."""
+        return len(self._named.get(key) or ()) > 1
+
     def _likeness(self, pod: Pod, position: int, name: str | None) -> Hashable:
         if not name:
             return name
@@ -292,8 +296,7 @@ class Inventory:
         problem = misfit(pod, position, name, claim)
         if claim is None:
             return False
-        shared = len(self._named.get(key) or ()) > 1
-        if problem or shared or self.allocation(key) is not None:
+        if problem or self.shared(key) or self.allocation(key) is not None:
             return key
         return claim.spec
 

@@ -1,0 +1,328 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs whose members have volumes or devices, through the whole engine."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enbloc.config import default_profiles
+from enbloc.engine.effects import CancelPlan, PreBind
+from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound
+from enbloc.engine.plan import PlanResult
+from enbloc.engine.replay import DumpFile, decoded, encoded
+from enbloc.engine.replay.replay import replayed
+from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.ledger import Fact
+from enbloc.model.pods import Owner, PodResourceClaim, PodVolume
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, StorageClass
+from tests.model.devices.objects import claim as resource_claim
+from tests.model.devices.objects import device, device_class, exactly, slice_of
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
+from tests.world.storage import RWOP, bound, held_by, pv, pvc, segment
+
+LOCAL = StorageClass("local", "kubernetes.io/no-provisioner", waits=True)
+DISK = (PodVolume("data", "claim"),)
+GPU = (PodResourceClaim("gpus"),)
+
+
+def cluster_of(*facts: Fact, nodes: str = "n1 n2", **of: Any) -> Cluster:
+    """Nodes of 8 CPUs, and these objects."""
+    cluster = Cluster(log=1000, **of)
+    for name in nodes.split():
+        cluster.node(name, cpu=8, labels=(("kubernetes.io/hostname", name), ("zone", "z")))
+    seen(cluster, facts)
+    return cluster
+
+
+def seen(cluster: Cluster, facts: Iterable[Fact]) -> None:
+    for fact in facts:
+        claim = isinstance(fact, PersistentVolumeClaim | ResourceClaim)
+        cluster.tell(FactSeen(replace(fact, namespace="ns") if claim else fact))
+
+
+def gang_with_disks(cluster: Cluster, name: str, *gib: int, **of: Any) -> None:
+    """A gang of which each member has a claim of this size."""
+    cluster.group(name, len(gib))
+    for index, size in enumerate(gib):
+        seen(cluster, [pvc(f"{name}-{index}", size, **of)])
+        wanted = replace(spec(cpu=1), volumes=DISK)
+        cluster.pod(f"{name}-{index}", name, spec=wanted, claims=(f"{name}-{index}",))
+
+
+def gang_with_devices(cluster: Cluster, name: str, *requests: Any) -> None:
+    """A gang of which each member has a claim with this request."""
+    cluster.group(name, len(requests))
+    for index, request in enumerate(requests):
+        pod = f"{name}-{index}"
+        seen(cluster, [resource_claim(f"{pod}-gpus", request)])
+        wanted = replace(spec(cpu=1), resource_claims=GPU)
+        cluster.pod(pod, name, spec=wanted, resource_claims=(f"{pod}-gpus",))
+
+
+def preparing(cluster: Cluster) -> dict[str, PreBind]:
+    """The last PreBind of each pod, by its name."""
+    return {e.target.pod.name: e for e in cluster.effects if isinstance(e, PreBind)}
+
+
+def prepare(cluster: Cluster) -> None:
+    """Let every PreBind that is under way succeed."""
+    for effect in preparing(cluster).values():
+        cluster.tell(PreBound(effect.target.plan, effect.target.uid))
+    cluster.settle()
+
+
+def chosen(cluster: Cluster) -> dict[str, str]:
+    """The volume that each member gets."""
+    found = {}
+    for name, effect in preparing(cluster).items():
+        decided = effect.target.decided.volumes
+        assert decided is not None
+        [claim] = decided.claims
+        found[name] = claim.volume.name if claim.volume else ""
+    return found
+
+
+def devices(cluster: Cluster) -> dict[str, list[str]]:
+    """The devices that each member gets."""
+    found = {}
+    for name, effect in preparing(cluster).items():
+        decided = effect.target.decided.devices
+        assert decided is not None
+        [claim] = decided.claims
+        assert claim.allocation is not None
+        found[name] = [f"{each.pool}/{each.device}" for each in claim.allocation.results]
+    return found
+
+
+# ── volumes ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_member_gets_a_volume_of_its_own_on_its_node_before_any_is_bound() -> None:
+    cluster = cluster_of(LOCAL, pv("a", 1, "n1"), pv("b", 1, "n2"))
+    gang_with_disks(cluster, "g", 1, 1)
+    cluster.settle()
+    assert sorted(chosen(cluster).values()) == ["a", "b"]
+    assert cluster.sent == []
+    prepare(cluster)
+    volume = chosen(cluster)
+    assert cluster.where() == {name: {"a": "n1", "b": "n2"}[volume[name]] for name in volume}
+
+
+def test_a_member_that_only_one_volume_suits_gets_it_whoever_comes_first() -> None:
+    cluster = cluster_of(LOCAL, pv("small", 1, "n1"), pv("large", 9, "n2"))
+    gang_with_disks(cluster, "g", 1, 9)
+    cluster.settle()
+    assert chosen(cluster) == {"g-0": "small", "g-1": "large"}
+
+
+def test_two_gangs_that_want_the_same_volumes_never_hold_half_each() -> None:
+    cluster = cluster_of(LOCAL, pv("a", 1, "n1"), pv("b", 1, "n2"))
+    gang_with_disks(cluster, "g", 1, 1)
+    gang_with_disks(cluster, "h", 1, 1)
+    cluster.settle()
+    assert set(preparing(cluster)) == {"g-0", "g-1"}
+    assert cluster.condition("h")[1] == "Unschedulable"
+
+
+def test_a_gang_that_needs_more_storage_than_a_zone_has_is_told_how_much_is_left() -> None:
+    fast = StorageClass("fast", "csi.example.com", waits=True)
+    driver = CSIDriver("csi.example.com", storage_capacity=True)
+    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
+    cluster = cluster_of(fast, driver, segment("s", 250, "", topology=zone))
+    gang_with_disks(cluster, "g", 100, 100, 100, 100, storage_class="fast")
+    cluster.settle()
+    state, reason, message = cluster.condition("g")
+    assert (state, reason) == (False, "Unschedulable")
+    assert message.startswith("4 members need 400Gi of class fast in zone z; 250Gi is left")
+    assert preparing(cluster) == {}
+
+
+def test_a_claim_for_one_pod_that_two_members_name_makes_the_gang_infeasible() -> None:
+    cluster = cluster_of(LOCAL, pv("a"), pvc("only", access_modes=(RWOP,)))
+    cluster.group("g", 2)
+    for name in ("g-0", "g-1"):
+        cluster.pod(name, "g", spec=replace(spec(cpu=1), volumes=DISK), claims=("only",))
+    cluster.settle()
+    state, reason, message = cluster.condition("g")
+    assert (state, reason) == (False, "Infeasible")
+    assert "only" in message
+
+
+def test_volumes_are_free_again_when_one_claim_of_the_gang_cannot_be_bound() -> None:
+    cluster = cluster_of(LOCAL, pv("a", 1, "n1"), pv("b", 1, "n2"))
+    gang_with_disks(cluster, "g", 1, 1)
+    cluster.settle()
+    effect = preparing(cluster)["g-1"]
+    cluster.tell(PreBindFailed(effect.target.plan, effect.target.uid, "the volume is gone"))
+    cluster.settle()
+    assert any(isinstance(each, CancelPlan) for each in cluster.effects)
+    cluster.settle(seconds=30)
+    again = preparing(cluster)["g-1"]
+    assert again.target.plan != effect.target.plan
+    prepare(cluster)
+    assert len(cluster.where()) == 2
+
+
+def test_what_was_bound_before_a_failure_stays_and_pins_its_member() -> None:
+    a, b = pv("a", 1, "n1"), pv("b", 1, "n2")
+    cluster = cluster_of(LOCAL, a, b)
+    gang_with_disks(cluster, "g", 1, 1)
+    cluster.settle()
+    volume = chosen(cluster)["g-0"]
+    disk = {"a": a, "b": b}[volume]
+    claim = bound("g-0", volume)
+    seen(cluster, [held_by(disk, claim), claim])
+    effect = preparing(cluster)["g-1"]
+    cluster.tell(PreBindFailed(effect.target.plan, effect.target.uid, "not this time"))
+    cluster.settle(seconds=30)
+    prepare(cluster)
+    assert cluster.where()["g-0"] == {"a": "n1", "b": "n2"}[volume]
+    assert len(cluster.where()) == 2
+
+
+def test_a_volume_that_somebody_else_takes_before_the_first_binding_has_the_gang_planned_again() -> (
+    None
+):
+    a, spare = pv("a", 1, "n1"), pv("spare", 5, "n1")
+    cluster = cluster_of(LOCAL, a, spare, pv("b", 1, "n2"))
+    gang_with_disks(cluster, "g", 1, 1)
+    cluster.settle()
+    assert set(chosen(cluster).values()) == {"a", "b"}
+    seen(cluster, [held_by(a, bound("stranger", "a"))])
+    prepare(cluster)
+    cluster.settle(seconds=30)
+    prepare(cluster)
+    assert set(chosen(cluster).values()) == {"spare", "b"}
+    assert len(cluster.where()) == 2
+
+
+def test_a_claim_that_appears_wakes_the_gang_that_waits_for_it() -> None:
+    cluster = cluster_of(LOCAL, pv("a", 1, "n1"))
+    cluster.pod("p", spec=replace(spec(cpu=1), volumes=DISK), claims=("late",))
+    cluster.settle()
+    assert 'persistentvolumeclaim "late" not found' in cluster.pod_conditions("p")[-1][1]
+    seen(cluster, [pvc("late")])
+    cluster.settle(seconds=30)
+    prepare(cluster)
+    assert cluster.where() == {"p": "n1"}
+
+
+# ── devices ──────────────────────────────────────────────────────────────────────────────────
+
+
+def gpus(node: str, count: int = 2, **attributes: Any) -> Fact:
+    return slice_of(node, *(device(f"d{at}", attributes=attributes) for at in range(count)))
+
+
+def test_each_member_gets_devices_of_its_own_on_its_node() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
+    gang_with_devices(cluster, "g", *[exactly(count=1)] * 4)
+    cluster.settle()
+    found = [each for got in devices(cluster).values() for each in got]
+    assert sorted(found) == ["n1/d0", "n1/d1", "n2/d0", "n2/d1"]
+    prepare(cluster)
+    assert len(cluster.where()) == 4
+
+
+def test_an_earlier_members_devices_are_chosen_again_where_a_later_one_needs_them() -> None:
+    model = 'device.attributes["gpu.example.com"].model == "b"'
+    both = slice_of(
+        "n1",
+        device("either", attributes={"model": "b"}),
+        device("other", attributes={"model": "a"}),
+    )
+    cluster = cluster_of(device_class(), both, nodes="n1")
+    gang_with_devices(cluster, "g", exactly(), exactly("gpus", 1, "gpu", model))
+    cluster.settle()
+    assert devices(cluster) == {"g-0": ["n1/other"], "g-1": ["n1/either"]}
+
+
+def test_two_gangs_that_want_the_same_devices_never_hold_half_each() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
+    gang_with_devices(cluster, "g", *[exactly(count=1)] * 3)
+    gang_with_devices(cluster, "h", *[exactly(count=1)] * 3)
+    cluster.settle()
+    assert {name[0] for name in preparing(cluster)} == {"g"}
+    assert cluster.condition("h")[1] == "Unschedulable"
+    for index in range(3):
+        cluster.tell(FactGone("ResourceClaim", f"ns/g-{index}-gpus"))
+        cluster.delete(f"g-{index}")
+    cluster.settle(seconds=30)
+    assert {name for name in preparing(cluster) if name[0] == "h"} == {"h-0", "h-1", "h-2"}
+
+
+def test_a_gang_that_wants_more_devices_than_there_are_says_that_it_can_never_fit() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
+    gang_with_devices(cluster, "g", *[exactly(count=1)] * 5)
+    cluster.settle()
+    state, reason, message = cluster.condition("g")
+    assert (state, reason) == (False, "Infeasible")
+    assert "5" in message
+    assert "4" in message
+
+
+# ── everything else sees them ────────────────────────────────────────────────────────────────
+
+
+def planned() -> Cluster:
+    cluster = cluster_of(
+        LOCAL, device_class(), pv("a", 1, "n1"), pv("b", 1, "n2"), gpus("n1"), gpus("n2")
+    )
+    gang_with_disks(cluster, "g", 1, 1)
+    gang_with_devices(cluster, "d", *[exactly(count=1)] * 3)
+    gang_with_disks(cluster, "late", 1)
+    cluster.settle()
+    return cluster
+
+
+def test_decisions_about_claims_are_the_same_when_they_are_replayed_from_a_dump() -> None:
+    cluster = planned()
+    dump = decoded(encoded(DumpFile("", "0", [], cluster.engine.dump()))).dump
+    found = {
+        decision.plan.group.name: replayed(
+            decision, tables, default_profiles(), dump.search_steps
+        ).differences
+        for decision, tables in dump.forwards()
+    }
+    assert set(found) == {"g", "d", "late"}
+    assert not any(list(each) for each in found.values())
+
+
+def test_a_dump_keeps_what_devices_say_of_themselves() -> None:
+    versions = slice_of("n1", {"name": "d", "attributes": {"fw": {"version": "1.2.3-rc.1"}}})
+    cluster = cluster_of(versions, segment("s", 5, "z"), pv("a", 1, "n1"))
+    dump = cluster.engine.dump()
+    assert decoded(encoded(DumpFile("", "0", [], dump))).dump.present() == dump.present()
+
+
+def test_what_if_sees_that_a_replacement_finds_no_device_elsewhere() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
+    gang_with_devices(cluster, "g", *[exactly(count=1)] * 4)
+    cluster.settle()
+    prepare(cluster)
+    for name in ("g-0", "g-1", "g-2", "g-3"):
+        cluster.change(name, owner=Owner("Job", "j", "job-1"))
+    [after] = cluster.engine.without(["n1"], cluster.now)
+    assert after.plan.verdict is not PlanResult.PLACED
+    cluster.node("n3", cpu=8, labels=(("kubernetes.io/hostname", "n3"),))
+    seen(cluster, [gpus("n3")])
+    [after] = cluster.engine.without(["n1"], cluster.now)
+    assert after.plan.verdict is PlanResult.PLACED
+
+
+@pytest.mark.parametrize("kind", ["volumes", "devices"])
+def test_a_plan_that_is_given_up_leaves_nothing_taken(kind: str) -> None:
+    cluster = planned()
+    group = {"volumes": "g", "devices": "d"}[kind]
+    cluster.drop_group(group)
+    cluster.settle()
+    ledgers = cluster.engine._state.nodes.ledgers
+    members = [pod for name, pod in cluster.pods.items() if name.startswith(f"{group}-")]
+    assert members
+    assert [pod.key.name for pod in members if any(ledgers.decided(pod))] == []
