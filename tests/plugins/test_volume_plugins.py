@@ -37,7 +37,7 @@ from enbloc.plugins.volume_binding_filter import (
     NOT_REACHED,
     NOTHING_TO_BIND,
 )
-from enbloc.plugins.volume_restrictions import DISK_CONFLICT, VolumeRestrictions
+from enbloc.plugins.volume_restrictions import DISK_CONFLICT, RestrictionsFilter, VolumeRestrictions
 from enbloc.plugins.volume_zone import VolumeZone, ZoneFilter
 from tests.world.builders import labelled
 from tests.world.storage import (
@@ -441,6 +441,17 @@ def test_pods_of_one_node_do_not_share_a_disk(
     found = answers(VolumeRestrictions(), with_disk("pod", mine), table)
 
     assert found == [() if fits else (DISK_CONFLICT,), ()]
+
+
+def test_one_node_says_of_disks_what_it_says_among_others() -> None:
+    table = table_of(hosts("a", "b"))
+    seat(table, with_disk("other", GCE), "a")
+    evaluator = VolumeRestrictions().pre_filter(with_disk("pod", GCE), snapshot(table))
+    assert isinstance(evaluator, RestrictionsFilter)
+
+    alone = [evaluator.filter(with_disk("pod", GCE), table.take(slice(r, r + 1))) for r in (0, 1)]
+
+    assert [mask.tolist() for mask in alone] == [[False], [True]]
 
 
 # ── NodeVolumeLimits ─────────────────────────────────────────────────────────────────────────

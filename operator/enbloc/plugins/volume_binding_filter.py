@@ -185,8 +185,7 @@ class BindingFilter:
         if self._group is None:
             return mask
         for key in self._together:
-            users = volumes.users(key).values()
-            used = {user.node for user in users if user.group == self._group}
+            used = {user.node for _, user in volumes.users(key) if user.group == self._group}
             if used:
                 mask &= nodes.named(tuple(used))
         return mask

@@ -140,16 +140,22 @@ class RestrictionsFilter:
 
     def _in_use(self, nodes: Nodes) -> np.bool_:
         volumes = volumes_of(nodes)
-        users = (user for key in self.alone for user in volumes.users(key).values())
+        users = (user for key in self.alone for _, user in volumes.users(key))
         return np.bool_(any(not user.made for user in users))
 
     def _free_disks(self, nodes: Nodes) -> Mask:
         mask: Mask = np.ones(len(nodes), np.bool_)
         volumes = volumes_of(nodes)
+        if len(nodes) == 1:  # any number of pods elsewhere may have the disk
+            pods = volumes.pods_on(nodes.names[0]) if self.disks else ()
+            mask[0] = not any(
+                _conflicts(disk, inline_volumes(other)) for disk in self.disks for other in pods
+            )
+            return mask
         for disk in self.disks:
             key = disk_key(disk)
             assert key is not None
-            for other, node in volumes.disk_users(key).values():
+            for _, (other, node) in volumes.disk_users(key):
                 row = nodes.row(node)
                 if row is not None and mask[row] and _conflicts(disk, inline_volumes(other)):
                     mask[row] = False

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layered: a dictionary whose forks cost what was changed in them."""
+"""Layered: dictionaries whose forks cost what was changed in them."""
 
+from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
+I = TypeVar("I")  # noqa: E741  # an item's key, beside K and V
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -50,4 +52,42 @@ class Layered(Generic[K, V]):
         """A copy whose changes nobody else sees."""
         made: Layered[K, V] = Layered()
         made._base, made._own = self._base, dict(self._own or {})
+        return made
+
+
+class LayeredGroups(Generic[K, I, V]):
+    """Values by group and key within it, of which a group may have very many."""
+
+    __slots__ = ("_base", "_own")
+
+    def __init__(self) -> None:
+        self._base: dict[K, dict[I, V]] = {}
+        self._own: dict[K, dict[I, V | None]] | None = None
+
+    def items(self, group: K) -> Iterator[tuple[I, V]]:
+        """The keys of a group, each with its value."""
+        base = self._base.get(group, {})
+        own = self._own.get(group) if self._own is not None else None
+        if own is None:
+            yield from base.items()
+            return
+        yield from ((key, value) for key, value in base.items() if key not in own)
+        yield from ((key, value) for key, value in own.items() if value is not None)
+
+    def set(self, group: K, key: I, value: V | None) -> None:
+        """Give a key its value; None = it has none."""
+        if self._own is not None:
+            self._own.setdefault(group, {})[key] = value
+        elif value is not None:
+            self._base.setdefault(group, {})[key] = value
+        elif group in self._base:
+            self._base[group].pop(key, _GONE)
+            if not self._base[group]:
+                del self._base[group]
+
+    def fork(self) -> "LayeredGroups[K, I, V]":
+        """A copy whose changes nobody else sees."""
+        made: LayeredGroups[K, I, V] = LayeredGroups()
+        made._base = self._base
+        made._own = {group: own.copy() for group, own in (self._own or {}).items()}
         return made

@@ -33,7 +33,7 @@ from enbloc.model.volumes.facts import (
 )
 from enbloc.model.volumes.holdings import Held, Holdings
 from enbloc.model.volumes.known import Known
-from enbloc.model.volumes.layered import Layered
+from enbloc.model.volumes.layered import Layered, LayeredGroups
 from enbloc.model.volumes.matching import exchanged, smallest_fit
 from enbloc.model.volumes.reach import of_topologies
 from enbloc.model.volumes.segments import Charged
@@ -86,8 +86,6 @@ class Attached(NamedTuple):
 
 
 _NOTHING_ATTACHED: Final = Attached(frozenset(), {})
-_NO_SEATS: Final[Mapping[PodUID, Seat]] = {}
-_NOBODY: Final[Mapping[PodUID, User]] = {}
 
 
 class Volumes:
@@ -112,9 +110,9 @@ class Volumes:
         self._holdings = Holdings(self.known)
         self._seats: Layered[PodUID, Seat] = Layered()
         self._sitting: Layered[str, frozenset[PodUID]] = Layered()
-        self._users: Layered[str, Mapping[PodUID, User]] = Layered()
+        self._users: LayeredGroups[str, PodUID, User] = LayeredGroups()
         self._attached: Layered[str, Attached] = Layered()
-        self._disks: Layered[DiskKey, Mapping[PodUID, Seat]] = Layered()
+        self._disks: LayeredGroups[DiskKey, PodUID, Seat] = LayeredGroups()
         #: Pods by the claims that they name, whether they sit anywhere or not.
         self._pending: tuple[defaultdict[str, set[PodUID]], dict[PodUID, tuple[str, ...]]] = (
             defaultdict(set),
@@ -189,7 +187,7 @@ class Volumes:
             case _:
                 pass
         for key in claims:
-            yield from (user.node for user in self.users(key).values())
+            yield from (user.node for _, user in self.users(key))
 
     def _absorb(self, key: str) -> None:
         """A claim that is bound, or is another one of that name, is held no more.
@@ -227,13 +225,18 @@ class Volumes:
             if not by_claim[key]:
                 del by_claim[key]
 
-    def users(self, key: str) -> Mapping[PodUID, User]:
+    def users(self, key: str) -> Iterator[tuple[PodUID, User]]:
         """The pods that sit somewhere and use a claim."""
-        return self._users.get(key) or _NOBODY
+        return self._users.items(key)
 
-    def disk_users(self, key: DiskKey) -> Mapping[PodUID, Seat]:
+    def disk_users(self, key: DiskKey) -> Iterator[tuple[PodUID, Seat]]:
         """The pods that sit somewhere and have an inline volume of that disk."""
-        return self._disks.get(key) or _NO_SEATS
+        return self._disks.items(key)
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods with volumes that sit on a node."""
+        seats = (self._seats.get(uid) for uid in self._sitting.get(node) or ())
+        return [seat.pod for seat in seats if seat is not None]
 
     def shared(self, pod: Pod, key: str) -> bool:
         """Whether another pod names, uses or holds the claim as well."""
@@ -241,7 +244,7 @@ class Volumes:
         if len(named) > 1 or (named and pod.uid not in named):
             return True
         held = self._holdings.claims.get(key)
-        return any(uid != pod.uid for uid in self.users(key)) or (
+        return any(uid != pod.uid for uid, _ in self.users(key)) or (
             held is not None and any(uid != pod.uid for uid in held.pods)
         )
 
@@ -291,8 +294,7 @@ class Volumes:
         return found
 
     def _added_up(self, node: str) -> Attached:
-        seats = (self._seats.get(uid) for uid in self._sitting.get(node) or ())
-        volumes = {volume for seat in seats if seat for volume in self.attachable(seat.pod)}
+        volumes = {volume for pod in self.pods_on(node) for volume in self.attachable(pod)}
         counts: dict[str, int] = {}
         for volume in volumes | self._by_attachments(node):
             counts[volume.driver] = counts.get(volume.driver, 0) + 1
@@ -459,12 +461,10 @@ class Volumes:
         self._sitting.set(seat.node, sitting or None)
         self._attached.set(seat.node, None)
         for key in _keys(seat.pod):
-            left = {uid: user for uid, user in self.users(key).items() if uid != pod.uid}
-            self._users.set(key, left or None)
+            self._users.set(key, pod.uid, None)
             self._holdings.leave(key, pod.uid)
         for disk in _disks_of(seat.pod):
-            others = {uid: each for uid, each in self.disk_users(disk).items() if uid != pod.uid}
-            self._disks.set(disk, others or None)
+            self._disks.set(disk, pod.uid, None)
 
     def _sit(self, pod: Pod, node: str) -> None:
         if self._seats.get(pod.uid) is not None:
@@ -475,9 +475,9 @@ class Volumes:
         self._sitting.set(node, (self._sitting.get(node) or frozenset()) | {pod.uid})
         for name, ephemeral in names_of(pod):
             key = f"{pod.key.namespace}/{name}"
-            self._users.set(key, {**self.users(key), pod.uid: User(node, pod.group, ephemeral)})
+            self._users.set(key, pod.uid, User(node, pod.group, ephemeral))
         for disk in _disks_of(pod):
-            self._disks.set(disk, {**self.disk_users(disk), pod.uid: Seat(pod, node)})
+            self._disks.set(disk, pod.uid, Seat(pod, node))
         self._attached.set(node, None if before is None else self._with(before, pod, node))
 
     def _with(self, before: Attached, pod: Pod, node: str) -> Attached:
