@@ -88,6 +88,12 @@ def test_a_pod_without_claims_is_no_business_of_devices() -> None:
         pytest.param(
             (), pod("p", ""), 'pod "default/p": ResourceClaim not created yet', id="not-made-yet"
         ),
+        pytest.param(
+            (),
+            pod("p", *["c"] * 129),
+            "spec.resourceClaims: 129 claims; use at most 128",
+            id="more-claims-than-anybody-needs",
+        ),
         pytest.param((), pod("p", "c"), 'could not find ResourceClaim "default/c"', id="missing"),
         pytest.param(
             (

@@ -132,8 +132,8 @@ class DeviceFilter:
                 if not verdict.reason or not devices.revisable:
                     yield rows, verdict
                     continue
-                for each in rows.tolist():
-                    yield np.array([each]), devices.verdict(demands, names[each], places)
+                for each in rows:
+                    yield np.array([each]), devices.verdict(demands, names[int(each)], places)
 
     def _grouped(self, devices: Devices, nodes: Nodes, names: Sequence[str]) -> _Seen:
         """What the rows see; kept as long as they are the same, for the objects do not change."""

@@ -37,7 +37,9 @@ from enbloc.model.devices.selectors import Compiler, Selectors
 from enbloc.model.devices.use import UNUSED, Use, added, removed
 from enbloc.model.pods import Pod, PodUID
 
-_MOST_DEMANDS: Final = 1024
+_MOST_DEMANDS: Final = 256
+#: Claims of one pod.
+_MOST_CLAIMS: Final = 128
 _MOST_VERDICTS: Final = 16_384
 
 
@@ -305,6 +307,9 @@ class Inventory:
         if not self.concerns(pod):
             return NOTHING_ASKED
         refusal = unmade(pod)
+        if len(pod.resource_claims) > _MOST_CLAIMS:
+            count = len(pod.resource_claims)
+            refusal = f"spec.resourceClaims: {count} claims; use at most {_MOST_CLAIMS}"
         if refusal:
             return Asked(refusal)
         claims: list[str] = []

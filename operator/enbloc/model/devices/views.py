@@ -97,7 +97,7 @@ def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
     pool, reach, use = place
     if not pool.complete:
         return pool.key if any(each.all for each in demands) else NOTHING
-    lenses = [demand.lens(pool) for demand in demands]
+    lenses = [demand.lens(pool) for demand in dict.fromkeys(demands)]
     memory = lenses[0].memory
     asked = *demands, reach, most
     if memory and memory[0] is use and memory[1] == asked:
