@@ -5,6 +5,7 @@
 import sys
 from typing import Any
 
+import msgspec
 import pytest
 
 from enbloc.model.devices.codec import (
@@ -13,6 +14,7 @@ from enbloc.model.devices.codec import (
     read_resource_slice,
 )
 from enbloc.model.devices.facts import (
+    Fact,
     ResourceClaim,
     ResourceSlice,
     Unreadable,
@@ -20,7 +22,14 @@ from enbloc.model.devices.facts import (
 )
 from enbloc.model.devices.writing import allocation_json
 from enbloc.model.quantity import nano, nano_text
-from tests.model.devices.objects import device, slice_of
+from tests.model.devices.objects import (
+    allocated,
+    claim,
+    device,
+    device_class,
+    exactly,
+    slice_of,
+)
 
 GPU = {
     "attributes": {
@@ -214,6 +223,35 @@ def test_an_allocation_reads_as_it_is_written() -> None:
 def test_a_quantity_is_exact(text: str, written: str) -> None:
     assert nano_text(nano(text)) == written
     assert nano(nano_text(nano(text))) == nano(text)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        pytest.param(_slice({"name": "gpu-0", **GPU}), id="a-slice"),
+        pytest.param(
+            _slice({"name": "x", "attributes": {"v": {"versions": ["1.0.0"]}, "i": {"ints": [1]}}}),
+            id="attributes-that-are-lists",
+        ),
+        pytest.param(
+            device_class("gpu", "true", config=[{"opaque": {"driver": "d"}}]), id="a-class"
+        ),
+        pytest.param(
+            claim(
+                "c",
+                exactly("r", 2, "gpu", "true", tolerations=[{"operator": "Exists"}]),
+                constraints=({"matchAttribute": "a/b"},),
+                status=allocated("0", pool="a"),
+            ),
+            id="a-claim",
+        ),
+    ],
+)
+def test_a_fact_is_the_same_after_it_was_written_to_a_file(fact: Fact) -> None:
+    """A dump for replay holds it as JSON."""
+    read: Fact = msgspec.convert(msgspec.json.decode(msgspec.json.encode(fact)), type=type(fact))
+
+    assert read == fact
 
 
 def test_ten_thousand_devices_take_less_than_a_kilobyte_each() -> None:

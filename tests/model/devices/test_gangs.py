@@ -156,6 +156,24 @@ def test_a_shared_claim_is_decided_once() -> None:
     assert [term.fields[0].values for terms in pins for term in terms] == [("a",)]
 
 
+def test_a_claim_that_several_share_does_not_tie_them_to_a_node_without_need() -> None:
+    where = nodes("a", "b")
+    devices = table(
+        device_class(),
+        slice_of("a", device("0")),
+        slice_of(None, device("0"), pool="net", allNodes=True),
+        claim("shared", exactly()),
+    )
+    members = [pod(f"p{at}", "shared", shared=True) for at in range(2)]
+    for each in members:
+        devices.enter(each)
+
+    devices.place(members[0], "a", where)
+
+    assert picked(devices, members[0]) == [["net/0"]]
+    assert devices.asked(members[1]).pins == ()
+
+
 def test_an_own_claim_beside_a_shared_one_is_not_exchanged_with_it() -> None:
     where = nodes("a")
     devices = table(

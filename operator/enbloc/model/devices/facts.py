@@ -7,6 +7,7 @@ CEL expressions.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
 from enbloc.model.pods import NodeSelectorTerm
@@ -20,10 +21,11 @@ MOST_ALTERNATIVES: Final = 8
 Amounts = tuple[tuple[str, int], ...]
 
 
-class Version(str):
-    """An attribute that is a semantic version."""
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An attribute that is a semantic version, as it was written."""
 
-    __slots__ = ()
+    text: str
 
 
 Scalar = bool | int | str | Version
@@ -285,10 +287,10 @@ class ClaimSpec:
     requests: tuple[Request, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     config: tuple[Config, ...] = ()
-    _hash: int = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.requests, self.constraints, self.config)))
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.requests, self.constraints, self.config))
 
     def __hash__(self) -> int:
         return self._hash

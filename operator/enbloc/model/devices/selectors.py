@@ -128,7 +128,7 @@ def _view(
 def _attribute(value: AttributeValue) -> bool | int | str | cel.Version | tuple[bool, ...]:
     """Raises ValueError for a version that is none."""
     if isinstance(value, Version):
-        return cel.Version.parse(value)
+        return cel.Version.parse(value.text)
     if isinstance(value, tuple):
         return tuple(_attribute(each) for each in value)  # type: ignore[misc]
     return value

@@ -246,7 +246,10 @@ class Devices(Inventory):
         places: tuple[Place, ...],
     ) -> bool:
         """Find devices for claims of a pod on a node; False = there are none."""
-        outcome = search([Task(demand, places) for demand in demands])
+        wide = self._wide(claims, places)
+        outcome = search([Task(demand, each) for demand, each in zip(demands, wide, strict=True)])
+        if outcome.picks is None and any(each is not places for each in wide):
+            outcome = search([Task(demand, places) for demand in demands])
         others: Sequence[str] = ()
         if outcome.picks is None:
             others = self._revised_with(node, places)
@@ -269,6 +272,17 @@ class Devices(Inventory):
             allocation = self._allocated(claim, demand.spec, node, picks)
             self._hold(claim, Held(allocation, demand, node, seen))
         return True
+
+    def _wide(self, claims: Sequence[str], places: tuple[Place, ...]) -> list[tuple[Place, ...]]:
+        """What each claim should have of what a node sees: a shared one no devices of the node.
+
+        Who else uses it would be held to the node.
+        """
+        found: list[tuple[Place, ...]] = []
+        for claim in claims:
+            shared = len(self._named.get(claim) or ()) > 1
+            found.append(tuple(map(_beyond, places)) if shared else places)
+        return found
 
     def _allocated(
         self, claim: str, spec: ClaimSpec, node: str, picks: Sequence[Pick]
@@ -430,6 +444,16 @@ def _searched(tasks: Sequence[Task], new: int) -> Outcome:
         return outcome._replace(of=max(0, order[outcome.of] - (len(tasks) - new)))
     picks = dict(zip(order, outcome.picks, strict=True))
     return outcome._replace(picks=tuple(picks[at] for at in range(len(tasks))))
+
+
+def _beyond(place: Place) -> Place:
+    """The same without what only this node sees."""
+    pool = place.pool
+    devices = 0
+    if pool.chosen or pool.everywhere is not None:
+        for bits in (pool.everywhere, *(reach for _, reach in pool.chosen)):
+            devices |= bits.devices if bits is not None else 0
+    return place._replace(reach=Reach(place.reach.devices & devices, place.reach.listed))
 
 
 def _indifferent(demand: Demand, places: Sequence[Place]) -> bool:
