@@ -11,6 +11,7 @@ from enbloc.kube.paths import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
+    STORAGE_CLASSES,
 )
 from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner
 from tests.sandbox.nodes.claims import (
@@ -179,6 +180,20 @@ async def test_capacity_is_published_charged_and_never_exceeded(yard: Yard) -> N
             await left("4Gi")
     await yard.until(
         PERSISTENT_VOLUME_CLAIMS, "two", lambda one: SELECTED not in one["metadata"]["annotations"]
+    )
+
+
+async def test_capacity_that_was_once_asked_for_is_published_of_every_later_class(
+    yard: Yard,
+) -> None:
+    yard.start(Provisioner(yard.client).run())
+    await node(yard)
+    await storage_class(yard, "scarce", capacityPerNode="10Gi")
+    await yard.until(CSI_STORAGE_CAPACITIES, "scarce-n1", bool, "kube-system")
+    await yard.client.delete(STORAGE_CLASSES, "scarce")
+    await storage_class(yard, "plenty")
+    await yard.until(
+        CSI_STORAGE_CAPACITIES, "plenty-n1", lambda one: one["capacity"] == "1Ei", "kube-system"
     )
 
 

@@ -214,11 +214,13 @@ def _published(
 ) -> Iterator[Change]:
     """What is left of each class on each node, once a class says how much there is.
 
-    A scheduler then asks it of all classes of the driver, so those without a limit get one too.
+    From then on a scheduler asks it of all classes of the driver: those without a limit, and those
+    that come when the first one has gone, have plenty.
     """
-    if all(_room(found) is None for found in ours.values()):
+    asked = DISK_DRIVER in stock.drivers
+    if not asked and all(_room(found) is None for found in ours.values()):
         return
-    if DISK_DRIVER not in stock.drivers:
+    if not asked:
         spec = {"attachRequired": False, "storageCapacity": True}
         body = {"metadata": {"name": DISK_DRIVER}, "spec": spec}
         yield Change(Object(), CSI_DRIVERS, body, create=True)
