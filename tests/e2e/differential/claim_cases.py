@@ -43,7 +43,7 @@ SELECTORS: Final = (
     f'cel.bind(d, device.attributes["{GPU_DRIVER}"], has(d.healthy) && d.healthy)',
     f'device.capacity["{GPU_DRIVER}"].memory.isGreaterThan(quantity("20Gi"))',
     f'device.attributes["{GPU_DRIVER}"].model.matches("^(a|t)[0-9]+$")',
-    'device.attributes["nobody.example.com"].nothing == 1',
+    'device.attributes["nobody.example.com"].?nothing.orValue(1) == 1',
 )
 
 
@@ -293,7 +293,7 @@ def devices(seed: str, tag: str, names: Sequence[str]) -> Case:
 def _slices(rng: random.Random, name: str, pool: str, where: Json) -> list[Made]:
     """A pool of devices; some of them share counters, which stand in a slice of their own."""
     partitioned = rng.random() < 0.2
-    count = 2 if partitioned else rng.choice([1] * 12 + [2])
+    count = 2 if partitioned else rng.choice([1] * 30 + [2])
     spec = {
         "driver": GPU_DRIVER,
         "pool": {"name": pool, "generation": 1, "resourceSliceCount": count},
@@ -369,7 +369,7 @@ def _asked(rng: random.Random) -> tuple[Json, bool]:
 
 def _request(rng: random.Random) -> tuple[Json, bool]:
     names = [*GPU_CLASSES, "any", "any", "a100", "large"]
-    name = rng.choice([one for one in names if one != "broken" or rng.random() < 0.3])
+    name = rng.choice([one for one in names if one != "broken" or rng.random() < 0.1])
     one: Json = {"deviceClassName": name}
     every = rng.random() < 0.15
     if every:
