@@ -186,9 +186,7 @@ def test_what_was_bound_before_a_failure_stays_and_pins_its_member() -> None:
     assert len(cluster.where()) == 2
 
 
-def test_a_volume_that_somebody_else_takes_before_the_first_binding_has_the_gang_planned_again() -> (
-    None
-):
+def test_a_volume_that_somebody_else_takes_first_has_the_gang_planned_again() -> None:
     a, spare = pv("a", 1, "n1"), pv("spare", 5, "n1")
     cluster = cluster_of(LOCAL, a, spare, pv("b", 1, "n2"))
     gang_with_disks(cluster, "g", 1, 1)
