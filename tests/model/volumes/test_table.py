@@ -422,3 +422,26 @@ def test_a_claim_of_one_pod_only_knows_its_users() -> None:
     seat(table, pod, "a")
 
     assert [uid for uid, _ in ledger(table).users("default/data")] == [pod.uid]
+
+
+def test_volumes_that_are_bound_for_good_are_not_looked_at_where_more_can_be_made() -> None:
+    volume, claim = csi_volume("v0"), bound("c0", "v0", storage_class="fast")
+    table = table_of(hosts("a"), LOCAL, FAST, volume, claim, pv("disk"), bound("c1", "disk"))
+    volumes = ledger(table)
+    known = volumes.known
+    assert known.has_volumes("fast")  # it does not say itself yet whose it is
+
+    volumes.put(held_by(volume, claim))
+    before = known.available("fast")
+    assert not known.has_volumes("fast")
+    assert known.has_volumes("local")
+
+    volumes.put(replace(held_by(volume, claim), resource_version="2"))
+    assert known.available("fast") is before
+
+    volumes.drop(PersistentVolumeClaim.kind, claim.key)
+    assert [each.name for each in known.available("fast").volumes] == ["v0"]
+
+    volumes.put(replace(FAST, provisioner="kubernetes.io/no-provisioner"))
+    volumes.put(claim)
+    assert known.has_volumes("fast")

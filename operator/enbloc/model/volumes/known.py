@@ -64,6 +64,8 @@ class Known:
             VolumeAttachment.kind: self.attachments,
         }
         self._in_class: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)
+        #: Those that no claim is bound to for good: of ten thousand that were made, a few.
+        self._unsettled: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)
         self._available: dict[str, Available] = {}
         self._segments_of: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
         self._segment_tables: dict[str, Segments] = {}
@@ -95,6 +97,8 @@ class Known:
                     self._count_volume(each, sign)
                 case PersistentVolumeClaim():
                     self._count_claim(each, sign)
+                case StorageClass():
+                    self._available.pop(each.name, None)
                 case CSIStorageCapacity():
                     self._segment_tables.pop(each.storage_class, None)
                     _count(self._segments_of, each.storage_class, each, sign)
@@ -108,8 +112,14 @@ class Known:
         return old
 
     def _count_volume(self, volume: PersistentVolume, sign: int) -> None:
-        self._available.pop(volume.storage_class, None)
-        _count(self._in_class, volume.storage_class, volume, sign)
+        storage_class = volume.storage_class
+        _count(self._in_class, storage_class, volume, sign)
+        if not self._makes(storage_class):
+            self._available.pop(storage_class, None)
+        if sign > 0:
+            self._settle(volume.name)
+        elif self._unsettled[storage_class].pop(volume.name, None) is not None:
+            self._available.pop(storage_class, None)
         source = volume.csi or volume.migrated
         if source is not None:
             self._handles[source] += sign
@@ -117,10 +127,29 @@ class Known:
                 del self._handles[source]
         self._sort_of.pop((volume.kind, volume.key), None)
 
+    def _settle(self, name: str) -> None:
+        """A volume, or a claim that names it, has changed: whether it is still to be had."""
+        volume = self.volumes.get(name)
+        if volume is None:
+            return
+        claim = None if volume.claim is None else self.claims.get(volume.claim.key)
+        table = self._unsettled[volume.storage_class]
+        if claim is not None and claim.bound and claim.volume == name:
+            if table.pop(name, None) is not None:
+                self._available.pop(volume.storage_class, None)
+        elif table.get(name) is not volume:
+            table[name] = volume
+            self._available.pop(volume.storage_class, None)
+
+    def _makes(self, storage_class: str) -> bool:
+        known = self.classes.get(storage_class)
+        return known is not None and known.provisions
+
     def _count_claim(self, claim: PersistentVolumeClaim, sign: int) -> None:
         self._sort_of.pop((claim.kind, claim.key), None)
         if not claim.volume:
             return
+        self._settle(claim.volume)
         if sign > 0:
             self.users[claim.volume].add(claim.key)
             return
@@ -131,16 +160,20 @@ class Known:
     # ── what follows from them ───────────────────────────────────────────────────────────────
 
     def available(self, storage_class: str) -> Available:
-        """The volumes of a class."""
+        """The volumes of a class; where more can be made, without those that are bound for good."""
         found = self._available.get(storage_class)
         if found is None:
-            volumes = self._in_class.get(storage_class, {}).values()
+            volumes = self._volumes_of(storage_class).values()
             found = self._available[storage_class] = Available(volumes)
         return found
 
     def has_volumes(self, storage_class: str) -> bool:
-        """Whether any volume is of that class."""
-        return storage_class in self._in_class
+        """Whether any volume of that class is available, in that sense."""
+        return bool(self._volumes_of(storage_class))
+
+    def _volumes_of(self, storage_class: str) -> Mapping[str, PersistentVolume]:
+        tables = self._unsettled if self._makes(storage_class) else self._in_class
+        return tables.get(storage_class, {})
 
     def segments(self, storage_class: str) -> Segments | None:
         """What storage is left of a class; None = nobody says, and any amount can be had."""
