@@ -42,6 +42,7 @@ class Known:
         claims: by `namespace/name`.
         users: keys of the claims that name a volume, by its name.
         attached: VolumeAttachments of each node, by their names.
+        attachments_of: those of each volume, likewise.
     """
 
     def __init__(self) -> None:
@@ -69,7 +70,7 @@ class Known:
         self._available: dict[str, Available] = {}
         self._segments_of: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
         self._segment_tables: dict[str, Segments] = {}
-        self._attached_volumes: Counter[str] = Counter()
+        self.attachments_of: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
         self._handles: Counter[Attachable] = Counter()
         self._sorts: dict[Hashable, int] = {}
         self._sort_of: dict[tuple[str, str], int] = {}
@@ -103,9 +104,7 @@ class Known:
                     self._segment_tables.pop(each.storage_class, None)
                     _count(self._segments_of, each.storage_class, each, sign)
                 case VolumeAttachment():
-                    self._attached_volumes[each.volume] += sign
-                    if not self._attached_volumes[each.volume]:
-                        del self._attached_volumes[each.volume]
+                    _count(self.attachments_of, each.volume, each, sign)
                     _count(self.attached, each.node, each, sign)
                 case _:
                     pass
@@ -258,11 +257,7 @@ class Known:
     def told_apart(self, volume: PersistentVolume) -> bool:
         """Whether its name matters: it is attached somewhere, or another one is the same disk."""
         source = volume.csi or volume.migrated
-        return self.is_attached(volume.name) or self._handles.get(source or _NO_DISK, 0) > 1
-
-    def is_attached(self, volume: str) -> bool:
-        """Whether a VolumeAttachment names a volume."""
-        return volume in self._attached_volumes
+        return volume.name in self.attachments_of or self._handles.get(source or _NO_DISK, 0) > 1
 
     # ── where ────────────────────────────────────────────────────────────────────────────────
 

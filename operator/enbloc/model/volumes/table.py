@@ -176,9 +176,8 @@ class Volumes:
                 claims = (key,)
             case PersistentVolume(name=name):
                 claims = tuple(self.known.users.get(name, ()))
-                if self.known.is_attached(name):
-                    attachments = self.known.attachments.values()
-                    yield from (each.node for each in attachments if each.volume == name)
+                attachments = self.known.attachments_of.get(name, {}).values()
+                yield from (each.node for each in attachments)
             case StorageClass(name=name):
                 known = self.known.claims.values()
                 claims = [each.key for each in known if each.storage_class == name]
