@@ -339,3 +339,28 @@ def test_what_a_share_takes(policy: Json | None, wanted: str | None, consumed: i
         (result,) = allocation.results
         assert result.consumed == (("m", consumed * 10**9),)
         assert result.share
+
+
+def test_a_capacity_without_a_domain_is_one_of_each_driver() -> None:
+    """Two drivers write the same of their devices, and share it here."""
+    other = "nic.example.com"
+    devices = table(
+        device_class(),
+        slice_of("a", LARGE, pool="gpus"),
+        slice_of("a", LARGE, pool="nics", driver=other),
+        mine(
+            exactly("gpu", 1, "gpu", f'device.driver == "{DRIVER}" && {SIZE}5'),
+            exactly(
+                "nic",
+                1,
+                "gpu",
+                f'device.driver == "{other}" && device.capacity["{other}"].memory >= 5',
+            ),
+        ),
+    )
+    nodes = Nodes(ResourceSpace())
+    nodes.put(Node("a", allocatable=(("pods", 110),)))
+
+    devices.place(pod("p", "c"), "a", nodes)
+
+    assert picked(devices, pod("p", "c")) == [["gpus/large", "nics/large"]]

@@ -126,24 +126,15 @@ def lens_of(
     for bits in matched:
         every |= bits
     takes: dict[int, Takes] = {}
-    serves: dict[int, tuple[bool, ...]] = {}
-    for position in positions(every):
-        traits = pool.devices[position].traits
-        if id(traits) not in takes:
+    served = [0] * len(views)
+    for traits, bits in pool.groups:
+        if bits & every:
             amounts = tuple(consumption(view.ask.capacity, traits.capacity) for view in views)
             takes[id(traits)] = amounts
-            serves[id(traits)] = tuple(
-                amount is not None and not _kept_off(traits.taints, view.ask)
-                for amount, view in zip(amounts, views, strict=True)
-            )
-    usable = tuple(
-        _bits(
-            position
-            for position in positions(bits)
-            if serves[id(pool.devices[position].traits)][number]
-        )
-        for number, bits in enumerate(matched)
-    )
+            for number, (amount, view) in enumerate(zip(amounts, views, strict=True)):
+                if amount is not None and not _kept_off(traits.taints, view.ask):
+                    served[number] |= bits
+    usable = tuple(bits & fit for bits, fit in zip(matched, served, strict=True))
     values = tuple(Values(pool, every, attribute) for attribute in attributes)
     kinds = _kinds(pool, every, (*matched, *usable), values, kind)
     return Lens(
@@ -153,7 +144,8 @@ def lens_of(
         values=values,
         kinds=tuple(sorted((kinds or {}).items())),
         mixed=kinds is None,
-        consuming=bool(pool.consumes) and any(pool.consumes[each] for each in positions(every)),
+        consuming=bool(pool.consumes)
+        and any(traits.consumes for traits, bits in pool.groups if bits & every),
         fault=next((fault for _, fault in seen if fault), ""),
         takes=takes,
     )
@@ -168,15 +160,27 @@ def _kinds(
 ) -> dict[int, Bits] | None:
     """The devices of each kind; None = there are too many."""
     found: dict[object, Bits] = {}
-    for position in positions(among):
-        traits = pool.devices[position].traits
-        key = (
-            tuple([bits >> position & 1 for bits in sets]),
-            tuple([each.get(position) for each in values]),
-            pool.consumes[position] if pool.consumes else (),
-            traits.capacity if traits.shared else None,
-        )
-        found[key] = found.get(key, 0) | 1 << position
+    for traits, bits in pool.groups:
+        parts: list[tuple[tuple[object, ...], Bits]] = [((), bits & among)]
+        for each in sets:
+            parts = [
+                ((*key, inside), half)
+                for key, part in parts
+                for inside, half in ((True, part & each), (False, part & ~each))
+                if half
+            ]
+        for value in values:
+            parts = [
+                ((*key, value.get(position)), 1 << position)
+                for key, part in parts
+                for position in positions(part)
+            ]
+        for key, part in parts:
+            if part:
+                first = (part & -part).bit_length() - 1
+                consumes = pool.consumes[first] if pool.consumes else ()
+                kept = key, consumes, traits.capacity if traits.shared else None
+                found[kept] = found.get(kept, 0) | part
         if len(found) > _MOST_KINDS:
             return None
     return {kind(key): bits for key, bits in found.items()}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from enbloc.model.devices.facts import Amounts, Device, ResourceSlice, Site
+from enbloc.model.devices.facts import Amounts, Device, ResourceSlice, Site, Traits
 from enbloc.model.pods import NodeSelectorTerm
 
 #: Driver and name of a pool.
@@ -62,6 +62,7 @@ class Pool:
         waiting: devices with conditions to be met before a pod is bound.
         shared: devices that several claims may have.
         twice: of names that stand more than once.
+        groups: devices that have their traits in common.
         selected: what expressions said of the devices, by who asks.
     """
 
@@ -80,6 +81,7 @@ class Pool:
     waiting: Bits = 0
     shared: Bits = 0
     twice: tuple[Bits, ...] = ()
+    groups: tuple[tuple[Traits, Bits], ...] = ()
     selected: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False)
 
     @property
@@ -138,6 +140,7 @@ def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
         consumes=() if invalid else tuple(builder.consumes),
         waiting=builder.waiting,
         shared=builder.shared,
+        groups=tuple(builder.groups.values()),
         twice=tuple(bits for bits in builder.named.values() if bits.bit_count() > 1),
     )
 
@@ -155,6 +158,7 @@ class _Builder:
         self.counters: dict[str, int] = {}
         self.totals: list[int] = []
         self.consumes: list[Consumed] = []
+        self.groups: dict[int, tuple[Traits, Bits]] = {}
         self.waiting: Bits = 0
         self.shared: Bits = 0
 
@@ -165,6 +169,8 @@ class _Builder:
         for position, device in enumerate(each.devices, first):
             bit, site = 1 << position, each.site or device.traits.site
             self.devices.append(device)
+            _, alike = self.groups.get(id(device.traits), (None, 0))
+            self.groups[id(device.traits)] = (device.traits, alike | bit)
             self.sites.append(site)
             self.named[device.name] = self.named.get(device.name, 0) | bit
             self.waiting |= bit if device.traits.conditions else 0

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selectors: which devices of a pool an expression selects, asked once and remembered."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, NamedTuple, Protocol
 
 from enbloc.model import cel
-from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Version
+from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version
 from enbloc.model.devices.pools import Bits, Pool
 from enbloc.model.quantity import NANO
 
@@ -63,29 +63,27 @@ class _Program:
 
     selector: DeviceSelector
     reads: frozenset[str] | None
+    plans: dict[tuple[str, int], "_Plan"] = field(default_factory=dict[tuple[str, int], "_Plan"])
     answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
 
     def ask(self, driver: str, device: Device) -> bool | str:
         """Whether it selects the device; a text says why there is no answer."""
-        values = self._read(zip(device.traits.names, device.values, strict=True))
-        capacity = tuple(
-            each
-            for each in device.traits.capacity
-            if self.reads is None or _qualified(each.name, driver) in self.reads
-        )
-        types = tuple([type(value) for _, value in values])
-        key = driver, values, types, capacity, device.traits.shared
+        traits = device.traits
+        asked = driver, id(traits)
+        plan = self.plans.get(asked)
+        if plan is None or plan.traits is not traits:
+            if len(self.plans) >= _MOST_ANSWERS:
+                self.plans.clear()
+            plan = self.plans[asked] = _plan(driver, traits, self.reads)
+        values = [device.values[place] for place in plan.places]
+        key = driver, plan.names, plan.capacity, traits.shared, *values, *map(type, values)
         known = self.answers.get(key)
         if known is None:
             if len(self.answers) >= _MOST_ANSWERS:
                 self.answers.clear()
-            known = self.answers[key] = self._answer(driver, values, capacity, device)
+            pairs = tuple(zip(plan.names, values, strict=True))
+            known = self.answers[key] = self._answer(driver, pairs, plan.capacity, device)
         return known
-
-    def _read(self, given: Iterable[Named]) -> tuple[Named, ...]:
-        if self.reads is None:
-            return tuple(given)
-        return tuple([pair for pair in given if pair[0] in self.reads])
 
     def _answer(
         self,
@@ -100,6 +98,30 @@ class _Program:
             return f"parse semantic version: {error}"
         answer = self.selector.matches(view)
         return answer if isinstance(answer, bool) else answer.text
+
+
+class _Plan(NamedTuple):
+    """What an expression reads of devices with these traits.
+
+    Attributes:
+        places: of the values.
+        names: of them.
+    """
+
+    traits: Traits
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    capacity: tuple[Capacity, ...]
+
+
+def _plan(driver: str, traits: Traits, reads: frozenset[str] | None) -> _Plan:
+    places = tuple(
+        place for place, name in enumerate(traits.names) if reads is None or name in reads
+    )
+    capacity = tuple(
+        each for each in traits.capacity if reads is None or _qualified(each.name, driver) in reads
+    )
+    return _Plan(traits, places, tuple(traits.names[place] for place in places), capacity)
 
 
 def _qualified(name: str, driver: str) -> str:
