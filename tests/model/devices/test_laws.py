@@ -8,13 +8,15 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.devices.facts import Result
+from enbloc.model.devices.facts import ResourceSlice, Result
 from enbloc.model.devices.table import Devices
+from enbloc.model.devices.use import UNUSED, Use, added
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from tests.effort import examples
 from tests.model.devices.objects import (
     DRIVER,
+    allocated,
     claim,
     consumes,
     counter_set,
@@ -230,3 +232,74 @@ def test_a_search_that_would_not_end_says_that_it_has_no_answer() -> None:
     assert verdict.reason == (
         "cannot allocate all claims within 20000 steps of the search for devices"
     )
+
+
+def _use_by_hand(devices: Devices, key: tuple[str, str]) -> Use:
+    """What of a pool is in use, counted anew from every claim."""
+    use, pool = UNUSED, devices.pool(key)
+    for claim_key in sorted(key for key, _ in devices._claims.items()):
+        allocation = devices.allocation(claim_key)
+        for result in allocation.results if allocation is not None and pool is not None else ():
+            if (result.driver, result.pool) == key and pool is not None:
+                use = added(use, pool, result)
+    return use
+
+
+def _published(data: st.DataObject, node: str) -> ResourceSlice:
+    names = data.draw(st.lists(st.sampled_from("xyz"), max_size=4))
+    counted = data.draw(st.booleans())
+    shared = data.draw(st.booleans())
+    made = [
+        device(
+            name,
+            attributes={"size": "big"},
+            **({"consumesCounters": [consumes("g", memory=1)]} if counted else {}),
+            **({"allowMultipleAllocations": True, "capacity": {"m": "2"}} if shared else {}),
+        )
+        for name in names
+    ]
+    return slice_of(
+        node,
+        *made,
+        count=data.draw(st.integers(1, 2)),
+        generation=data.draw(st.integers(1, 2)),
+        name=f"{node}-{data.draw(st.integers(0, 1))}",
+        sharedCounters=[counter_set("g", memory=2)] if data.draw(st.booleans()) else [],
+    )
+
+
+@examples(100)
+@given(data=st.data())
+def test_what_is_in_use_is_what_claims_have_whatever_is_published_meanwhile(
+    data: st.DataObject,
+) -> None:
+    devices = table(*(device_class(name, *terms) for name, terms in CLASSES.items()))
+    keys = [(DRIVER, "a"), (DRIVER, "b")]
+    pods = [pod(f"p{at}", f"c{at}") for at in range(3)]
+    for _ in range(data.draw(st.integers(1, 14))):
+        at, node = data.draw(st.integers(0, 2)), data.draw(st.sampled_from("ab"))
+        match data.draw(st.sampled_from(["publish", "withdraw", "ask", "forget", "sit", "rise"])):
+            case "publish":
+                devices.put(_published(data, node))
+            case "withdraw":
+                devices.drop("ResourceSlice", f"{node}-{data.draw(st.integers(0, 1))}")
+            case "ask":
+                names = data.draw(st.lists(st.sampled_from("xyz"), max_size=2))
+                status = allocated(*names, pool=node) if data.draw(st.booleans()) else None
+                count = data.draw(st.integers(1, 2))
+                devices.put(
+                    claim(f"c{at}", exactly("gpus", count, "any"), owner=f"p{at}", status=status)
+                )
+            case "forget":
+                devices.drop("ResourceClaim", f"default/c{at}")
+            case "sit":
+                devices.place(pods[at], node, WHERE)
+            case _:
+                devices.remove(pods[at])
+        fork = devices.fork()
+        for key in keys:
+            assert devices.use(key) == fork.use(key) == _use_by_hand(devices, key)
+    for each in pods:
+        devices.decision(each.uid)
+        devices.stands(each.uid)
+        devices.alike(each)

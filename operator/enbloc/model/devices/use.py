@@ -31,7 +31,7 @@ class Use:
         again: by position of such a device, how many claims have it beside the first. More than one
             only where others than this scheduler gave it away.
         shares: by position.
-        counted: of each counter of the pool.
+        counted: of each counter of the pool; () = of none.
     """
 
     taken: Bits = 0
@@ -103,4 +103,4 @@ def _counted(use: Use, pool: Pool, position: int, sign: int) -> Use:
     counted = list(use.counted or (0,) * len(pool.counters))
     for index, amount in consumes:
         counted[index] += sign * amount
-    return replace(use, counted=tuple(counted))
+    return replace(use, counted=tuple(counted) if any(counted) else ())
