@@ -30,6 +30,12 @@ PATHS: Final = {
     "pods": "/api/v1/namespaces/default/pods",
     "events": "/api/v1/namespaces/default/events",
     "services": "/api/v1/namespaces/default/services",
+    "persistentvolumeclaims": "/api/v1/namespaces/default/persistentvolumeclaims",
+    "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
+    "resourceclaims.resource.k8s.io": "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+    "resourceclaimtemplates": (
+        "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+    ),
     "jobs.batch": "/apis/batch/v1/namespaces/default/jobs",
     "podgroups.enbloc.dev": "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups",
     "podgroups.scheduling.k8s.io": "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups",
@@ -47,6 +53,8 @@ KINDS: Final = {
     "v1 Pod": "pods",
     "v1 Service": "services",
     "batch/v1 Job": "jobs.batch",
+    "storage.k8s.io/v1 StorageClass": "storageclasses",
+    "resource.k8s.io/v1 ResourceClaimTemplate": "resourceclaimtemplates",
     "enbloc.dev/v1alpha1 PodGroup": "podgroups.enbloc.dev",
     "scheduling.k8s.io/v1alpha2 PodGroup": "podgroups.scheduling.k8s.io",
     "scheduling.x-k8s.io/v1alpha1 PodGroup": "podgroups.scheduling.x-k8s.io",

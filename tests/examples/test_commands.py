@@ -16,6 +16,8 @@ ANYWHERE: Final = (
     "docs/how-to/survive-a-node.md",
     "docs/how-to/reserve-room-for-executors.md",
     "docs/how-to/whole-gangs-in-a-service.md",
+    "docs/how-to/gang-with-volumes.md",
+    "docs/how-to/gang-with-devices.md",
     "docs/how-to/replay-a-decision.md",
     "docs/how-to/check-a-drain.md",
     "docs/how-to/migrate-from-scheduler-plugins.md",

@@ -29,6 +29,8 @@ PAGES: Final = [
 WALKS: Final = {
     "gangs-for-workloads": "jobs-without-a-podgroup",
     "survive-a-node": "survive-a-node",
+    "gang-with-volumes": "gang-with-volumes",
+    "gang-with-devices": "gang-with-devices",
     "reserve-room-for-executors": "driver-and-executors",
     "whole-gangs-in-a-service": "whole-gang-service",
 }

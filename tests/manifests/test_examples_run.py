@@ -6,7 +6,8 @@ import asyncio
 import json
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from enbloc.model.names import NAMESPACE
+from enbloc.sandbox.nodes import DeviceDriver, Provisioner, Shape
 from tests.charts.releases import Cluster, Release, opened
 from tests.controlplane import ControlPlane
 from tests.e2e.native_objects import native_control_plane
@@ -105,6 +107,47 @@ async def test_executors_join_the_driver_that_was_given_their_capacity(cluster: 
     await applied(cluster, EXAMPLES / "executors.yaml")
 
     await runs(cluster, 5, "etl", "report")
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Have somebody else at work in the cluster."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def first_then_second(cluster: Cluster, first: int, second: int) -> None:
+    """One gang runs and the other waits whole; when the first one goes, the second one runs."""
+    await runs(cluster, first, "training")
+    await cluster.kubectl("patch", "jobs", "evaluation", "-p", '{"spec": {"suspend": false}}')
+    phases = ("get", "pods", "--sort-by=.status.phase", "-o", "jsonpath={.items[*].status.phase}")
+    await cluster.reads(" ".join(["Pending"] * second + ["Running"] * first), *phases)
+    await cluster.kubectl("delete", "jobs", "training")
+    await runs(cluster, second, "evaluation")
+
+
+async def test_of_two_gangs_with_volumes_one_waits_for_the_storage_of_the_other(
+    cluster: Cluster,
+) -> None:
+    text = (EXAMPLES / "gang-with-volumes.yaml").read_text("utf-8")
+    on_one_node = text.replace("capacityPerNode: 250Gi", "capacityPerNode: 850Gi")
+    async with beside(Provisioner(cluster.client).run()):
+        await cluster.kubectl("apply", "-f", "-", stdin=on_one_node)
+        await first_then_second(cluster, 8, 4)
+    await cluster.kubectl("delete", "storageclass", "scratch")
+
+
+async def test_of_two_gangs_with_devices_one_waits_for_those_of_the_other(
+    cluster: Cluster,
+) -> None:
+    shapes = [Shape("node-0", 0, 0)]
+    async with beside(DeviceDriver(cluster.client, shapes, 32).run()):
+        await applied(cluster, EXAMPLES / "gang-with-devices.yaml")
+        await first_then_second(cluster, 8, 2)
 
 
 async def test_of_jobs_that_are_made_gangs_of_one_runs_and_the_other_waits_whole(

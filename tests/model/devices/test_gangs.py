@@ -134,6 +134,7 @@ def test_partitions_are_exchanged_for_smaller_ones_when_the_counters_run_out() -
 
 
 def test_a_shared_claim_is_decided_once() -> None:
+    """Semantics §2.10."""
     where = nodes("a", "b")
     devices = table(
         device_class(),
