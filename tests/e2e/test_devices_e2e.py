@@ -1,0 +1,282 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pods and gangs with devices: semantics §2.10 and §3.8."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from enbloc.sandbox.nodes import DEVICE_DRIVER
+from tests.e2e import incidents
+from tests.e2e.claims import Claims, claims_of, from_template, sharing
+from tests.e2e.fault_proxy import Fault
+from tests.e2e.world import World
+from tests.effort import slow
+
+pytestmark = slow("processes are started for each test")
+
+#: Members of a gang that takes all devices of four nodes.
+GANG = 8
+#: Seconds by which each write of a claim is held at most, so that they do not come at once.
+SLOW = 0.6
+
+
+@pytest.fixture
+async def claims(world: World) -> AsyncGenerator[Claims]:
+    async with claims_of(world) as claims:
+        yield claims
+
+
+def prepares(method: str, path: str) -> bool:
+    """Whether a request writes a claim for devices."""
+    return method in ("PATCH", "PUT") and "/resourceclaims/" in path
+
+
+async def members(world: World, gang: str, size: int) -> None:
+    """A gang each of whose pods has a claim of template "gpu"."""
+    await world.gang(gang, size, resourceClaims=from_template())
+
+
+async def all_met(world: World, claims: Claims, gang: str, size: int) -> None:
+    """Wait until a gang is bound and has devices of its own."""
+    await world.bound(gang, size)
+    await world.until(lambda: claims.met(gang) == size, f"{gang} has its devices")
+
+
+# ── one pod ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_pod_with_each_kind_of_claim_starts(world: World, claims: Claims) -> None:
+    nodes = await world.nodes(2, cpu=8)
+    await claims.offer(nodes, 4)
+    await claims.template()
+    await claims.resource_claim("alone")
+    await claims.resource_claim("shared", count=2)
+    await world.pod("template", resourceClaims=from_template())
+    await world.pod("alone", resourceClaims=sharing("alone"))
+    for index in range(3):
+        await world.pod(f"shared-{index}", resourceClaims=sharing("shared"))
+
+    def running() -> int:
+        return sum(pod.status.phase == "Running" for pod in world.observer.of(world.namespace))
+
+    await world.until(lambda: running() == 5, "all pods run")
+    assert len(claims.devices()) == 4
+    bound = world.observer.bound(world.namespace, "shared")
+    assert len(set(bound.values())) == 1
+
+
+async def test_devices_come_back_when_the_pods_have_ended(world: World, claims: Claims) -> None:
+    nodes = await world.nodes(1, cpu=8)
+    await claims.offer(nodes, 2)
+    await claims.template()
+    await world.gang("one", 2, resourceClaims=from_template(), run_seconds=1)
+    await world.bound("one", 2)
+    await members(world, "two", 2)
+    await all_met(world, claims, "two", 2)
+
+
+# ── gangs ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_gang_gets_a_device_for_each_member_or_none(world: World, claims: Claims) -> None:
+    nodes = await world.nodes(2, cpu=16)
+    await claims.offer(nodes, 4)
+    await claims.template()
+    await members(world, "many", 9)
+    await world.condition("many", "Scheduled", "False")
+    await members(world, "fits", 8)
+    await all_met(world, claims, "fits", 8)
+    assert claims.met("many") == 0
+    assert not world.observer.bound(world.namespace, "many")
+
+
+async def test_an_earlier_members_device_is_given_up_for_a_later_member(
+    world: World, claims: Claims
+) -> None:
+    """Who goes pod by pod gives the large device, which is listed first, to who needs no more."""
+    (node,) = await world.nodes(1, cpu=8)
+    await claims.device_class()
+    await claims.slice(
+        node,
+        [
+            {"name": "large", "attributes": {"size": {"int": 2}}},
+            {"name": "small", "attributes": {"size": {"int": 1}}},
+        ],
+    )
+    gpu = claims.name("gpu")
+    await claims.template("any", device_class=gpu)
+    large = f'device.attributes["{DEVICE_DRIVER}"].size == 2'
+    await claims.template("large", device_class=gpu, expression=large)
+    await world.group("pair", 2)
+    await world.pod("pair-0", "pair", resourceClaims=from_template("any"))
+    await world.pod("pair-1", "pair", resourceClaims=from_template("large"))
+    await all_met(world, claims, "pair", 2)
+    owners = claims.devices()
+    assert owners[f"{DEVICE_DRIVER}/{node}/large"].startswith("pair-1-")
+
+
+async def test_two_gangs_for_the_same_devices_never_hold_half_each(
+    world: World, claims: Claims
+) -> None:
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 3)
+    await claims.template()
+    await asyncio.gather(members(world, "left", GANG), members(world, "right", GANG))
+    first = await world.either_bound({"left": GANG, "right": GANG})
+    other = {"left": "right", "right": "left"}[first]
+    await all_met(world, claims, first, GANG)
+    await world.quiet()
+    assert claims.met(other) == 0
+
+    for index in range(GANG):
+        await world.delete_pod(f"{first}-{index}")
+    await world.delete_group(first)
+    await all_met(world, claims, other, GANG)
+    assert claims.most_in_part <= 1
+
+
+# ── what goes wrong in mid-PreBind ───────────────────────────────────────────────────────────
+
+
+async def slow_line(world: World) -> None:
+    """A scheduler whose writes of claims take their time."""
+    rng = random.Random(3)
+    proxy = await incidents.fault_proxy(world)
+    proxy.policy = lambda method, path: Fault(
+        before=rng.uniform(0, SLOW) if prepares(method, path) else 0
+    )
+
+
+async def test_pools_published_again_in_mid_burst_double_nothing(
+    world: World, claims: Claims
+) -> None:
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 2)
+    await claims.template()
+    await slow_line(world)
+    await members(world, "burst", GANG)
+    await world.until(lambda: claims.met("burst") >= 2, "two claims are allocated")
+    for node in nodes:
+        await claims.republish(node)
+    await all_met(world, claims, "burst", GANG)
+    assert len(claims.devices()) == GANG
+
+
+@pytest.mark.parametrize("met", [pytest.param(1, id="early"), pytest.param(6, id="late")])
+async def test_a_scheduler_killed_in_mid_prebind_doubles_and_leaks_nothing(
+    world: World, claims: Claims, met: int
+) -> None:
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 2)
+    await claims.template()
+    await slow_line(world)
+    await members(world, "burst", GANG)
+    await world.until(lambda: claims.met("burst") >= met, f"{met} claims are allocated")
+    world.scheduler.kill()
+    assert len(world.observer.bound(world.namespace)) < GANG
+
+    await world.start_scheduler()
+    await all_met(world, claims, "burst", GANG)
+    assert len(claims.devices()) == GANG
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(Fault(forge=500), id="500"),
+        pytest.param(Fault(forge=409), id="409"),
+        pytest.param(Fault(drop=True), id="dropped"),
+        pytest.param(Fault(drop=True, late=0.2), id="dropped and done"),
+        pytest.param(Fault(sends=2), id="sent twice"),
+    ],
+)
+async def test_writes_that_go_wrong_in_mid_prebind_double_and_lose_nothing(
+    world: World, claims: Claims, fault: Fault
+) -> None:
+    rng = random.Random(13)
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 2)
+    await claims.template()
+    proxy = await incidents.fault_proxy(world)
+    proxy.policy = lambda method, path: (
+        fault if prepares(method, path) and rng.random() < 0.4 else Fault()
+    )
+    await members(world, "burst", GANG)
+    await all_met(world, claims, "burst", GANG)
+    assert len(claims.devices()) == GANG
+
+
+async def test_a_gang_that_is_deleted_in_mid_prebind_gives_its_devices_back(
+    world: World, claims: Claims
+) -> None:
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 2)
+    await claims.template()
+    await slow_line(world)
+    await members(world, "burst", GANG)
+    await world.until(lambda: claims.met("burst") >= 2, "two claims are allocated")
+    for index in range(GANG):
+        await world.delete_pod(f"burst-{index}")
+    await world.delete_group("burst")
+    await members(world, "next", GANG)
+    await all_met(world, claims, "next", GANG)
+
+
+# ── bad input ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        pytest.param("claim", "could not find ResourceClaim", id="claim missing"),
+        pytest.param("class", "device class nothing.example.com does not exist", id="no class"),
+        pytest.param("many", "", id="10 000 devices"),
+    ],
+)
+async def test_a_claim_that_is_no_good_is_named_and_holds_up_nobody_else(
+    world: World, claims: Claims, what: str, said: str
+) -> None:
+    nodes = await world.nodes(2, cpu=8)
+    await claims.offer(nodes, 2)
+    if what == "class":
+        await claims.resource_claim("data", device_class="nothing.example.com")
+    elif what == "many":
+        await claims.resource_claim("data", count=10_000)
+    await claims.template()
+    await world.group("bad", 2)
+    await world.pod("bad-0", "bad", resourceClaims=sharing("data"))
+    await world.pod("bad-1", "bad")
+    await members(world, "good", 2)
+
+    await all_met(world, claims, "good", 2)
+    await world.condition("bad", "Scheduled", "False", message=said)
+    assert not world.observer.bound(world.namespace, "bad")
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        pytest.param("device.driver ==", "CEL", id="no expression"),
+        pytest.param("device.nothing == 1", "CEL", id="no such field"),
+        pytest.param("'a'", "CEL", id="no truth value"),
+    ],
+)
+async def test_a_class_whose_expression_does_not_compile_is_named(
+    world: World, claims: Claims, expression: str, said: str
+) -> None:
+    if world.target.complete:
+        pytest.skip("a real API server takes no such expression")
+    nodes = await world.nodes(1, cpu=8)
+    await claims.offer(nodes, 2)
+    await claims.device_class("odd", expression)
+    await claims.template("odd", device_class=claims.name("odd"))
+    await claims.template()
+    await world.gang("odd", 1, resourceClaims=from_template("odd"))
+    await members(world, "good", 2)
+
+    await all_met(world, claims, "good", 2)
+    await world.condition("odd", "Scheduled", "False", message=claims.name("odd"))
+    await world.condition("odd", "Scheduled", "False", message=said)
