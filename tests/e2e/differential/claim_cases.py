@@ -55,13 +55,11 @@ class Case:
         objects: in the order in which they can be made.
         pod: to be placed; no schedulerName yet.
         bound: claims that the PV controller must have bound first.
-        one_solution: no other devices could be chosen on the node.
     """
 
     objects: tuple[Made, ...]
     pod: Json
     bound: tuple[str, ...] = ()
-    one_solution: bool = False
 
 
 Maker = Callable[[str, str, Sequence[str]], Case]
@@ -275,10 +273,8 @@ def devices(seed: str, tag: str, names: Sequence[str]) -> Case:
             device = free[pool].pop(rng.randrange(len(free[pool])))
             objects.append(_used(f"used-{tag}-{i}", pool, device))
     wanted: list[Json] = []
-    simple = True
     for i in range(rng.choice([1, 1, 2])):
-        spec, whole = _asked(rng)
-        simple = simple and whole
+        spec = _asked(rng)
         metadata = {"name": f"claim-{tag}-{i}", "namespace": NAMESPACE}
         if rng.random() < 0.25:
             objects.append(Made(TEMPLATES, {"metadata": metadata, "spec": {"spec": spec}}))
@@ -287,7 +283,7 @@ def devices(seed: str, tag: str, names: Sequence[str]) -> Case:
             objects.append(Made(RESOURCE_CLAIMS, {"metadata": metadata, "spec": spec}))
             wanted.append({"name": f"r{i}", "resourceClaimName": metadata["name"]})
     pod = _pod(rng, f"case-{tag}", resourceClaims=wanted)
-    return Case(tuple(objects), pod, one_solution=simple)
+    return Case(tuple(objects), pod)
 
 
 def _slices(rng: random.Random, name: str, pool: str, where: Json) -> list[Made]:
@@ -348,31 +344,26 @@ def _used(name: str, pool: str, device: str) -> Made:
     )
 
 
-def _asked(rng: random.Random) -> tuple[Json, bool]:
-    """The spec of a claim, and whether at most one choice of devices meets it."""
+def _asked(rng: random.Random) -> Json:
+    """The spec of a claim."""
     requests: list[Json] = []
-    whole = True
     for i in range(rng.choice([1, 1, 1, 2])):
         if rng.random() < 0.2:
-            subrequests = [{"name": f"s{j}", **_request(rng)[0]} for j in range(2)]
+            subrequests = [{"name": f"s{j}", **_request(rng)} for j in range(2)]
             requests.append({"name": f"q{i}", "firstAvailable": subrequests})
-            whole = False
         else:
-            one, every = _request(rng)
-            whole = whole and every
-            requests.append({"name": f"q{i}", "exactly": one})
+            requests.append({"name": f"q{i}", "exactly": _request(rng)})
     spec: Json = {"requests": requests}
     if rng.random() < 0.25:
         spec["constraints"] = [{"matchAttribute": f"{GPU_DRIVER}/numa"}]
-    return {"devices": spec}, whole
+    return {"devices": spec}
 
 
-def _request(rng: random.Random) -> tuple[Json, bool]:
+def _request(rng: random.Random) -> Json:
     names = [*GPU_CLASSES, "any", "any", "a100", "large"]
     name = rng.choice([one for one in names if one != "broken" or rng.random() < 0.1])
     one: Json = {"deviceClassName": name}
-    every = rng.random() < 0.15
-    if every:
+    if rng.random() < 0.15:
         one["allocationMode"] = "All"
     else:
         one |= {"allocationMode": "ExactCount", "count": rng.choice([1, 1, 1, 2, 3])}
@@ -380,4 +371,4 @@ def _request(rng: random.Random) -> tuple[Json, bool]:
         one["selectors"] = [{"cel": {"expression": rng.choice(SELECTORS)}}]
     if rng.random() < 0.15:
         one["tolerations"] = [{"key": "example.com/sick", "operator": "Exists"}]
-    return one, every
+    return one

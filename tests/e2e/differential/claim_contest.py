@@ -61,9 +61,9 @@ class ClaimAnswer:
         found = self.answer.difference
         if self.is_error:
             return ""
-        if found or not self.same_node or not self.case.one_solution:
+        if found or not self.same_node or self.kube_devices == self.enbloc_devices:
             return found
-        return "" if self.kube_devices == self.enbloc_devices else "the devices differ"
+        return "the devices differ"
 
     @property
     def is_error(self) -> bool:
@@ -74,13 +74,6 @@ class ClaimAnswer:
     def same_node(self) -> bool:
         """Whether both have found the same node."""
         return bool(self.answer.kube.node) and self.answer.kube.node == self.answer.enbloc.node
-
-    @property
-    def same_devices(self) -> bool:
-        """Whether both have chosen the same devices of one node."""
-        return (
-            self.same_node and bool(self.kube_devices) and self.kube_devices == self.enbloc_devices
-        )
 
     def report(self, world: Cluster) -> str:
         """All that is needed to understand the difference."""
