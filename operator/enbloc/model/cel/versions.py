@@ -14,7 +14,7 @@ _VERSION: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]*))?(?:\+([0-9A-Za-z.-]*))?"
 )
 _QUANTITY: Final = re.compile(
-    r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE]([+-]?[0-9]{1,4}))?"
+    r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE]([+-]?[0-9]{1,9}))?"
 )
 _POWERS: Final = {
     "": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000),
@@ -104,14 +104,16 @@ def _rank(part: int | str) -> tuple[int, int, str]:
 def exact(text: str) -> Fraction:
     """The amount of a quantity, rounded up to billionths as the API server does.
 
+    Without digits it is 0, as there: only an empty text is no quantity.
+
     Raises:
         ValueError: the text is no quantity.
     """
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
-    if match is None or not (match[2] or match[3]):
+    if match is None or not text:
         raise ValueError(f"{text[:_LONGEST]!r} is no quantity")
     sign, whole, fraction, suffix, exponent = match.groups(default="")
-    amount = Fraction(int(whole + fraction), 10 ** len(fraction)) * _POWERS[suffix]
+    amount = Fraction(int(whole + fraction or 0), 10 ** len(fraction)) * _POWERS[suffix]
     power = min(max(int(exponent or 0), -_FAR), _FAR)
     amount = amount * 10**power if power >= 0 else amount / 10**-power
     amount = Fraction(-(-amount.numerator * _NANO // amount.denominator), _NANO)
