@@ -22,8 +22,8 @@ class Function:
     The cost is charged before the call, or `after` it where it is one of the result. Where a walk
     over many items costs upstream next to nothing, more is charged here, for Python is slower; a
     function that is `counted` charges as it goes, by its first argument.
-    Source: kube-scheduler v1.36 apiserver pkg/cel/library/cost.go and cel-go v0.26
-    interpreter/runtimecost.go, ext/lists.go and ext/sets.go.
+    Source: kube-scheduler v1.36 apiserver/pkg/cel/library/cost.go CallCost;
+    cel-go/interpreter/runtimecost.go costCall; cel-go/ext/lists.go; cel-go/ext/sets.go
     """
 
     call: Callable[..., Any]

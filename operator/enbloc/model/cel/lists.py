@@ -161,7 +161,10 @@ def equivalent(charge: Charge, a: Any, b: Any) -> bool:
 
 
 def includes(charge: Charge, target: Any, item: Any) -> bool:
-    """Whether a list has the item, or a single value is it. Source: DRA's cel/compile.go."""
+    """Whether a list has the item, or a single value is it.
+
+    Source: kubernetes v1.36 dynamic-resource-allocation/cel/compile.go includesFunc
+    """
     if type(target) is not list:
         return equal(target, item, charge)
     longest = 48
