@@ -42,8 +42,10 @@ def cluster_of(*facts: Fact, nodes: str = "n1 n2", **of: Any) -> Cluster:
 
 def seen(cluster: Cluster, facts: Iterable[Fact]) -> None:
     for fact in facts:
-        claim = isinstance(fact, PersistentVolumeClaim | ResourceClaim)
-        cluster.tell(FactSeen(replace(fact, namespace="ns") if claim else fact))
+        if isinstance(fact, PersistentVolumeClaim | ResourceClaim):
+            cluster.tell(FactSeen(replace(fact, namespace="ns")))
+        else:
+            cluster.tell(FactSeen(fact))
 
 
 def gang_with_disks(cluster: Cluster, name: str, *gib: int, **of: Any) -> None:

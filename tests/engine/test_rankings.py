@@ -8,7 +8,8 @@ import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.state import ClusterState
-from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
 from enbloc.model.node import Node

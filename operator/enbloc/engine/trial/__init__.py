@@ -10,6 +10,7 @@ that learn add to it. `plugin_calls` turns whatever a plugin does wrong into one
 
 from enbloc.engine.trial.opinions import NodeView, Opinion
 from enbloc.engine.trial.outcome import Outcome, Search
+from enbloc.engine.trial.parts import Change
 from enbloc.engine.trial.plugin_calls import (
     Stopwatch,
     asked,
@@ -18,7 +19,6 @@ from enbloc.engine.trial.plugin_calls import (
     shape_of,
     timed,
 )
-from enbloc.engine.trial.ranking import Change
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
 from enbloc.engine.trial.selected_labels import Named, required, telling
 from enbloc.engine.trial.trial import Trial

@@ -5,15 +5,22 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.trial.opinions import Opinion
-from enbloc.engine.trial.plugin_calls import asked, checked_mask, checked_scores, shape_of
+from enbloc.engine.trial.parts import (
+    Change,
+    FilterPart,
+    ScorePart,
+    Scorer,
+    forked,
+    hears,
+)
+from enbloc.engine.trial.plugin_calls import asked, checked_scores, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.profile import Profile
@@ -22,135 +29,6 @@ from enbloc.framework.status import Code, Diagnosis, Status
 from enbloc.model.nodes import Mask, Nodes, Rows
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-
-Scorer = decide.Score | decide.ScoreAmong
-
-#: By the id of an evaluator, its fork.
-Forks = Mapping[int, Any]
-
-
-class Change(NamedTuple):
-    """A pod came to a row of the node table, or left it."""
-
-    pod: Pod
-    row: int
-    left: bool = False
-
-
-@dataclass(slots=True)
-class FilterPart:
-    """What one filter says of every node."""
-
-    name: str
-    evaluator: decide.Filter
-    mask: Mask
-
-    def ask(self, pod: Pod, nodes: Nodes) -> Mask:
-        """The answer for some nodes, checked."""
-        mask = asked(self.name, "Filter", self.evaluator.filter, pod, nodes)
-        return checked_mask(self.name, mask, len(nodes))
-
-    def fork(self, forks: Forks) -> "FilterPart":
-        """A copy of its own; only where rows are asked again is the mask written to."""
-        evaluator = self.evaluator
-        mask = self.mask.copy() if evaluator.reads is Reads.NODE else self.mask
-        return FilterPart(self.name, forks.get(id(evaluator), evaluator), mask)
-
-
-@dataclass(slots=True)
-class ScorePart:
-    """What one scorer says of every node: as it said it, and as it counts."""
-
-    name: str
-    evaluator: Scorer
-    weight: int
-    normalizer: decide.NormalizeScore | None
-    raw: decide.Scores
-    part: npt.NDArray[np.int64]
-    #: Its raw scores depend on which nodes are feasible.
-    among: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.among = decide.implements(self.evaluator, decide.ScoreAmong)
-
-    def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
-        """The raw answer for some nodes, checked."""
-        evaluator = self.evaluator
-        if self.among:
-            assert decide.implements(evaluator, decide.ScoreAmong)
-            if not np.count_nonzero(feasible):  # it is asked again as soon as there is one
-                return np.zeros(len(nodes), np.int64)
-            scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
-        else:
-            assert decide.implements(evaluator, decide.Score)
-            scores = asked(self.name, "Score", evaluator.score, pod, nodes)
-        return checked_scores(self.name, scores, len(nodes))
-
-    def fork(self, forks: Forks) -> "ScorePart":
-        """A copy of its own; only where rows are asked again are the arrays written to."""
-        evaluator, normalizer = self.evaluator, self.normalizer
-        raw, part = self.raw, self.part
-        if evaluator.reads is Reads.NODE:
-            raw, part = raw.copy(), part.copy()
-        evaluator = forks.get(id(evaluator), evaluator)
-        normalizer = forks.get(id(normalizer), normalizer)
-        return ScorePart(self.name, evaluator, self.weight, normalizer, raw, part)
-
-    def weigh(self, mask: Mask) -> None:
-        """Compute the weighted part from the raw scores, normalised over the feasible rows."""
-        if self.normalizer is None:
-            self.part = self.bounded(self.raw, mask) * self.weight
-            return
-        self.part = np.zeros(len(mask), dtype=np.int64)
-        count = int(mask.sum())
-        if not count:  # it need not know how to compare nobody
-            return
-        normalize = self.normalizer.normalize
-        feasible = asked(self.name, "NormalizeScore", normalize, self.raw[mask])
-        scores = checked_scores(self.name, feasible, count, "NormalizeScore")
-        self.part[mask] = self.bounded(scores) * self.weight
-
-    def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
-        """As integers, if those that count (True in `mask`) lie in [0, 100]."""
-        if scores.dtype == np.int64:  # below 0 is far above the maximum without the sign
-            wrong = scores.view(np.uint64) > decide.MAX_NODE_SCORE
-        else:
-            wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
-        if np.count_nonzero(wrong):
-            if mask is not None:
-                wrong &= mask
-            for score in scores[wrong]:
-                raise PluginError(
-                    self.name,
-                    "Score",
-                    f"returns an invalid score {score}, it should in the range of "
-                    f"[0, {decide.MAX_NODE_SCORE}] after normalizing",
-                )
-        return scores.astype(np.int64, copy=False)
-
-
-def _forked(plugin: str, evaluator: decide.Forks) -> object:
-    fork = asked(plugin, "Filter", evaluator.fork)
-    if not isinstance(fork, type(evaluator)):
-        detail = f"fork gave {shape_of(fork)}, not {shape_of(evaluator)}"
-        raise PluginError(plugin, "Filter", detail)
-    return fork
-
-
-def hears(plugin: str, evaluator: object, changes: Sequence[Change]) -> bool:
-    """Tell an evaluator who came and left; False = it says that this makes no difference."""
-    if not decide.implements(evaluator, decide.Placed):
-        return True
-    return asked(plugin, "Filter", _told, evaluator, changes)
-
-
-def _told(evaluator: decide.Placed, changes: Sequence[Change]) -> bool:
-    came, went = evaluator.placed, evaluator.removed
-    matters = False
-    for pod, row, left in changes:
-        if (went if left else came)(pod, row) is not False:
-            matters = True
-    return matters
 
 
 class Ranking:
@@ -348,7 +226,7 @@ class Ranking:
             if decide.implements(evaluator, decide.Placed):
                 if not decide.implements(evaluator, decide.Forks):
                     return None
-                fork = forks[id(evaluator)] = _forked(plugin, evaluator)
+                fork = forks[id(evaluator)] = forked(plugin, evaluator)
             listeners[id(fork)] = (plugin, fork)
         made: Ranking = copy(self)
         made._filters = [part.fork(forks) for part in self._filters]

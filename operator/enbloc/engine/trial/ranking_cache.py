@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
 
+from enbloc.engine.trial.parts import Change
 from enbloc.engine.trial.plugin_calls import asked
-from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.selected_labels import Named, SelectedLabels, telling
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile

@@ -14,7 +14,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from enbloc.engine.trial.opinions import Opinion
-from enbloc.engine.trial.ranking import Change, Ranking
+from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
