@@ -166,7 +166,7 @@ def _volume(name: str, claim: Object, found: StorageClass, node: str) -> dict[st
 def _event(claim: Object, why: str) -> dict[str, Any]:
     meta = claim.metadata
     return {
-        "metadata": {"generateName": f"{meta.name}.", "namespace": meta.namespace},
+        "metadata": {"generateName": f"{meta.name}-", "namespace": meta.namespace},
         "eventTime": micro_timestamp(),
         "reportingController": DISK_DRIVER,
         "reportingInstance": DISK_DRIVER,
