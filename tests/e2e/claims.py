@@ -302,10 +302,10 @@ class Claims:
         client = self._world.client
         for resource, name in self._made:
             with suppress(NotFound, Conflict):
-                if resource == PERSISTENT_VOLUMES:
+                await client.delete(resource, name)
+                if resource == PERSISTENT_VOLUMES:  # bound ones are protected
                     free = {"metadata": {"finalizers": None}}
                     await client.patch(resource, name, free, kind=PatchType.MERGE)
-                await client.delete(resource, name)
 
 
 def devices_of(claim: Object) -> list[str]:

@@ -287,8 +287,8 @@ async def waits_for(world: World, claims: Claims, what: str) -> str:
         await claims.claim("data", by_hand)
         await world.until(lambda: claims.met("data", PERSISTENT_VOLUME_CLAIMS) == 1, "it is bound")
         free = {"metadata": {"finalizers": None}}
-        await world.client.patch(PERSISTENT_VOLUMES, volume, free, kind=PatchType.MERGE)
         await world.client.delete(PERSISTENT_VOLUMES, volume)
+        await world.client.patch(PERSISTENT_VOLUMES, volume, free, kind=PatchType.MERGE)
         await world.until(
             lambda: any(one.phase == "Lost" for one in claims.all(PERSISTENT_VOLUME_CLAIMS)),
             "it is lost",
