@@ -198,6 +198,7 @@ def test_a_gang_that_wants_more_than_there_is_is_infeasible_with_the_number(
     state, reason, text = cluster.condition("g")
     assert (state, reason) == (False, "Infeasible")
     assert text.startswith(message)
+    assert text.count(message) == 1
 
 
 def test_a_gang_that_takes_all_that_nodes_share_is_placed() -> None:

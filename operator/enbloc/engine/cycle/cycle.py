@@ -84,7 +84,7 @@ def _planned(
     if plan.verdict is PlanResult.UNSCHEDULABLE:
         why = never(trial, steps)
         if why:
-            text = f"{why}. {plan.message}"
+            text = plan.message if plan.message.startswith(why) else f"{why}. {plan.message}"
             return replace(plan, verdict=PlanResult.INFEASIBLE, message=text), trial
         return _post_filtered(plan, facts, trial.snapshot, trial.profile), trial
     if room is not None and room.capacity:
