@@ -154,7 +154,10 @@ class GroupPreFilter(Plugin, Protocol):
     """Looks at a whole group before any of its members is placed."""
 
     def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
-        """A refusal for good says what no placement of the group could satisfy."""
+        """A refusal for good says what no placement of the group could satisfy.
+
+        Asked where several members are pending; of one alone PreFilter says all.
+        """
         ...
 
 

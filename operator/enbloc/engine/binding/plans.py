@@ -151,7 +151,8 @@ class Plans:
         if not waiting:
             if waited:
                 self._tally.waited_at_permit("Success", turn.now - open_plan.reserved_at)
-            self._release(open_plan, turn)
+            if not waited or self._still_fits(open_plan, turn):
+                self._release(open_plan, turn)
 
     def _longest(self, status: Status, facts: GroupFacts) -> float:
         """For how long a plugin may hold the reservation (seconds)."""
@@ -161,8 +162,6 @@ class Plans:
 
     def _release(self, open_plan: OpenPlan, turn: Turn) -> None:
         """The group may be bound: from here on `windows` hands out its Binds."""
-        if not self._still_fits(open_plan, turn):  # Permit may have waited
-            return
         open_plan.permitted = True
         try:
             preparing = self._to_prepare(open_plan) if open_plan.profile.pre_bind else {}
@@ -552,4 +551,8 @@ def _prepares(plugin: PreBind, target: Target) -> bool:
     """Whether a PreBind plugin has anything to do for a member."""
     if not implements(plugin, PreBindPreFlight):
         return True
-    return asked(plugin.name, "PreBindPreFlight", plugin.prepares, target)
+    try:  # not `asked`: this is for every pod, and takes no longer than to time it would
+        return bool(plugin.prepares(target))
+    except Exception as error:
+        detail = f"{type(error).__name__}: {error}"
+        raise PluginError(plugin.name, "PreBindPreFlight", detail) from error

@@ -94,7 +94,7 @@ def _planned(
 
 def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan | None:
     """A refusal of the group as a whole, before any of its members is looked at."""
-    for plugin in trial.profile.group_pre_filter:
+    for plugin in trial.profile.group_pre_filter if len(facts.pending) > 1 else ():
         ask = plugin.pre_filter_group
         status = asked_status(plugin.name, "PreFilter", ask, facts, trial.snapshot)
         if status.ok or status.code is Code.SKIP:
