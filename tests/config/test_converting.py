@@ -224,7 +224,7 @@ def test_mistakes_in_older_files_are_named_as_in_new_ones(body: str, said: str) 
         (["CheckNodeUnschedulable", "PodToleratesNodeTaints"], ()),
         (
             ["NoDiskConflict", "NoVolumeZoneConflict", "MaxCSIVolumeCountPred"],
-            ("VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"),
+            ("VolumeRestrictions", "NodeVolumeLimits", "VolumeZone"),
         ),
         (
             ["MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount"],

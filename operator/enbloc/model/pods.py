@@ -177,6 +177,7 @@ class PodSpec:
             where pod-level requests make that differ from `requests` and the nonzero amounts; None
             = it does not.
         size: bytes of what it was read from; no matter for what it means.
+        holds: pods of this class have volumes or devices that scheduling decides about.
     """
 
     requests: tuple[tuple[str, int], ...] = (("pods", 1),)
@@ -199,15 +200,13 @@ class PodSpec:
     extended: tuple[ContainerResource, ...] = ()
     fit_scored: tuple[tuple[str, int], ...] | None = None
     size: int = field(default=0, compare=False)
+    holds: bool = field(default=False, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.volumes or self.resource_claims or self.extended:
+            object.__setattr__(self, "holds", True)
         if not isinstance(self.host_ports, HostPorts):
             object.__setattr__(self, "host_ports", HostPorts(self.host_ports))
-
-    @property
-    def holds(self) -> bool:
-        """Pods of this class have volumes or devices that scheduling decides about."""
-        return bool(self.volumes or self.resource_claims or self.extended)
 
     def ports_clash(self, held: "PodSpec") -> bool:
         """Whether any of its host ports cannot be had beside those of another class."""

@@ -64,6 +64,7 @@ KEYS: Final = {
     "leaderEpoch": "how often the Lease has changed hands",
     "method": "of a request, as HTTP has it",
     "path": "of a request, with its query",
+    "plugin": "that was asked",
     "code": "of an answer; `<error>` = there was none",
 }
 

@@ -207,12 +207,11 @@ def encoded(file: DumpFile) -> bytes:
 
 def sparse(thing: Any, *without: str) -> Sparse:
     """The fields of a dataclass that differ from their defaults."""
-    found = {field.name: getattr(thing, field.name) for field in fields(thing)}
+    given = [field for field in fields(thing) if field.init and field.name not in without]
     return {
-        field.name: found[field.name]
-        for field in fields(thing)
-        if field.name not in without
-        and (field.default is MISSING or found[field.name] != field.default)
+        field.name: value
+        for field in given
+        if (value := getattr(thing, field.name)) != field.default or field.default is MISSING
     }
 
 
