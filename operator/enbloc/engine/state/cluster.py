@@ -195,8 +195,8 @@ class ClusterState:
         pod = self.pods.pop(uid, None)
         self.claims.drop(uid)
         self._nominations.forget(uid)
+        self.nodes.ledgers.leave(uid)
         if pod is not None and self.nodes.ledgers.concerns(pod):
-            self.nodes.ledgers.leave(uid)
             self.log.note(Pending(uid))
         if pod is None or uid not in self._seats:
             return []

@@ -117,8 +117,8 @@ class Known:
             self._available.pop(storage_class, None)
         if sign > 0:
             self._settle(volume.name)
-        elif self._unsettled[storage_class].pop(volume.name, None) is not None:
-            self._available.pop(storage_class, None)
+        else:
+            self._unlist(storage_class, volume.name)
         source = volume.csi or volume.migrated
         if source is not None:
             self._handles[source] += sign
@@ -132,13 +132,18 @@ class Known:
         if volume is None:
             return
         claim = None if volume.claim is None else self.claims.get(volume.claim.key)
-        table = self._unsettled[volume.storage_class]
         if claim is not None and claim.bound and claim.volume == name:
-            if table.pop(name, None) is not None:
-                self._available.pop(volume.storage_class, None)
-        elif table.get(name) is not volume:
-            table[name] = volume
+            self._unlist(volume.storage_class, name)
+        elif self._unsettled.get(volume.storage_class, {}).get(name) is not volume:
+            self._unsettled[volume.storage_class][name] = volume
             self._available.pop(volume.storage_class, None)
+
+    def _unlist(self, storage_class: str, name: str) -> None:
+        table = self._unsettled.get(storage_class)
+        if table is not None and table.pop(name, None) is not None:
+            self._available.pop(storage_class, None)
+            if not table:
+                del self._unsettled[storage_class]
 
     def _makes(self, storage_class: str) -> bool:
         known = self.classes.get(storage_class)

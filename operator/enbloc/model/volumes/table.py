@@ -288,7 +288,7 @@ class Volumes:
             found = self._added_up(node)
             if self._sitting.differs(node):
                 self._attached.set(node, found)
-            else:
+            elif found is not _NOTHING_ATTACHED:  # a node may be gone for good
                 self._attached.remember(node, found)
         return found
 
