@@ -127,6 +127,9 @@ class DeviceFilter:
                     continue
                 lacks = tuple(name for name, none in lacking.items() if none[row])
                 demands = self._demands(pod, devices, lacks) if lacks else asked.demands
+                if devices.spent:
+                    yield rows, devices.verdict(demands, "", ())
+                    continue
                 places = devices.places(row, names[row], seen.spread)
                 verdict = devices.verdict(demands, "", places)
                 if not verdict.reason or not devices.revisable:

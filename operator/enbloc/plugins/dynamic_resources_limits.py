@@ -33,6 +33,8 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
         return most
     spread = devices.spread(nodes)
     for row, name in enumerate(names):
+        if devices.spent:
+            break
         places = devices.places(row, name, spread)
         for demand in counted:
             found = sum(_left(demand, place, ever=ever) for place in places)
@@ -46,6 +48,8 @@ def _left(demand: Demand, place: Place, *, ever: bool) -> int:
     if not pool.complete or place.broken:
         return 0
     lens, bits = demand.lens(pool), 0
+    if lens.unseen:
+        return UNLIMITED
     for usable in lens.usable:
         bits |= usable
     bits &= reach.devices

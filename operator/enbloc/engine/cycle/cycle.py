@@ -57,6 +57,7 @@ def schedule_group(
         A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
         refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
     """
+    trial.snapshot.nodes.ledgers.devices.begin()
     try:
         plan, last = _planned(plan_id, facts, trial, room, never, steps)
     except PluginError as error:

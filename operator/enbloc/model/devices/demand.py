@@ -8,8 +8,9 @@ from functools import cached_property
 from itertools import count
 from typing import Final
 
+from enbloc.model.devices.effort import DEVICE, LOOK
 from enbloc.model.devices.facts import MOST_RESULTS, Ask, ClaimSpec, DeviceClass
-from enbloc.model.devices.lens import Lens, View, lens_of
+from enbloc.model.devices.lens import Lens, View, lens_of, unseen
 from enbloc.model.devices.pools import Pool
 from enbloc.model.devices.selectors import Selectors
 
@@ -103,10 +104,17 @@ class Demand:
         return any(len(each) > 1 for each in self.requests)
 
     def lens(self, pool: Pool) -> Lens:
-        """How a pool looks to this demand."""
+        """How a pool looks to this demand; as empty once the effort of a decision is spent."""
         known = self._lenses.get(pool)
-        if known is None:
-            known = self._lenses[pool] = lens_of(self.views, self.kind, pool)
+        if known is not None:
+            return known
+        effort = self.selectors.effort
+        if not effort.spent:
+            effort.spend(LOOK + DEVICE * len(pool.devices) * len(self.wants))
+            known = lens_of(self.views, self.kind, pool)
+        if known is None or effort.spent:
+            return unseen(self.views, pool)
+        self._lenses[pool] = known
         return known
 
     def forget(self, pool: Pool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from enbloc.model.devices.capacity import consumption
+from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint
 from enbloc.model.devices.pools import Bits, Pool, positions
 from enbloc.model.devices.selectors import Selectors
@@ -85,6 +86,11 @@ class Lens:
     memory: list[Any] = field(default_factory=list[Any], repr=False)
 
     @property
+    def unseen(self) -> bool:
+        """There was no time to look at the pool: what it has is not known."""
+        return self.fault.endswith(UNSEEN)
+
+    @property
     def idle(self) -> bool:
         """Nothing in the pool matters to the claim."""
         return not (self.kinds or self.mixed or self.fault)
@@ -149,6 +155,14 @@ def lens_of(
         fault=next((fault for _, fault in seen if fault), ""),
         takes=takes,
     )
+
+
+def unseen(looked_for: tuple[tuple[View, ...], tuple[str, ...]], pool: Pool) -> Lens:
+    """A pool that there was no time to look at: nothing can be had of it for now."""
+    views, attributes = looked_for
+    nothing = (0,) * len(views)
+    values = tuple(Values(pool, 0, attribute) for attribute in attributes)
+    return Lens(pool, nothing, nothing, values, (), False, False, f": {UNSEEN}", {})
 
 
 def _kinds(

@@ -73,12 +73,14 @@ class Outcome(NamedTuple):
         reason: why not.
         of: the task whose claim the reason speaks of.
         open: the steps ran out: there may be devices.
+        steps: that were taken.
     """
 
     picks: tuple[tuple[Pick, ...], ...] | None
     reason: str = ""
     of: int = 0
     open: bool = False
+    steps: int = 0
 
     def text(self, claims: Sequence[str]) -> str:
         """The reason for people; the claims of the tasks are called so."""
@@ -102,7 +104,8 @@ def _waits(place: Place) -> bool:
 
 def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
     """Find devices for all claims, or say why there are none."""
-    return _Search(tasks).run(most)
+    found = _Search(tasks)
+    return found.run(most)._replace(steps=most - found.left)
 
 
 @dataclass(slots=True)
@@ -176,7 +179,7 @@ class _Search:
         ]
         self._all: dict[tuple[int, int], list[tuple[Place, int]]] = {}
         self._note: tuple[int, str] | None = None
-        self._left = 0
+        self.left = 0
         for task in tasks:
             self._survey(task)
 
@@ -190,16 +193,16 @@ class _Search:
 
     def run(self, most: int) -> Outcome:
         """Go through the tree until all claims have their devices."""
-        self._left = most
+        self.left = most
         for at, task in enumerate(self._tasks):
             reason = task.demand.problem or self._count_all(at, task)
             if reason:
                 return Outcome(None, reason, at)
         stack = [self._branches(_At())]
-        while self._left > 0:
+        while self.left > 0:
             if not stack:
                 return self._failed()
-            self._left -= 1
+            self.left -= 1
             following = next(stack[-1], None)
             if following is None:
                 stack.pop()
@@ -292,8 +295,8 @@ class _Search:
             return
         for index in range(at.place, len(places)):
             pool, candidates = places[index].pool, ahead[index]
-            while candidates and self._left > 0:
-                self._left -= 1
+            while candidates and self.left > 0:
+                self.left -= 1
                 low = candidates & -candidates
                 position = low.bit_length() - 1
                 candidates ^= low

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple, Protocol
 
 from enbloc.model import cel
+from enbloc.model.devices.effort import QUESTION, UNSEEN, Effort
 from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version
 from enbloc.model.devices.pools import Bits, Pool
 from enbloc.model.quantity import NANO
@@ -63,6 +64,7 @@ class _Program:
 
     selector: DeviceSelector
     reads: frozenset[str] | None
+    effort: Effort
     plans: dict[tuple[str, int], "_Plan"] = field(default_factory=dict[tuple[str, int], "_Plan"])
     answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
 
@@ -96,8 +98,16 @@ class _Program:
             view = _view(driver, values, capacity, device.traits.shared)
         except ValueError as error:
             return f"parse semantic version: {error}"
-        answer = self.selector.matches(view)
+        answer = self._matches(view)
         return answer if isinstance(answer, bool) else answer.text
+
+    def _matches(self, view: cel.DeviceView) -> bool | Fault:
+        self.effort.spend(QUESTION)
+        if not isinstance(self.selector, cel.Program):
+            return self.selector.matches(view)
+        outcome = self.selector.evaluate(view)
+        self.effort.spend(outcome.cost // 2)
+        return outcome.answer
 
 
 class _Plan(NamedTuple):
@@ -161,6 +171,7 @@ class Selectors:
 
     def __init__(self, compiler: Compiler = cel.compile) -> None:
         self._compile = compiler
+        self.effort = Effort()
         self._programs: dict[str, _Program | str] = {}
 
     def fault(self, expression: str) -> str:
@@ -175,7 +186,9 @@ class Selectors:
         if known is None:
             if len(pool.selected) >= _MOST_OF_POOL:
                 pool.selected.clear()
-            known = pool.selected[key] = self._select(expression, pool, among)
+            known = self._select(expression, pool, among)
+            if not self.effort.spent:
+                pool.selected[key] = known
         return known
 
     def _select(self, expression: str, pool: Pool, among: Bits) -> Selection:
@@ -184,6 +197,8 @@ class Selectors:
             return Selection(0, program)
         matched, fault, left = 0, "", among
         while left:
+            if self.effort.spent:
+                return Selection(0, UNSEEN)
             low = left & -left
             left ^= low
             answer = program.ask(pool.key[0], pool.devices[low.bit_length() - 1])
@@ -197,8 +212,11 @@ class Selectors:
         known = self._programs.get(expression)
         if known is None:
             made = self._compile(expression)
-            matches = getattr(made, "matches", None)
-            known = _Program(made, cel.reads(expression)) if matches is not None else made.text  # type: ignore[arg-type,union-attr]
+            if getattr(made, "matches", None) is not None:
+                names = cel.reads(expression)
+                known = _Program(made, names, self.effort)  # type: ignore[arg-type]
+            else:
+                known = made.text  # type: ignore[union-attr]
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs.clear()
             self._programs[expression] = known

@@ -10,7 +10,7 @@
     remove       what only it used is free again
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -19,13 +19,23 @@ from enbloc.model import cel
 from enbloc.model.devices.asked import Verdict
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
 from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.effort import STEP, UNSEEN
 from enbloc.model.devices.extended import MEANT, Mappings
 from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
 from enbloc.model.devices.inventory import Inventory
 from enbloc.model.devices.overlay import Overlay
 from enbloc.model.devices.pools import PoolKey, Reach
 from enbloc.model.devices.results import allocation_of, score_of
-from enbloc.model.devices.search import CANNOT, Outcome, Pick, Place, Task, ordered, search
+from enbloc.model.devices.search import (
+    CANNOT,
+    MOST_STEPS,
+    Outcome,
+    Pick,
+    Place,
+    Task,
+    ordered,
+    search,
+)
 from enbloc.model.devices.selectors import Compiler
 from enbloc.model.devices.use import Use, added, removed
 from enbloc.model.devices.views import Spread, signature
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
 #: Steps of a search in which devices of others may be changed, and claims in it.
 _MOST_REVISING: Final = 4_000
 _MOST_REVISED: Final = 64
+#: Of a search for which no effort is left.
+_FEWEST_STEPS: Final = 200
 
 Seen = tuple[tuple[PoolKey, Reach], ...]
 
@@ -96,7 +108,8 @@ class Devices(Inventory):
     def may_share(self, demands: Sequence[Demand]) -> bool:
         """Whether claims with these demands may get devices that several nodes see."""
         pools = [pool for key in self._spread if (pool := self._pools.get(key)) is not None]
-        return any(any(demand.lens(pool).matched) for pool in pools for demand in demands)
+        seen = (demand.lens(pool) for pool in pools for demand in demands)
+        return any(any(lens.matched) or lens.unseen for lens in seen)
 
     def has_own(self, node: str) -> bool:
         """Whether a node has pools that no other node sees."""
@@ -132,16 +145,41 @@ class Devices(Inventory):
         """
         if not demands:
             return Verdict()
+        if self.spent:
+            return Verdict(f": {UNSEEN}", open=True)
         key = demands, signature(demands, places)
         known = self._memory.verdicts.get(key)
         if known is None:
-            outcome = search([Task(demand, tuple(places)) for demand in demands])
-            known = self._memory.keep(key, _verdict(outcome, len(demands)))
+            outcome = self._quick([Task(demand, tuple(places)) for demand in demands])
+            known = self._keep(key, _verdict(outcome, len(demands)))
         if known.reason and node and self._tried.changed:
             revised = self._revisable(demands, node, places)
             if revised is not None:
                 return revised
         return known
+
+    def begin(self) -> None:
+        """A decision begins: so much may be worked out for it."""
+        self._memory.selectors.effort.renew()
+
+    @property
+    def spent(self) -> bool:
+        """Nothing more is worked out for the decision that is made."""
+        return self._memory.selectors.effort.spent
+
+    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
+        outcome = search(tasks, most)
+        self._memory.selectors.effort.spend(STEP * outcome.steps)
+        return outcome
+
+    def _quick(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
+        """Search with a part of the effort that is left; what it finds, `_search` finds too."""
+        return self._search(tasks, self._memory.selectors.effort.steps(most, _FEWEST_STEPS))
+
+    def _keep(self, key: Hashable, verdict: Verdict) -> Verdict:
+        """Remember a verdict, if it does not come from a lack of effort."""
+        short = verdict.open or UNSEEN in verdict.reason
+        return verdict if short or key is None else self._memory.keep(key, verdict)
 
     def _revisable(
         self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]
@@ -158,9 +196,8 @@ class Devices(Inventory):
             key = every, len(demands), signature(every, tasks[-1].places)
         known = self._memory.verdicts.get(key) if key is not None else None
         if known is None:
-            known = _verdict(_searched(tasks, len(demands)), len(demands))
-            if key is not None:
-                self._memory.keep(key, known)
+            outcome = _searched(tasks, len(demands), self._quick)
+            known = self._keep(key, _verdict(outcome, len(demands)))
         return known if not known.reason or known.open else None
 
     def _revised_with(self, node: str, places: Sequence[Place]) -> list[str]:
@@ -247,16 +284,17 @@ class Devices(Inventory):
     ) -> bool:
         """Find devices for claims of a pod on a node; False = there are none."""
         wide = self._wide(claims, places)
-        outcome = search([Task(demand, each) for demand, each in zip(demands, wide, strict=True)])
+        apart = [Task(demand, each) for demand, each in zip(demands, wide, strict=True)]
+        outcome = self._search(apart)
         if outcome.picks is None and any(each is not places for each in wide):
-            outcome = search([Task(demand, places) for demand in demands])
+            outcome = self._search([Task(demand, places) for demand in demands])
         others: Sequence[str] = ()
         if outcome.picks is None:
             others = self._revised_with(node, places)
             tasks = self._revising(others, demands, places)
             if tasks is None:
                 return False
-            outcome = _searched(tasks, len(demands))
+            outcome = _searched(tasks, len(demands), self._search)
         if outcome.picks is None:
             return False
         before = [(claim, self._held.get(claim)) for claim in others]
@@ -431,15 +469,18 @@ def _meant(pod: Pod) -> str:
     return f"{pod.key.namespace}/{MEANT}/{pod.uid}"
 
 
-def _searched(tasks: Sequence[Task], new: int) -> Outcome:
+def _searched(
+    tasks: Sequence[Task], new: int, find: Callable[[Sequence[Task], int], Outcome]
+) -> Outcome:
     """Search for all claims together, the scarcest first; picks and reasons in the tasks' order.
 
     Args:
         tasks: of claims that have something, and then the new ones.
         new: how many are new.
+        find: searches.
     """
     order = sorted(range(len(tasks)), key=lambda at: _choice(tasks[at]))
-    outcome = search([tasks[at] for at in order], _MOST_REVISING)
+    outcome = find([tasks[at] for at in order], _MOST_REVISING)
     if outcome.picks is None:
         return outcome._replace(of=max(0, order[outcome.of] - (len(tasks) - new)))
     picks = dict(zip(order, outcome.picks, strict=True))

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Effort: how much is worked out about devices within one decision, whatever claims ask for."""
+
+from typing import Final
+
+#: Of one decision; a unit is about a microsecond.
+MOST_EFFORT: Final = 2_000_000
+
+#: A step of a search, a look at a pool, the same for each of its devices, and a question to a
+#: selector; beside that it costs half a unit for each of CEL's.
+STEP: Final = 2
+LOOK: Final = 60
+DEVICE: Final = 1
+QUESTION: Final = 10
+
+UNSEEN: Final = "the claims of the group are too costly to look at all devices at once"
+
+
+class Effort:
+    """What is left of it; shared by all forks of a table, for one decision is made at a time.
+
+    Attributes:
+        left: units; nothing more is begun when there are none.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_EFFORT
+
+    def renew(self) -> None:
+        """A decision begins."""
+        self.left = MOST_EFFORT
+
+    def spend(self, units: int) -> None:
+        """Something was worked out."""
+        self.left -= units
+
+    @property
+    def spent(self) -> bool:
+        """Nothing more can be worked out in this decision."""
+        return self.left <= 0
+
+    def steps(self, most: int, fewest: int) -> int:
+        """How many steps a search may take: a part of what is left, so that others can follow."""
+        return min(most, max(fewest, self.left // (8 * STEP)))
