@@ -104,10 +104,12 @@ class Inventory:
         self._made_for: Overlay[str, str] = Overlay()
         self._by_resource: dict[str, DeviceClass] = {}
         self._members: Overlay[PoolKey, frozenset[str]] = Overlay()
-        self._pools: Overlay[PoolKey, Pool] = Overlay()
-        self._by_node: Overlay[str, tuple[PoolKey, ...]] = Overlay()
-        self._spread: frozenset[PoolKey] = frozenset()
-        self._uses: Overlay[PoolKey, Use] = Overlay()
+        #: Pools of which a slice has changed: a driver that publishes many is followed once.
+        self._stale: dict[PoolKey, None] = {}
+        self._built: Overlay[PoolKey, Pool] = Overlay()
+        self._on_node: Overlay[str, tuple[PoolKey, ...]] = Overlay()
+        self._wide_pools: frozenset[PoolKey] = frozenset()
+        self._used: Overlay[PoolKey, Use] = Overlay()
         self._holders: Overlay[PoolKey, frozenset[str]] = Overlay()
         self._users: Overlay[str, frozenset[str]] = Overlay()
         self._named: Overlay[str, frozenset[str]] = Overlay()
@@ -115,10 +117,32 @@ class Inventory:
 
     def fork(self) -> Self:
         """A copy of one's own."""
+        self._settle()
         made = object.__new__(type(self))
         for name, value in self.__dict__.items():
             setattr(made, name, value.fork() if isinstance(value, Overlay) else value)
+        made._stale = {}
         return made
+
+    @property
+    def _pools(self) -> Overlay[PoolKey, Pool]:
+        self._settle()
+        return self._built
+
+    @property
+    def _by_node(self) -> Overlay[str, tuple[PoolKey, ...]]:
+        self._settle()
+        return self._on_node
+
+    @property
+    def _spread(self) -> frozenset[PoolKey]:
+        self._settle()
+        return self._wide_pools
+
+    @property
+    def _uses(self) -> Overlay[PoolKey, Use]:
+        self._settle()
+        return self._used
 
     @abstractmethod
     def allocation(self, key: str) -> Allocation | None:
@@ -166,6 +190,7 @@ class Inventory:
         self._by_resource = classes_by_resource(each for _, each in self._classes.items())
 
     def _put_claim(self, key: str, claim: ResourceClaim | None) -> ResourceClaim | None:
+        self._settle()  # who has what is counted as it was until now
         before = self._claims.get(key)
         other = before is not None and (claim is None or before.uid != claim.uid)
         if other or (claim is not None and claim.allocation is not None):
@@ -186,8 +211,14 @@ class Inventory:
                 key = (each.driver, each.pool)
                 members = (self._members.get(key) or frozenset()) - {each.name}
                 self._members.put(key, members | {each.name} if joins else members or None)
-        for key in {(each.driver, each.pool) for each in (before, after) if each is not None}:
-            self._rebuild_pool(key)
+                self._stale[key] = None
+
+    def _settle(self) -> None:
+        """Make the pools of which a slice has changed."""
+        if self._stale:
+            stale, self._stale = self._stale, {}
+            for key in stale:
+                self._rebuild_pool(key)
 
     def _rebuild_pool(self, key: PoolKey) -> None:
         members = self._members.get(key) or frozenset()
@@ -201,7 +232,7 @@ class Inventory:
             kept = tuple(sorted((*others, key))) if node in now else others
             self._by_node.put(node, kept or None)
         spread = pool is not None and pool.spread
-        self._spread = self._spread | {key} if spread else self._spread - {key}
+        self._wide_pools = self._spread | {key} if spread else self._spread - {key}
         use = UNUSED
         for claim in sorted(self._holders.get(key) or ()):
             allocation = self.allocation(claim)

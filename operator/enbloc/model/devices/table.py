@@ -249,6 +249,7 @@ class Devices(Inventory):
 
     def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
         """The pod sits on that node from now on: decide what it gets there."""
+        self._settle()
         self.version += 1
         if not self.concerns(pod):
             return
@@ -346,6 +347,7 @@ class Devices(Inventory):
 
     def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
         """The pod sits on that node from now on, with what a plan decided."""
+        self._settle()
         self.version += 1
         seat = Seat(pod, node, self._keys(pod))
         for each in decision.claims:
@@ -372,6 +374,7 @@ class Devices(Inventory):
         seat = self._seats.get(pod.uid)
         if seat is None:
             return
+        self._settle()
         self.version += 1
         decided = self.decision(pod.uid)
         self._left = (pod.uid, seat.node, decided) if decided else None
