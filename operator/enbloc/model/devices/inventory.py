@@ -50,6 +50,8 @@ class Memory:
         self.selectors = Selectors(compiler)
         self.demands: dict[Hashable, Demand] = {}
         self.verdicts: dict[Hashable, Verdict] = {}
+        #: Those that come from a lack of effort, in the decision that is made.
+        self.short: dict[Hashable, Verdict] = {}
 
     def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
         """The demand of claims with this spec."""
@@ -72,6 +74,15 @@ class Memory:
         if pool is not None:
             for demand in self.demands.values():
                 demand.forget(pool)
+
+    def known(self, key: Hashable) -> Verdict | None:
+        """A verdict that is remembered."""
+        return self.verdicts.get(key) or self.short.get(key)
+
+    def begin(self) -> None:
+        """A decision begins: so much may be worked out for it."""
+        self.selectors.effort.renew()
+        self.short.clear()
 
     def keep(self, key: Hashable, verdict: Verdict) -> Verdict:
         """Remember a verdict."""

@@ -148,7 +148,7 @@ class Devices(Inventory):
         if self.spent:
             return Verdict(f": {UNSEEN}", open=True)
         key = demands, signature(demands, places)
-        known = self._memory.verdicts.get(key)
+        known = self._memory.known(key)
         if known is None:
             outcome = self._quick([Task(demand, tuple(places)) for demand in demands])
             known = self._keep(key, _verdict(outcome, len(demands)))
@@ -160,7 +160,7 @@ class Devices(Inventory):
 
     def begin(self) -> None:
         """A decision begins: so much may be worked out for it."""
-        self._memory.selectors.effort.renew()
+        self._memory.begin()
 
     @property
     def spent(self) -> bool:
@@ -178,8 +178,12 @@ class Devices(Inventory):
 
     def _keep(self, key: Hashable, verdict: Verdict) -> Verdict:
         """Remember a verdict, if it does not come from a lack of effort."""
-        short = verdict.open or UNSEEN in verdict.reason
-        return verdict if short or key is None else self._memory.keep(key, verdict)
+        if key is None:
+            return verdict
+        if not verdict.open and UNSEEN not in verdict.reason:
+            return self._memory.keep(key, verdict)
+        self._memory.short[key] = verdict
+        return verdict
 
     def _revisable(
         self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]
@@ -194,7 +198,7 @@ class Devices(Inventory):
         if all({place.pool.key for place in task.places} == keys for task in tasks):
             every = tuple(task.demand for task in tasks)
             key = every, len(demands), signature(every, tasks[-1].places)
-        known = self._memory.verdicts.get(key) if key is not None else None
+        known = self._memory.known(key) if key is not None else None
         if known is None:
             outcome = _searched(tasks, len(demands), self._quick)
             known = self._keep(key, _verdict(outcome, len(demands)))
