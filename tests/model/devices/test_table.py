@@ -38,3 +38,18 @@ def test_a_pool_of_many_slices_is_made_once_for_all_that_are_published_together(
     assert pool is not None
     assert len(pool.devices) == 300 * 64
     assert time.process_time() - began < 3  # each of them made it anew, half a minute in all
+
+
+def test_a_pod_that_names_another_claim_than_its_plan_knew_holds_nothing_for_ever() -> None:
+    devices = table(
+        slice_of("a", device("gpu-0")), device_class(), claim("c", exactly(), owner="p")
+    )
+    one = pod("p", "c")
+    fork = devices.fork()
+    fork.place(one, "a", nodes("a"))
+    decided = fork.decision(one.uid)
+    assert decided is not None
+    other = pod("p", "d")
+    devices.keep(other, "a", decided)
+    devices.remove(other)
+    assert list(devices._held.items()) == []

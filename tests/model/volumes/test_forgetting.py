@@ -4,10 +4,11 @@
 
 from dataclasses import replace
 
+from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
 from tests.engine.test_claims import DISK
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
-from tests.world.storage import LOCAL, hosts, ledger, pv, table_of
+from tests.world.storage import LOCAL, hosts, ledger, pv, pvc, table_of, using
 
 
 def test_classes_of_volumes_that_are_gone_are_forgotten() -> None:
@@ -33,3 +34,12 @@ def test_a_pod_that_names_no_claims_any_more_is_forgotten_when_it_goes() -> None
     cluster.delete("p")
     by_claim, by_pod = ledger(cluster.engine._state.nodes)._pending
     assert (dict(by_claim), by_pod) == ({}, {})
+
+
+def test_a_pod_that_names_another_claim_than_its_plan_knew_holds_nothing_for_ever() -> None:
+    table = ledger(table_of(hosts("a"), LOCAL, pv("v"), pvc("c")))
+    decided = VolumeDecision((ClaimDecision("default/c", "pvc-c", VolumeRef("v", "pv-v")),))
+    other = using("p", "d")
+    table.keep(other, "a", decided)
+    table.remove(other)
+    assert table.holdings.claims == {}

@@ -355,6 +355,8 @@ class Devices(Inventory):
         self.version += 1
         seat = Seat(pod, node, self._keys(pod))
         for each in decision.claims:
+            if each.claim not in seat.claims:
+                continue  # the pod names others by now
             if each.problem:
                 seat = seat._replace(lacking=(*seat.lacking, each.claim))
             elif each.allocation is not None and self.allocation(each.claim) is None:

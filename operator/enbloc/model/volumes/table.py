@@ -439,8 +439,9 @@ class Volumes:
     def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
         """The pod sits on that node from now on, with what a plan decided."""
         self._sit(pod, node)
+        named = _keys(pod)
         for each in decision.claims:
-            claim = self.known.claims.get(each.claim)
+            claim = self.known.claims.get(each.claim) if each.claim in named else None
             if claim is None or claim.uid != each.uid or claim.bound:
                 continue
             if each.claim in self._holdings.claims:
