@@ -323,10 +323,15 @@ class Inventory:
         """Equal for pods that are alike to everybody who reads this table."""
         if not self.concerns(pod):
             return None
-        own = self._made_for.get(pod.uid) if pod.spec.extended else None
+        own = self._own_extended(pod) if pod.spec.extended else None
         return own, tuple(
             self._likeness(pod, position, name) for position, name in enumerate(pod.resource_claims)
         )
+
+    def _own_extended(self, pod: Pod) -> str | None:
+        """The claim that was made for a pod's extended resources; any tenant can name its UID."""
+        key = self._made_for.get(pod.uid)
+        return key if key is not None and key.startswith(f"{pod.key.namespace}/") else None
 
     def shared(self, key: str) -> bool:
         """Whether several pods name a claim: what one of them gets, the others get as well."""
@@ -381,7 +386,7 @@ class Inventory:
             claims.append(key)
             demands.append(demand)
         served = self._served(pod)
-        stale = bool(served) and self._made_for.get(pod.uid) is not None
+        stale = bool(served) and self._own_extended(pod) is not None
         return Asked("", tuple(claims), tuple(demands), tuple(pins), broken, stale, served, score)
 
     def _demand(self, key: str, spec: ClaimSpec) -> tuple[Demand, str]:
