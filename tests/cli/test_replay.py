@@ -132,7 +132,9 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
             {"nodes": [{"name": 3}]}, "Expected `str`, got `int` - at `$.name`", id="type"
         ),
         pytest.param(
-            {"seats": [[77, "n1", None]]}, "it refers to objects that it does not hold", id="reference"
+            {"seats": [[77, "n1", None]]},
+            "it refers to objects that it does not hold",
+            id="reference",
         ),
         pytest.param(
             {"entries": [{"is": "seat left", "uid": "x"}]},

@@ -164,6 +164,10 @@ class Claims:
             if owner.get("namespace") == mine and owner.get("name", "").startswith(f"{gang}-")
         ]
 
+    def made(self) -> list[str]:
+        """The claims for devices that there are."""
+        return [one.metadata.name for one in self.all(RESOURCE_CLAIMS)]
+
     def devices(self) -> dict[str, str]:
         """Each device that is allocated, with the claim that has it."""
         return {
@@ -272,11 +276,13 @@ class Claims:
                 kind=PatchType.MERGE,
             )
 
-    async def device_class(self, name: str = "", expression: str = "") -> str:
-        """A DeviceClass of the sandbox's devices; its whole name."""
+    async def device_class(self, name: str = "", expression: str = "", serves: str = "") -> str:
+        """A DeviceClass of the sandbox's devices; its whole name. It may serve a resource."""
         text = expression or f'device.driver == "{DEVICE_DRIVER}"'
         metadata = {"name": self.name(name or "gpu")}
-        spec = {"selectors": [{"cel": {"expression": text}}]}
+        spec: dict[str, Any] = {"selectors": [{"cel": {"expression": text}}]}
+        if serves:
+            spec["extendedResourceName"] = serves
         return await self._create(DEVICE_CLASSES, {"metadata": metadata, "spec": spec})
 
     async def template(self, name: str = "gpu", **request: Any) -> None:

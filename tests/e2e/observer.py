@@ -25,6 +25,10 @@ from enbloc.model.quantity import amount
 RUN_LABEL = "e2e.enbloc.dev/run"
 
 
+#: How the names of extended resources end that no node offers, since devices serve them.
+SERVED_BY_DEVICES = ".example.com/gpu"
+
+
 class Meta(msgspec.Struct, rename="camel"):
     name: str
     uid: str
@@ -290,7 +294,7 @@ class Observer:
                 used[pod.spec.node_name, resource] += count
         theirs = {pod.spec.node_name for pod in members.values()}
         for (node, resource), count in used.items():
-            if node not in theirs:
+            if node not in theirs or resource.endswith(SERVED_BY_DEVICES):
                 continue  # what somebody else has done there is no fault of this plan
             room = moment.nodes[node].room.get(resource, 0) if node in moment.nodes else 0
             if count > room:

@@ -12,6 +12,7 @@ from enbloc.sandbox.nodes import DEVICE_DRIVER
 from tests.e2e import incidents
 from tests.e2e.claims import Claims, claims_of, from_template, sharing
 from tests.e2e.fault_proxy import Fault
+from tests.e2e.observer import SERVED_BY_DEVICES
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -223,6 +224,42 @@ async def test_a_gang_that_is_deleted_in_mid_prebind_gives_its_devices_back(
     await world.delete_group("burst")
     await members(world, "next", GANG)
     await all_met(world, claims, "next", GANG)
+
+
+# ── extended resources ───────────────────────────────────────────────────────────────────────
+
+
+async def asking_for_devices(world: World, claims: Claims, gang: str, size: int) -> None:
+    """A gang each of whose pods requests a device as an extended resource."""
+    served = f"{world.namespace}{SERVED_BY_DEVICES}"
+    await claims.device_class("served", serves=served)
+    amounts = {"cpu": "1", served: "1"}
+    resources = {"requests": amounts, "limits": amounts}
+    container = {"name": "main", "image": "busybox:1.37", "resources": resources}
+    await world.gang(gang, size, containers=[container])
+
+
+async def test_devices_serve_extended_resources_by_claims_that_the_scheduler_makes(
+    world: World, claims: Claims
+) -> None:
+    nodes = await world.nodes(2, cpu=16)
+    await claims.offer(nodes, 2)
+    await asking_for_devices(world, claims, "gang", 4)
+    await all_met(world, claims, "gang", 4)
+    assert len(claims.devices()) == 4
+
+
+async def test_claims_that_the_scheduler_made_go_with_the_plan_that_needed_them(
+    world: World, claims: Claims
+) -> None:
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 2)
+    await slow_line(world)
+    await asking_for_devices(world, claims, "burst", GANG)
+    await world.until(lambda: claims.met("burst") >= 2, "two claims are allocated")
+    await world.delete_pod("burst-7")
+    await world.until(lambda: not claims.made(), "no claim is left")
+    assert not world.observer.bound(world.namespace)
 
 
 # ── bad input ────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import replayed
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.ledger import Fact
-from enbloc.model.pods import Owner, PodResourceClaim, PodVolume
+from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, StorageClass
@@ -265,6 +265,30 @@ def test_a_gang_that_wants_more_devices_than_there_are_says_that_it_can_never_fi
     assert (state, reason) == (False, "Infeasible")
     assert "5" in message
     assert "4" in message
+
+
+def test_a_plan_stands_while_the_claim_for_its_extended_resources_is_made() -> None:
+    served = "gpu.example.com/shares"
+    cluster = cluster_of(device_class(extendedResourceName=served), gpus("n1"), gpus("n2"))
+    wanted = replace(
+        spec(cpu=1),
+        requests=(*spec(cpu=1).requests, (served, 1)),
+        extended=(ContainerResource(0, "main", served, 0, 1),),
+    )
+    cluster.gang("g", 4, spec=wanted)
+    cluster.settle()
+    decided = {name: effect.target.decided.devices for name, effect in preparing(cluster).items()}
+    for name, each in decided.items():
+        assert each is not None
+        assert each.extended is not None
+        made = resource_claim(f"{name}-made", exactly(count=1))
+        owned = replace(made, owner=cluster.pods[name].uid, extended_for=cluster.pods[name].uid)
+        seen(cluster, [owned, replace(owned, allocation=each.extended.allocation)])
+        cluster.change(name, extended_claim=owned.name)
+        cluster.node("n2", cpu=9, labels=(("kubernetes.io/hostname", "n2"),))
+    prepare(cluster)
+    assert len(cluster.where()) == 4
+    assert len({effect.target.plan for effect in preparing(cluster).values()}) == 1
 
 
 # ── everything else sees them ────────────────────────────────────────────────────────────────

@@ -175,7 +175,13 @@ class ClusterState:
             wanted = Seat(pod.node, pod, seat.decided if seat and same else None)
         elif planned and seat is not None:
             # The room is kept as it was planned, until the answer and the watch agree.
-            kept = replace(pod, spec=seat.pod.spec, claims=seat.pod.claims)
+            kept = replace(
+                pod,
+                spec=seat.pod.spec,
+                claims=seat.pod.claims,
+                resource_claims=seat.pod.resource_claims,
+                extended_claim=seat.pod.extended_claim,
+            )
             wanted = Seat(seat.node, kept, seat.decided)
         elif pod.scheduler not in self._ours:
             claim = self._nominations.claim(pod, claimed)

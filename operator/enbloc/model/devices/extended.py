@@ -16,6 +16,12 @@ from enbloc.model.resources import DEVICE_CLASS_PREFIX
 #: What the claim is called as long as it is only meant.
 MEANT: Final = "<extended-resources>"
 
+
+def meant(namespace: str, uid: str) -> str:
+    """The key of the claim that is to be made for a pod's extended resources."""
+    return f"{namespace}/{MEANT}/{uid}"
+
+
 #: `(container, resource, request)`: which request serves which container.
 RequestMapping = tuple[str, str, str]
 Mappings = tuple[RequestMapping, ...]

@@ -18,7 +18,7 @@ from enbloc.model.devices.asked import (
     unmade,
 )
 from enbloc.model.devices.demand import Demand, demand_of
-from enbloc.model.devices.extended import Mappings, classes_by_resource, requests_for
+from enbloc.model.devices.extended import Mappings, classes_by_resource, meant, requests_for
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
     Allocation,
@@ -113,6 +113,9 @@ class Inventory:
         self._classes: Overlay[str, DeviceClass] = Overlay()
         self._claims: Overlay[str, ResourceClaim] = Overlay()
         self._made_for: Overlay[str, str] = Overlay()
+        #: Pods for whose extended resources a plan that is under way has a claim made.
+        self._making: set[PodUID] = set()
+        self._root = True
         self._by_resource: dict[str, DeviceClass] = {}
         self._members: Overlay[PoolKey, frozenset[str]] = Overlay()
         #: Pools of which a slice has changed: a driver that publishes many is followed once.
@@ -132,7 +135,7 @@ class Inventory:
         made = object.__new__(type(self))
         for name, value in self.__dict__.items():
             setattr(made, name, value.fork() if isinstance(value, Overlay) else value)
-        made._stale = {}
+        made._stale, made._root = {}, False
         return made
 
     @property
@@ -210,6 +213,8 @@ class Inventory:
             self._count(key, before.allocation, removed)
         self._claims.put(key, claim)
         if claim is not None and claim.allocation is not None:
+            if claim.extended_for:
+                self._supersede(meant(claim.namespace, claim.extended_for))
             self._count(key, claim.allocation, added)
         for each, made in ((before, None), (claim, key)):
             if each is not None and each.extended_for:
@@ -349,7 +354,7 @@ class Inventory:
             return key
         return claim.spec
 
-    def asked(self, pod: Pod) -> Asked:
+    def asked(self, pod: Pod) -> Asked:  # noqa: C901  # one step after the other
         """What a pod needs, as its claims are now."""
         if not self.concerns(pod):
             return NOTHING_ASKED
@@ -386,8 +391,17 @@ class Inventory:
             claims.append(key)
             demands.append(demand)
         served = self._served(pod)
-        stale = bool(served) and self._own_extended(pod) is not None
+        made = self._own_extended(pod) if served else None
+        stale = made is not None and pod.uid not in self._making
+        allocation = self._claims_allocation(made) if not stale else None
+        if allocation is not None:  # by the plan that is under way
+            served = {}
+            pins += [allocation.terms] if allocation.terms is not None else []
         return Asked("", tuple(claims), tuple(demands), tuple(pins), broken, stale, served, score)
+
+    def _claims_allocation(self, key: str | None) -> Allocation | None:
+        claim = self._claims.get(key) if key is not None else None
+        return None if claim is None else claim.allocation
 
     def _demand(self, key: str, spec: ClaimSpec) -> tuple[Demand, str]:
         demand = self._memory.demand(spec, self._classes.get)

@@ -20,7 +20,7 @@ from enbloc.model.devices.asked import Verdict
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.effort import STEP, UNSEEN
-from enbloc.model.devices.extended import MEANT, Mappings
+from enbloc.model.devices.extended import MEANT, Mappings, meant
 from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
 from enbloc.model.devices.inventory import Inventory
 from enbloc.model.devices.overlay import Overlay
@@ -82,6 +82,11 @@ class Seat(NamedTuple):
     lacking: tuple[str, ...] = ()
     create: tuple[Request, ...] = ()
     mappings: Mappings = ()
+
+    @property
+    def meant(self) -> str:
+        """The key of the claim that is to be made for the pod's extended resources."""
+        return meant(self.pod.key.namespace, self.pod.uid)
 
 
 class Devices(Inventory):
@@ -267,7 +272,7 @@ class Devices(Inventory):
             lacks = [name for name in asked.served if nodes.allocatable(name)[row] == 0]
             if lacks:
                 demand, create, mappings = self.extended(pod, lacks)
-                key = _meant(pod)
+                key = meant(pod.key.namespace, pod.uid)
                 claims, demands = (*claims, key), (*demands, demand)
                 seat = Seat(pod, node, (*seat.claims, key), (), create, mappings)
         if asked.refusal or row is None:
@@ -363,11 +368,13 @@ class Devices(Inventory):
                 self._hold(each.claim, Held(each.allocation))
         made = decision.extended
         if made is not None:
-            key = _meant(pod)
+            key = meant(pod.key.namespace, pod.uid)
             seat = seat._replace(
                 claims=(*seat.claims, key), create=made.requests, mappings=made.mappings
             )
             self._hold(key, Held(made.allocation))
+            if self._root:
+                self._making.add(pod.uid)
         self._sit(seat)
 
     def _sit(self, seat: Seat) -> None:
@@ -382,6 +389,8 @@ class Devices(Inventory):
             return
         self._settle()
         self.version += 1
+        if self._root:
+            self._making.discard(pod.uid)
         decided = self.decision(pod.uid)
         self._left = (pod.uid, seat.node, decided) if decided else None
         self._seats.put(pod.uid, None)
@@ -399,14 +408,14 @@ class Devices(Inventory):
         claims = [
             each
             for key in seat.claims
-            if key != _meant(seat.pod) and (each := self._decided(seat, key)) is not None
+            if key != seat.meant and (each := self._decided(seat, key)) is not None
         ]
-        extended = self._held.get(_meant(seat.pod))
+        extended = self._held.get(seat.meant)
         made = None
         if extended is not None:
             made = ExtendedDecision(seat.create, seat.mappings, extended.allocation)
         elif seat.create:
-            claims.append(ClaimDecision(_meant(seat.pod), "", problem=CANNOT))
+            claims.append(ClaimDecision(seat.meant, "", problem=CANNOT))
         return DeviceDecision(tuple(claims), made) if claims or made else None
 
     def _decided(self, seat: Seat, key: str) -> ClaimDecision | None:
@@ -427,6 +436,8 @@ class Devices(Inventory):
 
     def _stands(self, key: str) -> bool:
         claim, held = self._claims.get(key), self._held.get(key)
+        if MEANT in key and held is None:  # it is made, and goes by its own name
+            claim = self._claims.get(self._made_for.get(key.rpartition("/")[2]) or "")
         if MEANT not in key and (claim is None or claim.deleting):
             return False
         if held is None:
@@ -471,11 +482,6 @@ class Devices(Inventory):
         if held.demand is not None:
             left = tuple(each for each in self._tried.get(held.node) or () if each != key)
             self._tried.put(held.node, left or None)
-
-
-def _meant(pod: Pod) -> str:
-    """The key of the claim that is to be made for a pod's extended resources."""
-    return f"{pod.key.namespace}/{MEANT}/{pod.uid}"
 
 
 def _searched(
