@@ -120,14 +120,15 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def first_then_second(cluster: Cluster, first: int, second: int) -> None:
+async def first_then_second(cluster: Cluster, what: str, first: int, second: int) -> None:
     """One gang runs and the other waits whole; when the first one goes, the second one runs."""
-    await runs(cluster, first, "training")
-    await cluster.kubectl("patch", "jobs", "evaluation", "-p", '{"spec": {"suspend": false}}')
+    await runs(cluster, first, f"{what}-training")
+    later = f"{what}-evaluation"
+    await cluster.kubectl("patch", "jobs", later, "-p", '{"spec": {"suspend": false}}')
     phases = ("get", "pods", "--sort-by=.status.phase", "-o", "jsonpath={.items[*].status.phase}")
     await cluster.reads(" ".join(["Pending"] * second + ["Running"] * first), *phases)
-    await cluster.kubectl("delete", "jobs", "training")
-    await runs(cluster, second, "evaluation")
+    await cluster.kubectl("delete", "jobs", f"{what}-training")
+    await runs(cluster, second, later)
 
 
 async def test_of_two_gangs_with_volumes_one_waits_for_the_storage_of_the_other(
@@ -137,7 +138,7 @@ async def test_of_two_gangs_with_volumes_one_waits_for_the_storage_of_the_other(
     on_one_node = text.replace("capacityPerNode: 250Gi", "capacityPerNode: 850Gi")
     async with beside(Provisioner(cluster.client).run()):
         await cluster.kubectl("apply", "-f", "-", stdin=on_one_node)
-        await first_then_second(cluster, 8, 4)
+        await first_then_second(cluster, "scratch", 8, 4)
     await cluster.kubectl("delete", "storageclass", "scratch")
 
 
@@ -147,7 +148,7 @@ async def test_of_two_gangs_with_devices_one_waits_for_those_of_the_other(
     shapes = [Shape("node-0", 0, 0)]
     async with beside(DeviceDriver(cluster.client, shapes, 32).run()):
         await applied(cluster, EXAMPLES / "gang-with-devices.yaml")
-        await first_then_second(cluster, 8, 2)
+        await first_then_second(cluster, "gpu", 8, 2)
 
 
 async def test_of_jobs_that_are_made_gangs_of_one_runs_and_the_other_waits_whole(
