@@ -24,7 +24,7 @@ from tests.model.devices.objects import claim as resource_claim
 from tests.model.devices.objects import device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
-from tests.world.storage import RWOP, bound, held_by, pv, pvc, segment
+from tests.world.storage import RWO, RWOP, RWX, bound, held_by, pv, pvc, segment
 
 LOCAL = StorageClass("local", "kubernetes.io/no-provisioner", waits=True)
 DISK = (PodVolume("data", "claim"),)
@@ -211,6 +211,22 @@ def test_a_claim_that_appears_wakes_the_gang_that_waits_for_it() -> None:
     cluster.settle(seconds=30)
     prepare(cluster)
     assert cluster.where() == {"p": "n1"}
+
+
+def test_a_shared_claim_does_not_move_away_from_the_node_of_a_member_that_names_it_too() -> None:
+    every = frozenset((RWO, RWX))
+    both = pv("both", 1, "n1", "n2", access_modes=every)
+    other = pv("other", 2, "n1", access_modes=every)
+    shared = pvc("shared", access_modes=(RWX,))
+    cluster = cluster_of(LOCAL, both, other, shared, pvc("own"))
+    one = replace(spec(cpu=8), volumes=DISK)
+    two = replace(spec(cpu=8), volumes=(*DISK, PodVolume("more", "claim")))
+    cluster.group("g", 2)
+    cluster.pod("g-0", "g", spec=one, claims=("shared",))
+    cluster.pod("g-1", "g", spec=two, claims=("own", "shared"))
+    cluster.settle()
+    prepare(cluster)
+    assert cluster.where() == {"g-0": "n2", "g-1": "n1"}
 
 
 # ── devices ──────────────────────────────────────────────────────────────────────────────────

@@ -250,6 +250,8 @@ class BindingFilter:
         free = available.everything & ~volumes.holdings.taken(storage_class)
         found = rows.masks(nodes, free)
         movable = volumes.holdings.movable(storage_class)
+        if self._shared:  # what this pod uses as well stays where it is
+            movable = {key: each for key, each in movable.items() if key not in self._shared}
         if not movable or found.all():
             return list(found)
         made = self._makeable(volumes, nodes, claims[0]).topology
