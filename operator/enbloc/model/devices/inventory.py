@@ -30,11 +30,11 @@ from enbloc.model.devices.facts import (
     ResourceSlice,
     Result,
 )
-from enbloc.model.devices.overlay import Overlay
 from enbloc.model.devices.pools import Pool, PoolKey, pool_of
 from enbloc.model.devices.search import told
 from enbloc.model.devices.selectors import Compiler, Selectors
 from enbloc.model.devices.use import UNUSED, Use, added, removed
+from enbloc.model.layered import Layered
 from enbloc.model.pods import Pod, PodUID
 
 _MOST_DEMANDS: Final = 256
@@ -109,42 +109,42 @@ class Inventory:
     def __init__(self, compiler: Compiler) -> None:
         self.version = 0
         self._memory = Memory(compiler)
-        self._slices: Overlay[str, ResourceSlice] = Overlay()
-        self._classes: Overlay[str, DeviceClass] = Overlay()
-        self._claims: Overlay[str, ResourceClaim] = Overlay()
-        self._made_for: Overlay[str, str] = Overlay()
+        self._slices: Layered[str, ResourceSlice] = Layered()
+        self._classes: Layered[str, DeviceClass] = Layered()
+        self._claims: Layered[str, ResourceClaim] = Layered()
+        self._made_for: Layered[str, str] = Layered()
         #: Pods for whose extended resources a plan that is under way has a claim made.
         self._making: set[PodUID] = set()
         self._root = True
         self._by_resource: dict[str, DeviceClass] = {}
-        self._members: Overlay[PoolKey, frozenset[str]] = Overlay()
+        self._members: Layered[PoolKey, frozenset[str]] = Layered()
         #: Pools of which a slice has changed: a driver that publishes many is followed once.
         self._stale: dict[PoolKey, None] = {}
-        self._built: Overlay[PoolKey, Pool] = Overlay()
-        self._on_node: Overlay[str, tuple[PoolKey, ...]] = Overlay()
+        self._built: Layered[PoolKey, Pool] = Layered()
+        self._on_node: Layered[str, tuple[PoolKey, ...]] = Layered()
         self._wide_pools: frozenset[PoolKey] = frozenset()
-        self._used: Overlay[PoolKey, Use] = Overlay()
-        self._holders: Overlay[PoolKey, frozenset[str]] = Overlay()
-        self._users: Overlay[str, frozenset[str]] = Overlay()
-        self._named: Overlay[str, frozenset[str]] = Overlay()
-        self._known: Overlay[str, tuple[str, ...]] = Overlay()
+        self._used: Layered[PoolKey, Use] = Layered()
+        self._holders: Layered[PoolKey, frozenset[str]] = Layered()
+        self._users: Layered[str, frozenset[str]] = Layered()
+        self._named: Layered[str, frozenset[str]] = Layered()
+        self._known: Layered[str, tuple[str, ...]] = Layered()
 
     def fork(self) -> Self:
         """A copy of one's own."""
         self._settle()
         made = object.__new__(type(self))
         for name, value in self.__dict__.items():
-            setattr(made, name, value.fork() if isinstance(value, Overlay) else value)
+            setattr(made, name, value.fork() if isinstance(value, Layered) else value)
         made._stale, made._root = {}, False
         return made
 
     @property
-    def _pools(self) -> Overlay[PoolKey, Pool]:
+    def _pools(self) -> Layered[PoolKey, Pool]:
         self._settle()
         return self._built
 
     @property
-    def _by_node(self) -> Overlay[str, tuple[PoolKey, ...]]:
+    def _by_node(self) -> Layered[str, tuple[PoolKey, ...]]:
         self._settle()
         return self._on_node
 
@@ -154,7 +154,7 @@ class Inventory:
         return self._wide_pools
 
     @property
-    def _uses(self) -> Overlay[PoolKey, Use]:
+    def _uses(self) -> Layered[PoolKey, Use]:
         self._settle()
         return self._used
 
@@ -178,11 +178,11 @@ class Inventory:
         """Add an object, or change it; gives it as it was."""
         self.version += 1
         if isinstance(fact, ResourceSlice):
-            before = self._slices.put(fact.key, fact)
+            before = self._slices.set(fact.key, fact)
             self._rebuild(before, fact)
             return before
         if isinstance(fact, DeviceClass):
-            known = self._classes.put(fact.key, fact)
+            known = self._classes.set(fact.key, fact)
             self._map_resources()
             return known
         return self._put_claim(fact.key, fact)
@@ -191,11 +191,11 @@ class Inventory:
         """Remove an object; gives it as it was."""
         self.version += 1
         if kind == ResourceSlice.kind:
-            before = self._slices.put(key, None)
+            before = self._slices.set(key, None)
             self._rebuild(before, None)
             return before
         if kind == DeviceClass.kind:
-            known = self._classes.put(key, None)
+            known = self._classes.set(key, None)
             self._map_resources()
             return known
         return self._put_claim(key, None) if kind == ResourceClaim.kind else None
@@ -211,14 +211,14 @@ class Inventory:
             self._supersede(key)
         if before is not None and before.allocation is not None:
             self._count(key, before.allocation, removed)
-        self._claims.put(key, claim)
+        self._claims.set(key, claim)
         if claim is not None and claim.allocation is not None:
             if claim.extended_for:
                 self._supersede(meant(claim.namespace, claim.extended_for))
             self._count(key, claim.allocation, added)
         for each, made in ((before, None), (claim, key)):
             if each is not None and each.extended_for:
-                self._made_for.put(each.extended_for, made)
+                self._made_for.set(each.extended_for, made)
         return before
 
     def _rebuild(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
@@ -226,7 +226,7 @@ class Inventory:
             if each is not None:
                 key = (each.driver, each.pool)
                 members = (self._members.get(key) or frozenset()) - {each.name}
-                self._members.put(key, members | {each.name} if joins else members or None)
+                self._members.set(key, members | {each.name} if joins else members or None)
                 self._stale[key] = None
 
     def _settle(self) -> None:
@@ -240,13 +240,13 @@ class Inventory:
         members = self._members.get(key) or frozenset()
         slices = [each for each in map(self._slices.get, members) if each is not None]
         pool, old = (pool_of(key, slices) if slices else None), self._pools.get(key)
-        self._pools.put(key, pool)
+        self._pools.set(key, pool)
         self._memory.forget(old)
         was, now = set(old.by_node if old else ()), set(pool.by_node if pool else ())
         for node in was ^ now:
             others = tuple(each for each in self._by_node.get(node) or () if each != key)
             kept = tuple(sorted((*others, key))) if node in now else others
-            self._by_node.put(node, kept or None)
+            self._by_node.set(node, kept or None)
         spread = pool is not None and pool.spread
         self._wide_pools = self._spread | {key} if spread else self._spread - {key}
         use = UNUSED
@@ -255,7 +255,7 @@ class Inventory:
             for result in allocation.results if allocation and pool else ():
                 if (result.driver, result.pool) == key and pool:
                     use = added(use, pool, result)
-        self._uses.put(key, None if use is UNUSED else use)
+        self._uses.set(key, None if use is UNUSED else use)
 
     def problems(self) -> dict[str, str]:
         """What is wrong with pools, by `driver/pool`."""
@@ -289,11 +289,11 @@ class Inventory:
             pools.add(of)
             pool = self._pools.get(of)
             if pool is not None:
-                self._uses.put(of, change(self.use(of), pool, result))
+                self._uses.set(of, change(self.use(of), pool, result))
         for of in pools:
             holders = self._holders.get(of) or frozenset()
             left = holders | {key} if change is added else holders - {key}
-            self._holders.put(of, left or None)
+            self._holders.set(of, left or None)
 
     # ── what pods need ───────────────────────────────────────────────────────────────────────
 
@@ -306,14 +306,14 @@ class Inventory:
                 for name, of in zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
                 if name and not of.template
             )
-            self._known.put(pod.uid, named or None)
+            self._known.set(pod.uid, named or None)
             for key in named:
-                self._named.put(key, (self._named.get(key) or frozenset()) | {pod.uid})
+                self._named.set(key, (self._named.get(key) or frozenset()) | {pod.uid})
 
     def leave(self, uid: PodUID) -> None:
         """A pod is gone."""
-        for key in self._known.put(uid, None) or ():
-            self._named.put(key, ((self._named.get(key) or frozenset()) - {uid}) or None)
+        for key in self._known.set(uid, None) or ():
+            self._named.set(key, ((self._named.get(key) or frozenset()) - {uid}) or None)
 
     def concerns(self, pod: Pod) -> bool:
         """Whether the pod needs anything of this table."""

@@ -23,7 +23,6 @@ from enbloc.model.devices.effort import STEP, UNSEEN
 from enbloc.model.devices.extended import MEANT, Mappings, meant
 from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
 from enbloc.model.devices.inventory import Inventory
-from enbloc.model.devices.overlay import Overlay
 from enbloc.model.devices.pools import PoolKey, Reach
 from enbloc.model.devices.results import allocation_of, score_of
 from enbloc.model.devices.search import (
@@ -39,6 +38,7 @@ from enbloc.model.devices.search import (
 from enbloc.model.devices.selectors import Compiler
 from enbloc.model.devices.use import Use, added, removed
 from enbloc.model.devices.views import Spread, signature
+from enbloc.model.layered import Layered
 from enbloc.model.pods import Pod, PodUID
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ class Devices(Inventory):
 
     def __init__(self, compiler: Compiler = cel.compile) -> None:
         super().__init__(compiler)
-        self._held: Overlay[str, Held] = Overlay()
-        self._seats: Overlay[str, Seat] = Overlay()
-        self._tried: Overlay[str, tuple[str, ...]] = Overlay()
+        self._held: Layered[str, Held] = Layered()
+        self._seats: Layered[str, Seat] = Layered()
+        self._tried: Layered[str, tuple[str, ...]] = Layered()
         self._left: tuple[str, str, DeviceDecision] | None = None
 
     # ── what nodes can give ──────────────────────────────────────────────────────────────────
@@ -138,7 +138,7 @@ class Devices(Inventory):
     @property
     def revisable(self) -> bool:
         """Claims have devices that they may change for others."""
-        return self._tried.changed
+        return self._tried.used
 
     def verdict(self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]) -> Verdict:
         """Whether a node can serve claims with these demands.
@@ -157,7 +157,7 @@ class Devices(Inventory):
         if known is None:
             outcome = self._quick([Task(demand, tuple(places)) for demand in demands])
             known = self._keep(key, _verdict(outcome, len(demands)))
-        if known.reason and node and self._tried.changed:
+        if known.reason and node and self._tried.used:
             revised = self._revisable(demands, node, places)
             if revised is not None:
                 return revised
@@ -378,9 +378,9 @@ class Devices(Inventory):
         self._sit(seat)
 
     def _sit(self, seat: Seat) -> None:
-        self._seats.put(seat.pod.uid, seat)
+        self._seats.set(seat.pod.uid, seat)
         for key in seat.claims:
-            self._users.put(key, (self._users.get(key) or frozenset()) | {seat.pod.uid})
+            self._users.set(key, (self._users.get(key) or frozenset()) | {seat.pod.uid})
 
     def remove(self, pod: Pod) -> None:
         """The pod sits nowhere any more, and what only it held is free."""
@@ -393,10 +393,10 @@ class Devices(Inventory):
             self._making.discard(pod.uid)
         decided = self.decision(pod.uid)
         self._left = (pod.uid, seat.node, decided) if decided else None
-        self._seats.put(pod.uid, None)
+        self._seats.set(pod.uid, None)
         for key in seat.claims:
             users = (self._users.get(key) or frozenset()) - {pod.uid}
-            self._users.put(key, users or None)
+            self._users.set(key, users or None)
             if not users:
                 self._release(key)
 
@@ -469,19 +469,19 @@ class Devices(Inventory):
         self._release(key)
 
     def _hold(self, key: str, held: Held) -> None:
-        self._held.put(key, held)
+        self._held.set(key, held)
         self._count(key, held.allocation, added)
         if held.demand is not None:
-            self._tried.put(held.node, (*(self._tried.get(held.node) or ()), key))
+            self._tried.set(held.node, (*(self._tried.get(held.node) or ()), key))
 
     def _release(self, key: str) -> None:
-        held = self._held.put(key, None)
+        held = self._held.set(key, None)
         if held is None:
             return
         self._count(key, held.allocation, removed)
         if held.demand is not None:
             left = tuple(each for each in self._tried.get(held.node) or () if each != key)
-            self._tried.put(held.node, left or None)
+            self._tried.set(held.node, left or None)
 
 
 def _searched(

@@ -16,6 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Bits, Choice
@@ -33,7 +34,6 @@ from enbloc.model.volumes.facts import (
 )
 from enbloc.model.volumes.holdings import Held, Holdings
 from enbloc.model.volumes.known import Known
-from enbloc.model.volumes.layered import Layered, LayeredGroups
 from enbloc.model.volumes.matching import exchanged, smallest_fit
 from enbloc.model.volumes.reach import of_topologies
 from enbloc.model.volumes.segments import Charged

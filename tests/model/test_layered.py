@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.volumes.layered import Layered, LayeredGroups
+from enbloc.model.layered import Layered, LayeredGroups
 from tests.effort import examples
 
 keys = st.sampled_from("abc")

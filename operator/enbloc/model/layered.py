@@ -30,12 +30,25 @@ class Layered(Generic[K, V]):
             return self._own[key]
         return self._base.get(key)
 
-    def set(self, key: K, value: V | None) -> None:
-        """Give a key its value; None = it has none."""
+    def set(self, key: K, value: V | None) -> V | None:
+        """Give a key its value, None = it has none; gives the old one."""
+        old = self.get(key)
         if self._own is not None:
             self._own[key] = value
         else:
             self.remember(key, value)
+        return old
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        """All keys with their values; none may be set meanwhile."""
+        own = self._own or {}
+        yield from ((key, value) for key, value in self._base.items() if key not in own)
+        yield from ((key, value) for key, value in own.items() if value is not None)
+
+    @property
+    def used(self) -> bool:
+        """Some key has, or had, a value."""
+        return bool(self._base or self._own)
 
     def remember(self, key: K, value: V | None) -> None:
         """As `set`, for the origin and all of its forks that have set no other."""
