@@ -175,9 +175,9 @@ class OpenPlan:
             self._needed[before] -= 1
             self._needed[stage] += 1
 
-    def in_preparation(self) -> list[PodUID]:
+    def in_preparation(self) -> list[Assignment]:
         """Members that PreBind plugins are at work on."""
-        return [uid for uid, stage in self._stages.items() if stage is Stage.PREPARING]
+        return [a for a in self._order if self._stages[a.pod.uid] is Stage.PREPARING]
 
     def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
         """Whether what it binds, and what is held, is every minimum as it is now.

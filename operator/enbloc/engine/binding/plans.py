@@ -237,13 +237,12 @@ class Plans:
         if open_plan.preparing and self._prepared_by(open_plan) <= turn.now:
             waited = f"{turn.now - open_plan.reserved_at:g}s"
             text = f"PreBind timed out {waited} after capacity was reserved"
-            late = [open_plan.assignment(uid) for uid in open_plan.in_preparation()]
-            if any(each is not None and each.needed for each in late):
+            late = open_plan.in_preparation()
+            if any(each.needed for each in late):
                 self._forget(turn, open_plan, End.FAILED, text)
                 return
             for each in late:
-                if each is not None:
-                    self._do_without(turn, open_plan, each.pod.uid, text)
+                self._do_without(turn, open_plan, each.pod.uid, text)
 
     def _do_without(self, turn: Turn, open_plan: OpenPlan, uid: PodUID, why: str) -> None:
         """A surplus member cannot be prepared; the others are bound without it."""
