@@ -10,6 +10,7 @@ import pytest
 
 from tests.controlplane import ControlPlane
 from tests.e2e.bare import bare_control_plane
+from tests.e2e.claims import Claims, claims_of
 from tests.e2e.requests import Requests
 from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World, opened
@@ -73,3 +74,9 @@ async def world(
     async with opened(target, tmp_path) as world:
         yield world
         world.failed = not request.node.stash.get(_PASSED, False)
+
+
+@pytest.fixture
+async def claims(world: World) -> AsyncGenerator[Claims]:
+    async with claims_of(world) as claims:
+        yield claims

@@ -3,14 +3,18 @@
 """What befalls a world's gangs: lost machines, failing pods, fault proxies; and who counts."""
 
 import asyncio
+import random
+from collections.abc import Callable
 from typing import Any, Final
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import NODES, PODS, Resource
 from tests.e2e.census import Census
-from tests.e2e.fault_proxy import FaultProxy
+from tests.e2e.fault_proxy import Fault, FaultProxy
 from tests.e2e.world import World
 
+#: Seconds by which a slow write is held at most.
+SLOW_WRITE: Final = 0.6
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 
 
@@ -21,6 +25,20 @@ async def fault_proxy(world: World, *arguments: str) -> FaultProxy:
     proxy = await world.stack.enter_async_context(FaultProxy(kubeconfig, through))
     await world.start_scheduler(*arguments, kubeconfig=through, restart=True)
     return proxy
+
+
+async def slow_writes(world: World, of: Callable[[str, str], bool]) -> None:
+    """A scheduler whose writes of some kind take their time, so that they do not come at once.
+
+    Args:
+        world: whose scheduler it is.
+        of: whether a request (method, path) is one of them.
+    """
+    rng = random.Random(3)
+    proxy = await fault_proxy(world)
+    proxy.policy = lambda method, path: Fault(
+        before=rng.uniform(0, SLOW_WRITE) if of(method, path) else 0
+    )
 
 
 async def census(world: World) -> Census:

@@ -4,29 +4,20 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
 
 import pytest
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from tests.e2e import incidents
-from tests.e2e.claims import REFUSE, Claims, claims_of, mounted, own
-from tests.e2e.fault_proxy import Fault, FaultProxy
+from tests.e2e.claims import REFUSE, Claims, mounted, own
+from tests.e2e.fault_proxy import Fault
 from tests.e2e.world import World
 from tests.effort import slow
 
 pytestmark = slow("processes are started for each test, and volumes are provisioned")
 
 GANG = 8
-#: Seconds by which each write of a claim or volume is held, so that they do not come at once.
-SLOW = 0.3
-
-
-@pytest.fixture
-async def claims(world: World) -> AsyncGenerator[Claims]:
-    async with claims_of(world) as claims:
-        yield claims
 
 
 def prepares(method: str, path: str) -> bool:
@@ -190,16 +181,6 @@ async def test_a_claim_that_cannot_be_provisioned_holds_up_its_whole_gang_and_no
 # ── what goes wrong in mid-PreBind ───────────────────────────────────────────────────────────
 
 
-async def slow_line(world: World) -> FaultProxy:
-    """A scheduler whose writes of claims and volumes take their time, one after the other."""
-    rng = random.Random(7)
-    proxy = await incidents.fault_proxy(world)
-    proxy.policy = lambda method, path: Fault(
-        before=rng.uniform(0, 2 * SLOW) if prepares(method, path) else 0
-    )
-    return proxy
-
-
 @pytest.mark.parametrize("made", [pytest.param(1, id="early"), pytest.param(5, id="late")])
 @pytest.mark.parametrize(
     "static", [pytest.param(True, id="static"), pytest.param(False, id="made")]
@@ -212,7 +193,7 @@ async def test_a_scheduler_killed_in_mid_prebind_leaves_nothing_behind(
     if static:
         for node in nodes:
             await claims.volume(node, disk, node)
-    await slow_line(world)
+    await incidents.slow_writes(world, prepares)
     await with_claims(world, claims, "burst", GANG, disk)
 
     def begun() -> bool:
@@ -261,7 +242,7 @@ async def test_a_plan_that_is_given_up_in_mid_prebind_gives_back_the_nodes_it_ch
     disk = await claims.storage_class("disk")
     for index in range(GANG):
         await claims.claim(f"burst-{index}", disk, annotations={REFUSE: "not today"})
-    await slow_line(world)
+    await incidents.slow_writes(world, prepares)
     await world.group("burst", GANG)
     for index in range(GANG):
         await world.pod(f"burst-{index}", "burst", volumes=mounted(f"burst-{index}"))

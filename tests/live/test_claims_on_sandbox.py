@@ -7,7 +7,6 @@ With the permissions of the scheduler's role and no more.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,7 +45,7 @@ from enbloc.model.pods import PodKey, PodUID
 from enbloc.model.volumes import decisions as volumes
 from enbloc.plugins import dynamic_resources_act, volume_binding_act
 from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner, run_controllers
+from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner
 from enbloc.telemetry import Problems
 from tests.live.world import FAST, NAMESPACE, World
 from tests.sandbox.nodes.claims import claim as claim_body
@@ -167,7 +166,11 @@ class Yard:
 
 @pytest.fixture
 async def yard(sandbox: Sandbox) -> AsyncGenerator[Yard]:
-    async with World(Cluster(sandbox.url)) as world, working(world), asyncio.TaskGroup() as tasks:
+    async with (
+        World(Cluster(sandbox.url)) as world,
+        world.controllers(Provisioner(world.client).run()),
+        asyncio.TaskGroup() as tasks,
+    ):
         rules = ROLES["scheduler"]
         async with Client(Cluster(sandbox.url), component="scheduler", rules=rules) as client:
             watches, queue, opened = ObjectWatches(), EventQueue(), list[Yard]()
@@ -202,19 +205,6 @@ async def yard(sandbox: Sandbox) -> AsyncGenerator[Yard]:
             preparations.close()
             for task in running:
                 task.cancel()
-
-
-@asynccontextmanager
-async def working(world: World) -> AsyncGenerator[None]:
-    """Controllers and a provisioner are at work."""
-    works = (run_controllers(world.client), Provisioner(world.client).run())
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
 
 
 async def test_a_gang_whose_volumes_are_made_and_whose_devices_are_allocated(yard: Yard) -> None:

@@ -13,7 +13,7 @@ from enbloc.kube.client import PatchType
 from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from enbloc.model import names
 from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DeviceDriver, Shape, run_controllers
+from enbloc.sandbox.nodes import DeviceDriver, Shape
 from enbloc.sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
 from tests.live.world import NAMESPACE, World
 from tests.sandbox.nodes.claims import asking
@@ -27,17 +27,12 @@ async def working(world: World, *nodes: str, devices: int = 4) -> AsyncGenerator
     await world.nodes(" ".join(nodes), cpu=16)
     shapes = [Shape(name, 16_000, 64 * 2**30) for name in nodes]
     driver = DeviceDriver(world.client, shapes, devices)
-    tasks = [asyncio.create_task(each) for each in (run_controllers(world.client), driver.run())]
-    try:
+    async with world.controllers(driver.run()):
         async with asyncio.timeout(10):
             await driver.published.wait()
         body = {"metadata": {"name": "t"}, "spec": {"spec": asking()}}
         await world.client.create(RESOURCE_CLAIM_TEMPLATES, body, NAMESPACE)
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
 
 
 async def gang(world: World, name: str, size: int, **source: str) -> None:

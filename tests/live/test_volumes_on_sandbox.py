@@ -3,8 +3,6 @@
 """Gangs whose members have volumes, from the pods to their nodes, with a scheduler that may die."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -19,25 +17,12 @@ from enbloc.kube.paths import (
 )
 from enbloc.model import names
 from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner, run_controllers
+from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner
 from tests.live.world import NAMESPACE, World
 from tests.sandbox.nodes.claims import claim, mounting, on_node, volume
 
 Json = dict[str, Any]
 SELECTED = "volume.kubernetes.io/selected-node"
-
-
-@asynccontextmanager
-async def working(world: World) -> AsyncGenerator[None]:
-    """Controllers and a provisioner are at work."""
-    works = (run_controllers(world.client), Provisioner(world.client).run())
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
 
 
 async def nodes(world: World, *found: str, provisioner: str = DISK_DRIVER) -> None:
@@ -87,7 +72,7 @@ async def refuse(world: World, name: str, why: str | None) -> None:
 
 async def test_a_gang_gets_a_volume_for_each_member_and_is_bound(world: World) -> None:
     await nodes(world, "n1", "n2")
-    async with working(world), world.scheduler():
+    async with world.controllers(Provisioner(world.client).run()), world.scheduler():
         await gang(world, "g", 8)
         await world.until_bound("g", 8)
     found = await claims(world)
@@ -103,7 +88,7 @@ async def test_local_volumes_say_where_members_go(world: World) -> None:
     for name in ("n1", "n2"):
         body = volume(f"disk-{name}", "local", nodeAffinity=on_node(name))
         await world.client.create(PERSISTENT_VOLUMES, body)
-    async with working(world), world.scheduler():
+    async with world.controllers(Provisioner(world.client).run()), world.scheduler():
         await gang(world, "g", 2)
         await world.until_bound("g", 2)
     assert sorted((await world.bound("g")).values()) == ["n1", "n2"]
@@ -113,7 +98,7 @@ async def test_local_volumes_say_where_members_go(world: World) -> None:
 
 async def test_while_one_claim_of_eight_is_refused_no_member_is_bound(world: World) -> None:
     await nodes(world, "n1", "n2")
-    async with working(world), world.scheduler():
+    async with world.controllers(Provisioner(world.client).run()), world.scheduler():
         await gang(world, "g", 8, refused="g-3")
         failed = 'provisioning failed for PVC "g-3"'
 
@@ -134,7 +119,7 @@ async def test_a_scheduler_that_dies_in_the_middle_of_prebind_is_followed_by_one
 ) -> None:
     await nodes(world, "n1", "n2")
     sandbox.faults.add(verb="patch", resource="persistentvolumeclaims", delay=0.05)
-    async with working(world):
+    async with world.controllers(Provisioner(world.client).run()):
         async with world.scheduler(ends_with=None) as first:
             await gang(world, "g", 8)
             await asyncio.sleep(after)
@@ -158,7 +143,7 @@ async def test_of_two_gangs_that_want_the_same_volumes_one_gets_all_and_one_none
         for index in range(2):
             body = volume(f"disk-{node}-{index}", "local", nodeAffinity=on_node(node))
             await world.client.create(PERSISTENT_VOLUMES, body)
-    async with working(world), world.scheduler():
+    async with world.controllers(Provisioner(world.client).run()), world.scheduler():
         await asyncio.gather(gang(world, "a", 3), gang(world, "b", 3))
 
         async def one_has_all() -> bool:
@@ -185,7 +170,7 @@ async def test_faults_in_the_middle_of_prebind_cost_a_gang_time_and_nothing_else
 ) -> None:
     await nodes(world, "n1", "n2")
     sandbox.faults.add(verb="patch", resource="persistentvolumeclaims", **fault)
-    async with working(world), world.scheduler():
+    async with world.controllers(Provisioner(world.client).run()), world.scheduler():
         await gang(world, "g", 8)
         await world.until_bound("g", 8)
     assert len([each async for each in world.client.list(PERSISTENT_VOLUMES)]) == 8

@@ -5,7 +5,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +25,7 @@ from enbloc.kube.permissions import ROLES
 from enbloc.kube.terms import run_terms
 from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
+from enbloc.sandbox.nodes import run_controllers
 from enbloc.telemetry import Health
 
 NAMESPACE = "default"
@@ -200,6 +201,17 @@ class World:
         await self.until(all_bound, seconds)
 
     # ── schedulers ───────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def controllers(self, driver: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+        """The sandbox's controllers are at work, and a driver of volumes or devices."""
+        tasks = [asyncio.create_task(each) for each in (run_controllers(self.client), driver)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     @asynccontextmanager
     async def scheduler(

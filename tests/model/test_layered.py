@@ -31,13 +31,14 @@ def test_a_fork_of_a_fork_sees_what_was_set_before_and_in_it(
             origin, groups = origin.fork(), groups.fork()
             plain, plain_groups = plain.copy(), plain_groups.copy()
         for group, key, value in changed:
-            origin.set(key, value)
+            assert origin.set(key, value) == plain.get(key)
             groups.set(group, key, value)
             plain[key] = value
             plain_groups[(group, key)] = value
     seen.append((origin, groups, plain, plain_groups))
     for each, grouped, expected, expected_groups in seen:
         assert {key: each.get(key) for key in "abc"} == {key: expected.get(key) for key in "abc"}
+        assert dict(each.items()) == {k: v for k, v in expected.items() if v is not None}
         found = {(group, key): v for group in "abc" for key, v in grouped.items(group)}
         assert found == {pair: v for pair, v in expected_groups.items() if v is not None}
 
