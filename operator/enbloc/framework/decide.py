@@ -221,6 +221,18 @@ class Placed(Protocol):
 
 
 @runtime_checkable
+class Ignores(Protocol):
+    """An evaluator that reads CLUSTER and knows beforehand of whom it need not hear.
+
+    Alike members whom all evaluators ignore are placed together, many times as fast as one by one.
+    """
+
+    def ignores(self, pod: Pod) -> bool:
+        """Whether such a pod, of this class or another, makes no difference on any row."""
+        ...
+
+
+@runtime_checkable
 class Forks(Protocol):
     """An evaluator that hears of pods, and can be copied before it hears of more.
 
@@ -378,7 +390,12 @@ class ScoreAmong(Protocol):
 
 @runtime_checkable
 class NormalizeScore(Protocol):
-    """A score plugin whose raw scores need the other nodes for comparison."""
+    """A score plugin whose raw scores need the other nodes for comparison.
+
+    A class attribute `by_extremes = True` says that what a node gets depends on its own raw score
+    and on the least and the greatest of all, and on nothing else. Then the engine need not ask
+    again whenever a node becomes full: gangs that fill nodes are placed several times as fast.
+    """
 
     def normalize(self, scores: Scores) -> Scores:
         """From the raw scores of the feasible nodes to [0, 100]; same length, a new array.

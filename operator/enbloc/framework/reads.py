@@ -14,7 +14,8 @@ class Reads(enum.Enum):
         whole answer is computed again.
 
     The law behind SPEC and NODE is row-wise:
-    `plugin.filter(pod, nodes)[rows] == plugin.filter(pod, nodes.take(rows))`.
+    `plugin.filter(pod, nodes)[rows] == plugin.filter(pod, nodes.take(rows))`, also where a row is
+    there more than once: the engine asks so what a node would be with one, two or more pods.
     """
 
     SPEC = "spec"

@@ -82,7 +82,7 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     def holds(pod: Pod, cluster: Cluster, data: Any) -> None:
         size = len(cluster.nodes)
         chosen = data.draw(st.lists(st.integers(0, size - 1), unique=True) if size else st.just([]))
-        rows = np.array(sorted(chosen), dtype=np.int64)
+        rows = np.array([*sorted(chosen), *chosen[::2]], dtype=np.int64)  # some of them twice
         facts = cluster.snapshot()
         _check_filter(_evaluator(plugin, pod, facts), pod, facts.nodes, rows)
         scorer = _scorer(plugin, pod, facts)
@@ -190,9 +190,20 @@ def _check_score(
     final = scores
     if isinstance(normalizer, decide.NormalizeScore):
         final = normalizer.normalize(scores)
+        if getattr(normalizer, "by_extremes", False):
+            _check_extremes(normalizer, scores)
     if len(final):
         assert final.min() >= 0, f"a final score is {final.min()}, below 0"
         assert final.max() <= decide.MAX_NODE_SCORE, f"a final score is {final.max()}, above 100"
+
+
+def _check_extremes(normalizer: decide.NormalizeScore, scores: decide.Scores) -> None:
+    """Without those between the least and the greatest, these two get what they got."""
+    ends = (scores == scores.min(initial=0)) | (scores == scores.max(initial=0))
+    if ends.any():
+        assert (normalizer.normalize(scores[ends]) == normalizer.normalize(scores)[ends]).all(), (
+            "normalize looks at more than the least and the greatest; leave by_extremes out"
+        )
 
 
 class _Asked(NamedTuple):
@@ -237,7 +248,10 @@ def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Chan
     for row, other in seated:
         cluster.place(other, row)
         for each in asked.told():
-            each.placed(other, row)
+            ignored = isinstance(each, decide.Ignores) and each.ignores(other)
+            assert each.placed(other, row) is False or not ignored, (
+                "ignores said of a pod that it makes no difference, placed did not"
+            )
     between = cluster.snapshot().nodes
     fork = asked.fork()
     said = asked.says(pod, between)

@@ -149,6 +149,8 @@ class Nodes:
             row = self.row(name)
             if row is not None:
                 mask[row] = True
+                if not isinstance(self._rows, slice):  # it may be there more than once
+                    mask |= self._rows == self._rows[row]
         return mask
 
     def allocatable(self, resource: str) -> Amounts:
@@ -291,6 +293,27 @@ class Nodes:
         """The same facts for some rows only; views for a slice, copies for an index array."""
         claim = self._cells_claim.lease() if isinstance(rows, slice) else Ownership().lease()
         return self._derive(self._view[:, rows], self._composed(rows), claim)
+
+    def with_more(
+        self, rows: npt.NDArray[np.intp], spec: PodSpec, more: npt.NDArray[np.int64]
+    ) -> "Nodes":
+        """Some rows, as they would be with so many further pods each; of their requests only.
+
+        Args:
+            rows: intp[R]; one may be there more than once.
+            spec: of the pods; `countable`.
+            more: int64[R], how many come to each.
+        """
+        delta, _ = self._delta(spec)
+        cells = self._view[:, rows]
+        if len(delta) > len(cells):
+            cells = np.pad(cells, ((0, len(delta) - len(cells)), (0, 0)))
+        cells[: len(delta)] += delta[:, None] * more
+        return self._derive(cells, self._composed(rows), Ownership().lease())
+
+    def countable(self, spec: PodSpec) -> bool:
+        """Whether no amount that a pod requests is too large for sums in int64."""
+        return not self._delta(spec)[1]
 
     def fork(self) -> "Nodes":
         """A copy of one's own: `place` on it is seen by nobody else."""

@@ -32,6 +32,7 @@ class InterPodAffinity:
     ignore_preferred_terms_of_existing_pods: bool = False
 
     name: ClassVar[str] = "InterPodAffinity"
+    by_extremes: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.ADD | Action.UPDATE_LABEL | Action.DELETE),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL),

@@ -120,6 +120,11 @@ class AffinityFilter:
         """Count a pod that left no more."""
         return self._tell(pod, row, -1)
 
+    def ignores(self, pod: Pod) -> bool:
+        """Whether it counts nowhere."""
+        speaks = self._speaks or pod.spec.pod_anti_affinity.required
+        return not (speaks and self._concerned(pod))
+
     def fork(self) -> "AffinityFilter":
         """A copy that counts on its own."""
         made: AffinityFilter = copy(self)
@@ -130,12 +135,12 @@ class AffinityFilter:
         return made
 
     def _tell(self, pod: Pod, row: int, sign: int) -> bool:
-        if not (self._speaks or pod.spec.pod_anti_affinity.required):
+        if self.ignores(pod):
             return False
         concerned = self._concerned(pod)
         for tally, key in concerned:
             tally.add(key, row, sign)
-        return bool(concerned)
+        return True
 
     def _concerned(self, pod: Pod) -> Concerned:
         """The tallies in which such a pod counts, by topology key; alike ones come in turn."""

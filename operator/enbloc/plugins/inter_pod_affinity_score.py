@@ -64,6 +64,10 @@ class AffinityScore:
         """Weigh a pod that left no more."""
         return self._tell(pod, row, -1)
 
+    def ignores(self, pod: Pod) -> bool:
+        """Whether it weighs nothing."""
+        return not self._weights(pod)
+
     def fork(self) -> "AffinityScore":
         """A copy that weighs on its own."""
         made: AffinityScore = copy(self)

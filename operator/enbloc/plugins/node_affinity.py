@@ -39,6 +39,7 @@ class NodeAffinity:
 
     name: ClassVar[str] = "NodeAffinity"
     reads: ClassVar[Reads] = Reads.SPEC
+    by_extremes: ClassVar[bool] = True
     reason: ClassVar[str] = "node(s) didn't match Pod's node affinity/selector"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL | Action.UPDATE_TAINT),

@@ -45,6 +45,10 @@ class _FreePorts:
         """Take off a pod that left."""
         return self._count(pod, row, -1)
 
+    def ignores(self, pod: Pod) -> bool:
+        """Whether it holds no port that conflicts."""
+        return not self.wanted.ports_clash(pod.spec)
+
     def fork(self) -> "_FreePorts":
         """A copy that counts on its own."""
         return _FreePorts(self.wanted, self.taken.copy())

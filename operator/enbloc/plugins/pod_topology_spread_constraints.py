@@ -137,6 +137,10 @@ class Counting(Generic[T]):
         """Count a pod that left no more."""
         return self._count(pod, row, -1)
 
+    def ignores(self, pod: Pod) -> bool:
+        """Whether no constraint counts it."""
+        return not any(counts(each.constraint, self._namespace, pod) for each in self._tables)
+
     def fork(self) -> Self:
         """A copy that counts on its own."""
         tables = [copy(table) for table in self._tables]

@@ -27,6 +27,7 @@ class TaintToleration:
 
     name: ClassVar[str] = "TaintToleration"
     reads: ClassVar[Reads] = Reads.SPEC
+    by_extremes: ClassVar[bool] = True
     reason: ClassVar[str] = "node(s) had untolerated taint(s)"
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),

@@ -133,6 +133,10 @@ class BindingFilter:
         del row
         return bool(pod.spec.volumes)
 
+    def ignores(self, pod: Pod) -> bool:
+        """Whether it has no volumes."""
+        return not pod.spec.volumes
+
     def fork(self) -> "BindingFilter":
         """A copy that follows another copy of the table."""
         made: BindingFilter = copy(self)

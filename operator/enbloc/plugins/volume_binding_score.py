@@ -76,6 +76,10 @@ class BindingScore:
         del row
         return bool(pod.spec.volumes)
 
+    def ignores(self, pod: Pod) -> bool:
+        """Whether it has no volumes."""
+        return not pod.spec.volumes
+
     def fork(self) -> "BindingScore":
         """It remembers nothing."""
         return self

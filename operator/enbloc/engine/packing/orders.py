@@ -36,25 +36,33 @@ def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome
     wanted = len(outcome.needed) + max(0, deficit)
     explained: set[ClassKey] = set()
     many = len({id(pod.spec) for pod in candidates}) > MOST_RANKINGS
-    to_come = Counter(map(trial.key, candidates)) if many else Counter[ClassKey]()
-    for index, pod in enumerate(candidates):
+    keys = [trial.key(pod) for pod in candidates]
+    to_come = Counter(keys) if many else Counter[ClassKey]()
+    index = 0
+    while index < len(candidates):
         if len(outcome.needed) >= wanted:
             return list(candidates[index:])
-        row = trial.place(pod)
-        if row is not None:
-            outcome.needed.append((pod, row))
-            if many:
-                key = trial.key(pod)
-                to_come[key] -= 1
-                if not to_come[key]:  # else each class takes arrays over all nodes until the end
-                    trial.forget(key)
+        key = keys[index]
+        most = min(len(candidates), index + wanted - len(outcome.needed))
+        end = index + 1
+        while end < most and keys[end] == key:
+            end += 1
+        rows = trial.place_alike(candidates[index:end], key)
+        outcome.needed += zip(candidates[index:end], rows, strict=False)
+        if many:
+            to_come[key] -= len(rows)
+            if not to_come[key]:  # else each class takes arrays over all nodes until the end
+                trial.forget(key)
+        index += len(rows)
+        if index == end:
             continue
+        pod = candidates[index]
+        index += 1
         outcome.unplaced.append(pod)
-        key = trial.key(pod)
         if key not in explained:
             explained.add(key)
             outcome.note(trial.diagnosis(pod), pod)
-        if len(outcome.needed) + len(candidates) - index - 1 < wanted:
+        if len(outcome.needed) + len(candidates) - index < wanted:
             break
     outcome.failed = len(outcome.needed) < wanted
     return []

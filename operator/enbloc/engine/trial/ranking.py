@@ -364,6 +364,51 @@ class Ranking:
         """Whether this row is feasible now."""
         return self.refused is None and bool(self._mask[row])
 
+    def row_by_row(self) -> bool:
+        """Whether a pod of the class that comes to a row changes what others say of no other row.
+
+        That is, neither verdicts nor raw scores; normalised ones only as `Extremes` says.
+        """
+        if self.refused is not None or not self._scored:
+            return False
+        for name, evaluator in self._listeners.values():
+            if not decide.implements(evaluator, decide.Ignores):
+                return False
+            if not asked(name, "Filter", evaluator.ignores, self.pod):
+                return False
+        return not any(
+            score.among or (score.evaluator.reads is Reads.NODE and score.normalizer is not None)
+            for score in self._scores
+        )
+
+    def with_more(
+        self, nodes: Nodes, rows: npt.NDArray[np.intp], more: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """int64[R]: the totals of some rows if each had so many further pods of the class.
+
+        For a ranking that goes `row_by_row`, as long as no extreme of what is normalised is lost.
+
+        Args:
+            nodes: the table that this is up to date with.
+            rows: intp[R], each as often as there are questions about it.
+            more: int64[R], from 1 on.
+        """
+        part = nodes.with_more(rows, self.pod.spec, more)
+        mask, totals = self._fixed[rows], self._sums[rows]
+        for entry in self._moving:
+            own = entry.evaluator.reads is Reads.NODE
+            mask &= entry.ask(self.pod, part) if own else entry.mask[rows]
+        for score in self._scores:
+            if score.evaluator.reads is Reads.NODE:
+                values = score.bounded(score.ask(self.pod, part, mask), mask)
+                totals += values * score.weight - score.part[rows]
+        totals[~mask] = -1
+        return totals
+
+    def extremes(self) -> "Extremes":
+        """What rows may be lost before scores have to be normalised anew."""
+        return Extremes([score for score in self._scores if score.normalizer], self._mask)
+
     @property
     def mask(self) -> Mask:
         """bool[N]: the feasible rows."""
@@ -448,6 +493,30 @@ class Ranking:
             reasons=tuple(sorted(reasons.items())),
             plugins=frozenset(plugins),
         )
+
+
+class Extremes:
+    """How many rows have the least and the greatest of each raw score that is normalised."""
+
+    def __init__(self, scores: Sequence[ScorePart], mask: Mask) -> None:
+        self._held: list[tuple[decide.Scores, dict[Any, int]]] = []
+        self._unknown = False
+        for score in scores:
+            feasible = score.raw[mask]
+            if not getattr(score.normalizer, "by_extremes", False):
+                self._unknown = True
+            elif len(feasible):
+                ends = {feasible.min(), feasible.max()}
+                self._held.append(
+                    (score.raw, {end: int(np.count_nonzero(feasible == end)) for end in ends})
+                )
+
+    def lose(self, row: int) -> bool:
+        """A row is not feasible any more; whether the normalised scores of others may change."""
+        for raw, count in self._held:
+            if raw[row] in count:
+                count[raw[row]] -= 1
+        return self._unknown or any(not left for _, count in self._held for left in count.values())
 
 
 def _rows(changes: Sequence[Change]) -> Rows:

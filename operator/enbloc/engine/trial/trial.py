@@ -13,6 +13,7 @@ Nothing is taken back: who wants to try something tries it on a fork.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from enbloc.engine.trial.alike import rows_in_turn
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import Change
 from enbloc.engine.trial.ranking import Ranking
@@ -223,6 +224,30 @@ class Trial:
         if row is not None:
             self.put(pod, row)
         return row
+
+    def place_alike(self, pods: Sequence[Pod], key: ClassKey) -> list[int]:
+        """Put pods of one class on their best nodes, one after the other.
+
+        Returns:
+            The rows of those that were placed: the first of `pods`, all of them unless no node is
+            feasible for a further one.
+        """
+        rows: list[int] = []
+        while len(rows) < len(pods):
+            left = pods[len(rows) :]
+            ranking = self.ranking(left[0], key)
+            several = len(left) > 1 and key.holds is None and ranking.row_by_row()
+            if several and self.nodes.countable(left[0].spec):
+                found = rows_in_turn(ranking, self.nodes, len(left))
+            else:
+                best = ranking.best()
+                found = [] if best is None else [best]
+            if not found:
+                break
+            for pod, row in zip(left, found, strict=False):
+                self.put(pod, row)
+            rows += found
+        return rows
 
     def put(self, pod: Pod, row: int) -> None:
         """Put a pod on a row, whatever its ranking says."""

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Alike: the rows that alike pods take one after the other, told without placing them.
+
+Who takes a row changes only what that row scores, where nothing that is asked looks beyond it. So
+`count` pods never go beyond the `count` best rows, and what these score with further pods is asked
+of all at once::
+
+    row        with 0   1    2  …
+    n7           90    85   80        each pod takes the highest that is left: n7, n2, n7, n4, …
+    n2           88    81
+    n4           83
+
+Of `count` pods, at most `count / m` rows can get `m` each: for so many of the best, the totals with
+`m` pods are asked beforehand, and for another row when it comes to that.
+"""
+
+from heapq import heapify, heappop, heapreplace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.engine.trial.ranking import Ranking
+from enbloc.model.nodes import Nodes
+
+Totals = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.intp]
+
+#: For so many further pods on a row, at most, totals are asked beforehand.
+_LEVELS: Final = 64
+
+
+def rows_in_turn(ranking: Ranking, nodes: Nodes, count: int) -> list[int]:
+    """Where pods of a class go, each on the best row that those before it leave.
+
+    Args:
+        ranking: of the class, up to date, `row_by_row`.
+        nodes: the table that it is up to date with.
+        count: how many pods, from 1 on.
+
+    Returns:
+        At most `count` rows in order. Fewer where no row is feasible any more, or where what comes
+        next is only known once these are placed; none means that no row is feasible.
+
+    Raises:
+        PluginError: a plugin raised or broke its contract.
+    """
+    rows = _best(ranking.totals, count)
+    if not len(rows):
+        return []
+    ahead = _Ahead(ranking, nodes, rows, count)
+    # The best on top, of equals the first row; with it its place in `rows`, and who came to it.
+    heap = [
+        (-total, row, place, 0)
+        for place, (row, total) in enumerate(
+            zip(rows.tolist(), ranking.totals[rows].tolist(), strict=True)
+        )
+    ]
+    heapify(heap)
+    extremes = ranking.extremes()
+    placed: list[int] = []
+    while heap:
+        _, row, place, more = heap[0]
+        placed.append(row)
+        if len(placed) == count:
+            break
+        total = ahead.total(place, more + 1)
+        if total >= 0:
+            heapreplace(heap, (-total, row, place, more + 1))
+            continue
+        heappop(heap)
+        if extremes.lose(row):
+            break
+    return placed
+
+
+class _Ahead:
+    """The totals of rows with further pods; −1 where these do not fit."""
+
+    def __init__(self, ranking: Ranking, nodes: Nodes, rows: Numbers, count: int) -> None:
+        self._ranking, self._nodes, self._rows = ranking, nodes, rows
+        wide = [min(len(rows), count // more) for more in range(1, min(count, _LEVELS) + 1)]
+        self._wide = wide
+        self._first = np.cumsum([0, *wide]).tolist()
+        levels = np.repeat(np.arange(1, len(wide) + 1), wide)
+        places = np.concatenate([np.arange(each) for each in wide])
+        self._totals: list[int] = ranking.with_more(nodes, rows[places], levels).tolist()
+        self._others: dict[tuple[int, int], int] = {}
+
+    def total(self, place: int, more: int) -> int:
+        """The total of the row at a place with so many further pods."""
+        if more <= len(self._wide) and place < self._wide[more - 1]:
+            return self._totals[self._first[more - 1] + place]
+        found = self._others.get((place, more))
+        if found is not None:
+            return found
+        levels = np.arange(more, 2 * more + 1)
+        rows = np.full(len(levels), self._rows[place])
+        totals = self._ranking.with_more(self._nodes, rows, levels).tolist()
+        self._others |= {(place, more + step): each for step, each in enumerate(totals)}
+        return self._others[place, more]
+
+
+def _best(totals: Totals, count: int) -> Numbers:
+    """The rows of the `count` highest totals from 0 on, best first, of equals the first."""
+    if count < len(totals):
+        least = max(int(np.partition(totals, len(totals) - count)[len(totals) - count]), 0)
+        above = np.flatnonzero(totals > least)
+        equal = np.flatnonzero(totals == least)[: count - len(above)]
+        rows = np.concatenate((above, equal))
+    else:
+        rows = np.flatnonzero(totals >= 0)
+    return rows[np.lexsort((rows, -totals[rows]))]

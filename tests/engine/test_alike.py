@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Alike pods that are placed together go where they go one after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from enbloc.config import default_profiles
+from enbloc.framework.decide import Scores, default_normalize
+from enbloc.framework.profile import Profile
+from enbloc.framework.reads import Reads
+from enbloc.model.node import Node
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.taints import Effect, Taint
+from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from tests.engine.searching import Kind, cluster, machine, members, trying
+
+PROFILE = default_profiles()["enbloc"]
+SOFT = Taint("soft", "", Effect.PREFER_NO_SCHEDULE)
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a user wrote: only the smallest of the nodes that still take the pod will do."""
+
+    name: ClassVar[str] = "Size"
+    reads: ClassVar[Reads] = Reads.SPEC
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        del pod
+        return nodes.allocatable("cpu")
+
+    def normalize(self, scores: Scores) -> Scores:
+        best: Scores = (scores == scores.min()) * 100
+        return best
+
+
+@dataclass(frozen=True)
+class SizeByExtremes(Size):
+    """The same, which says so."""
+
+    by_extremes: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Prefers nodes with an odd number of pods."""
+
+    name: ClassVar[str] = "Crowd"
+    reads: ClassVar[Reads] = Reads.NODE
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        del pod
+        scores: Scores = nodes.requested("pods") % 2 * 50
+        return scores
+
+
+@dataclass(frozen=True)
+class Share(Crowd):
+    """Prefers full nodes, compared with the others."""
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        del pod
+        return nodes.requested("pods")
+
+    def normalize(self, scores: Scores) -> Scores:
+        return default_normalize(scores)
+
+
+def having(*plugins: object, fit: NodeResourcesFit | None = None) -> Profile:
+    theirs = tuple(
+        fit if fit is not None and plugin.name == fit.name else plugin for plugin in PROFILE.plugins
+    )
+    weights = {**PROFILE.weights, Size.name: 9}
+    return Profile("p", (*theirs, *plugins), weights)  # type: ignore[arg-type]
+
+
+PROFILES = {
+    "default": PROFILE,
+    "most allocated": having(fit=NodeResourcesFit(strategy="MostAllocated")),
+    "normalised over who is left": having(Size()),
+    "normalised by extremes": having(SizeByExtremes()),
+    "odd": having(Crowd()),
+    "normalised after each pod": having(Share()),
+}
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> tuple[Node, ...]:
+    kinds = st.tuples(st.integers(1, 9), st.integers(0, 4), st.integers(1, 6), st.booleans())
+    return tuple(
+        replace(machine(f"n{index}", cpu, gpu, pods=pods), taints=(SOFT,) if soft else ())
+        for index, (cpu, gpu, pods, soft) in enumerate(draw(st.lists(kinds, max_size=8)))
+    )
+
+
+def rows_one_by_one(pods: Sequence[Pod], fleet: Sequence[Node], profile: Profile) -> list[int]:
+    trial = trying(cluster(*fleet), profile)
+    rows = [trial.place(pod) for pod in pods]
+    return [row for row in rows if row is not None]
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+@given(fleet=fleets(), count=st.integers(1, 24), gpu=st.integers(0, 1), beside=st.integers(0, 3))
+@example(fleet=(machine("n0", 9, pods=6), machine("n1", 1)), count=9, gpu=0, beside=0)
+@settings(max_examples=60, deadline=None)
+def test_alike_pods_take_the_rows_that_they_take_one_by_one(
+    profile: Profile, fleet: tuple[Node, ...], count: int, gpu: int, beside: int
+) -> None:
+    *others, last = members(*[Kind(cpu=2)] * beside, Kind(gpu=gpu))
+    pods = [replace(last, uid=type(last.uid)(f"u{index}")) for index in range(count)]
+    alone = rows_one_by_one([*others, *pods], fleet, profile)
+    trial = trying(cluster(*fleet), profile)
+    first = [row for pod in others if (row := trial.place(pod)) is not None]
+    rows = trial.place_alike(pods, trial.key(pods[0]))
+    assert [*first, *rows] == alone
+    one_by_one = trying(cluster(*fleet), profile)
+    for pod, row in zip([*others[: len(first)], *pods], [*first, *rows], strict=False):
+        one_by_one.put(pod, row)
+    assert (trial.ranking(last).totals == one_by_one.ranking(last).totals).all()
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_a_gang_that_fills_a_fleet_leaves_it_as_one_placed_pod_by_pod(profile: Profile) -> None:
+    fleet = [machine(f"n{index}", 2 + index % 5, 8, pods=4) for index in range(40)]
+    pods = members(*[Kind()] * 120)
+    trial = trying(cluster(*fleet), profile)
+    rows = trial.place_alike(pods, trial.key(pods[0]))
+    assert rows == rows_one_by_one(pods, fleet, profile)
+
+
+def test_amounts_too_large_for_sums_are_placed_one_by_one() -> None:
+    room = (("cpu", 4000), ("memory", 3 * 2**41 + 1), ("pods", 9))
+    pods = members(*[Kind()] * 4)
+    spec = replace(pods[0].spec, requests=(("memory", 2**41), ("pods", 1)))
+    pods = tuple(replace(pod, spec=spec) for pod in pods)
+    trial = trying(cluster(replace(machine("n0", 4), allocatable=room)))
+    assert trial.place_alike(pods, trial.key(pods[0])) == [0, 0, 0]
