@@ -167,6 +167,35 @@ async def test_a_scheduler_killed_in_mid_prebind_doubles_and_leaks_nothing(
     assert len(claims.devices()) == GANG
 
 
+@pytest.mark.parametrize("extended", [False, True], ids=["claims", "extended resources"])
+async def test_what_a_killed_scheduler_allocated_on_nodes_that_fill_up_is_taken_back(
+    world: World, claims: Claims, extended: bool
+) -> None:
+    nodes = await world.nodes(4, cpu=16)
+    await claims.offer(nodes, 2)
+    await incidents.slow_writes(world, prepares)
+    if extended:
+        await asking_for_devices(world, claims, "burst", 4)
+    else:
+        await claims.template()
+        await members(world, "burst", 4)
+    await world.until(lambda: claims.met("burst") >= 2, "two claims are allocated")
+    world.scheduler.kill()
+    before = claims.devices()
+    full = {device.split("/")[1] for device in before}
+    assert not world.observer.bound(world.namespace)
+    for node in full:
+        await world.pod(f"stranger-{node}", cpu=16, node=node, scheduler="other")
+    await world.until(
+        lambda: len(world.observer.bound(world.namespace, "stranger")) == len(full), "they are full"
+    )
+
+    await world.start_scheduler()
+    await all_met(world, claims, "burst", 4)
+    assert full.isdisjoint(world.observer.bound(world.namespace, "burst").values())
+    assert len(claims.devices()) == 4
+
+
 @pytest.mark.parametrize(
     "fault",
     [

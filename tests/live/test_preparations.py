@@ -234,3 +234,19 @@ async def test_nothing_is_kept_of_members_that_are_settled() -> None:
     await asyncio.sleep(20)
     kept = world.preparations
     assert (kept._begun, kept._of_plan, kept._undoing, kept._tasks) == ({}, {}, {}, set())
+
+
+async def test_what_is_left_of_another_process_is_taken_back_once_at_a_time() -> None:
+    world = World(Slow())
+    world.preparations.take_back(world.profile, target("a"))
+    world.preparations.take_back(world.profile, target("a"))
+    await asyncio.sleep(0.5)
+    world.begin("a", "p2")
+    world.preparations.take_back(world.profile, target("a"))
+    await asyncio.sleep(20)
+    assert world.plugin.told == [
+        "0 takes back a of p1",
+        "10 took back a of p1",
+        "10 prepares a of p2",
+        "11 prepared a of p2",
+    ]

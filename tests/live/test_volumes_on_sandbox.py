@@ -135,6 +135,34 @@ async def test_a_scheduler_that_dies_in_the_middle_of_prebind_is_followed_by_one
     assert len(volumes) == 8
 
 
+async def test_a_node_that_is_selected_and_fills_up_after_a_crash_is_selected_no_more(
+    world: World,
+) -> None:
+    await nodes(world, "n1", "n2", "n3")
+
+    async def selected() -> set[str]:
+        found = (await claims(world)).values()
+        return {each["metadata"].get("annotations", {}).get(SELECTED, "") for each in found}
+
+    async def all_selected() -> bool:
+        return "" not in await selected()
+
+    async with world.scheduler(ends_with=None) as first:
+        await gang(world, "g", 2)
+        await world.until(all_selected)
+        await first.kill()
+    full = await selected()
+    for name in full:
+        await world.pod(f"stranger-{name}", cpu=4, scheduler="other")
+        await world.bind(f"stranger-{name}", name)
+
+    async def others_selected() -> bool:
+        return full.isdisjoint(await selected()) and await all_selected()
+
+    async with world.scheduler():
+        await world.until(others_selected)
+
+
 async def test_of_two_gangs_that_want_the_same_volumes_one_gets_all_and_one_none(
     world: World,
 ) -> None:

@@ -3,6 +3,7 @@
 """DynamicResources: kube-scheduler's verdicts and words, for one pod and for a gang."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -421,6 +422,26 @@ FREED = claim("c", exactly(), owner="p")
             pod("p", "c"),
             Hint.SKIP,
             id="a-claim-whose-status-is-as-before",
+        ),
+        pytest.param(
+            Happening(Resource.RESOURCE_CLAIM, Action.DELETE, fact=BEFORE),
+            pod("q", "d"),
+            Hint.QUEUE,
+            id="devices-of-a-claim-that-is-gone",
+        ),
+        pytest.param(
+            Happening(Resource.RESOURCE_CLAIM, Action.DELETE, fact=FREED),
+            pod("q", "d"),
+            Hint.SKIP,
+            id="a-claim-that-had-none-is-gone",
+        ),
+        pytest.param(
+            Happening(
+                Resource.RESOURCE_CLAIM, Action.DELETE, fact=replace(FREED, extended_for="uid-q")
+            ),
+            pod("q", "d"),
+            Hint.QUEUE,
+            id="a-claim-that-was-left-of-an-earlier-attempt-is-gone",
         ),
         pytest.param(
             Happening(Resource.POD, Action.UPDATE_GENERATED_CLAIM, pod=pod("p", "c")),

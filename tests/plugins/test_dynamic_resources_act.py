@@ -376,6 +376,28 @@ async def test_of_members_that_share_a_claim_the_last_takes_the_devices_away() -
     assert world.finalizers == []
 
 
+async def test_devices_that_nobody_has_reserved_are_free_again() -> None:
+    world = World()
+    world.allocate()
+    assert await world.unreserve(of()) == SUCCESS
+    assert world.status == {"reservedFor": []}
+    assert world.finalizers == []
+
+
+async def test_devices_that_somebody_reserves_at_that_moment_stay() -> None:
+    """The decision to take them back may be older than the reservation."""
+    world = World()
+    world.allocate()
+
+    def somebody_is_faster(verb: str, *_: str) -> None:
+        if verb == "patch/status" and not world.reserved:
+            world.allocate("gpu-0", THEIRS)
+
+    world.before = somebody_is_faster
+    assert await world.unreserve(of()) == SUCCESS
+    assert world.status == {"allocation": written(), "reservedFor": [THEIRS]}
+
+
 async def test_a_finalizer_without_an_allocation_is_taken_away_too() -> None:
     world = World()
     world.before = once(Reply(403), f"patch/status {CLAIM}")
@@ -554,6 +576,18 @@ async def test_the_claim_of_a_plan_given_up_is_deleted_and_the_pod_names_none() 
     assert await act.unreserve(BY_EXTENDED, TARGET, world) == SUCCESS
     assert (CLAIM, "ns", EXTENDED) not in world.objects
     assert world.get(POD, "p")["status"] == {"phase": "Pending"}
+
+
+async def test_a_claim_that_another_scheduler_made_for_extended_resources_is_deleted_too() -> None:
+    world = World()
+    assert await act.pre_bind(BY_EXTENDED, TARGET, world, 600) == SUCCESS
+    made = world.get(CLAIM, EXTENDED)
+    world.drop(CLAIM, EXTENDED)
+    metadata = {key: made["metadata"][key] for key in ("annotations", "ownerReferences")}
+    world.put(CLAIM, "p-extended-resources-x7k2p", metadata=metadata, spec=made["spec"])
+    left = ExtendedDecision((), (), Allocation(), "ns/p-extended-resources-x7k2p")
+    assert await act.unreserve(DeviceDecision((), left), TARGET, world) == SUCCESS
+    assert (CLAIM, "ns", "p-extended-resources-x7k2p") not in world.objects
 
 
 async def test_a_long_name_of_a_pod_leaves_its_claim_a_name_of_its_own() -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from enbloc.engine.admission import Admission
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import Room, place_group, schedule_group, to_be_admitted
-from enbloc.engine.effects import Attempt, Decided
+from enbloc.engine.effects import Attempt, Decided, Unreserve
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
@@ -20,6 +20,7 @@ from enbloc.engine.state import Members
 from enbloc.engine.trial import Search
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
+from enbloc.framework.act import Target
 from enbloc.framework.choices import with_planned
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -140,10 +141,7 @@ class Attempts:
             )
         )
         if plan.verdict is not PlanResult.PLACED:
-            misfits = tuple((misfit.spec, misfit.text) for misfit in plan.misfits)
-            why = Explanation(_REASONS[plan.verdict], plan.message, misfits)
-            searched = plan.steps + self._refutations.searched
-            self._admission.refused(turn, members, facts, why, plan, searched)
+            self._refused(turn, members, facts, profile, plan)
             return True
         core.queue.placed(item)
         queued = turn.now if item.queued is None else item.queued
@@ -157,6 +155,30 @@ class Attempts:
         for policy in self._policies:
             policy.planned(turn, members, facts)
         return True
+
+    def _refused(
+        self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile, plan: Plan
+    ) -> None:
+        """A group waits, and what an earlier attempt has left of its members is taken back.
+
+        All of that, for a gang that is not placed is to hold nothing which others could use, and
+        any of it may be what hinders it. Source: kube-scheduler v1.36
+        pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go PostFilter, which takes
+        one claim of one pod.
+        """
+        misfits = tuple((misfit.spec, misfit.text) for misfit in plan.misfits)
+        why = Explanation(_REASONS[plan.verdict], plan.message, misfits)
+        searched = plan.steps + self._refutations.searched
+        self._admission.refused(turn, members, facts, why, plan, searched)
+        if plan.verdict is PlanResult.ERROR or not profile.pre_bind:
+            return
+        ledgers = self._core.state.nodes.ledgers
+        pending = frozenset(pod.uid for pod in facts.pending)
+        for pod in facts.pending:
+            left = ledgers.left_over(pod, pending)
+            if left is not None:
+                target = Target(plan.id, pod.key, pod.uid, left.node, (), left.decided)
+                turn.effects.append(Unreserve(profile.name, target))
 
     def _alike(self, item: Item) -> object:
         """Equal for pods without a group that the same profile takes for one class."""

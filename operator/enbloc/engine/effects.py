@@ -56,6 +56,18 @@ class CancelPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreserve:
+    """Have what an earlier attempt has left of this member taken back, as after a CancelPlan.
+
+    Attributes:
+        target: its node is the one that was selected for its volumes; "" = none was.
+    """
+
+    profile: str
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
 class ConditionValue:
     """One condition, as it should stand; the shell adds the times and the generation."""
 
@@ -226,6 +238,7 @@ Effect = (
     Bind
     | PreBind
     | CancelPlan
+    | Unreserve
     | SetGroupStatus
     | SetPodCondition
     | SetGangRunning

@@ -173,11 +173,12 @@ class Unreserve(PreBind, Protocol):
     """A PreBind plugin that takes back what it did when a plan is given up."""
 
     async def unreserve(self, target: Target, api: Api) -> Status:
-        """The member is not bound by this plan, and PreBind had begun.
+        """The member is not bound by this plan, and PreBind had begun, in this process or another.
 
-        It may have done nothing yet, all, or anything between. Of plugins the last is told first,
-        and no other PreBind of this pod begins before all have ended. Anything but SUCCESS is
-        logged, as is an exception.
+        It may have done nothing yet, all, or anything between. What another process did is known
+        only by the volumes and devices that it has left, and is taken back when the group is
+        refused. Of plugins the last is told first, and no other PreBind of this pod begins before
+        all have ended. Anything but SUCCESS is logged, as is an exception.
         """
         ...
 

@@ -20,6 +20,7 @@ from enbloc.engine.effects import (
     SetGangRunning,
     SetGroupStatus,
     SetPodCondition,
+    Unreserve,
 )
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
 from enbloc.framework.act import Target
@@ -112,10 +113,8 @@ class Executor:
             case Bind():
                 self._preparations.handed_out(effect.target.uid)
                 self._spawn(self._bind(effect), effect)
-            case PreBind():
-                self._preparations.begin(effect, self._profiles[effect.profile])
-            case CancelPlan(plan, members):
-                self._preparations.cancel(plan, members)
+            case PreBind() | CancelPlan() | Unreserve():
+                self._prepare(effect)
             case SetGroupStatus():
                 self._groups.writer.put(effect.group, effect)
             case SetPodCondition() | SetGangRunning():
@@ -131,6 +130,15 @@ class Executor:
                 self._ask(effect)
             case _:
                 assert_never(effect)
+
+    def _prepare(self, effect: PreBind | CancelPlan | Unreserve) -> None:
+        match effect:
+            case PreBind():
+                self._preparations.begin(effect, self._profiles[effect.profile])
+            case CancelPlan(plan, members):
+                self._preparations.cancel(plan, members)
+            case Unreserve(profile, target):
+                self._preparations.take_back(self._profiles[profile], target)
 
     async def run(self) -> None:
         """Raise the exception of a task that broke, by a bug of ours; until cancelled.

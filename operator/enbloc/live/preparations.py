@@ -94,6 +94,11 @@ class Preparations:
         if profile.pre_bind:
             self._unreserve(profile, target, None)
 
+    def take_back(self, profile: Profile, target: Target) -> None:
+        """Take back what an earlier attempt has left of a member, of which no plan is open."""
+        if profile.pre_bind and target.uid not in self._begun and target.uid not in self._undoing:
+            self._unreserve(profile, target, None)
+
     async def finish(self, seconds: float) -> None:
         """Let every Unreserve under way end, for so long at most."""
         if self._undoing:

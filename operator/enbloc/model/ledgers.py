@@ -31,6 +31,17 @@ class Decisions(NamedTuple):
     devices: DeviceDecision | None = None
 
 
+class LeftOver(NamedTuple):
+    """What an earlier attempt has left of a pod, in the shape of what it had decided.
+
+    Attributes:
+        node: that was selected for volumes; "" = none was.
+    """
+
+    node: str
+    decided: Decisions
+
+
 #: The kinds of objects that the tables know.
 FACTS: Final[Mapping[str, type[Any]]] = {
     each.kind: each for each in (*get_args(VolumeFact), ResourceSlice, DeviceClass, ResourceClaim)
@@ -144,6 +155,21 @@ class Ledgers:
         if not self.concerns(pod):
             return NOTHING_DECIDED
         return Decisions(self.volumes.decision(pod.uid), self.devices.decision(pod.uid))
+
+    def left_over(self, pod: Pod, members: Collection[PodUID]) -> LeftOver | None:
+        """What an earlier attempt has left of a pod that sits nowhere; None = nothing.
+
+        Args:
+            pod: that could not be placed.
+            members: of its group, that sit nowhere either; what others use is theirs.
+        """
+        if not self.concerns(pod):
+            return None
+        node, volumes = self.volumes.left_over(pod, members) or ("", None)
+        devices = self.devices.left_over(pod, members)
+        if volumes is None and devices is None:
+            return None
+        return LeftOver(node, Decisions(volumes, devices))
 
     def stands(self, pod: Pod) -> bool:
         """Whether what was decided for a pod can still be had."""

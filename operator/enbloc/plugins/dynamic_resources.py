@@ -45,7 +45,7 @@ class DynamicResources:
             Resource.NODE,
             Action.ADD | Action.UPDATE_LABEL | Action.UPDATE_TAINT | Action.UPDATE_ALLOCATABLE,
         ),
-        ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE | Action.DELETE),
         ClusterEvent(Resource.POD, Action.UPDATE_GENERATED_CLAIM),
         ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         ClusterEvent(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
@@ -122,6 +122,9 @@ class DynamicResources:
         now, before = event.fact, event.old_fact
         if not isinstance(now, ResourceClaim):
             return Hint.QUEUE
+        if event.action is Action.DELETE:
+            left = any(pod.uid == now.extended_for for pod in facts.pending)
+            return Hint.QUEUE if now.allocation is not None or left else Hint.SKIP
         if isinstance(before, ResourceClaim):
             if before.allocation is not None and now.allocation is None:
                 return Hint.QUEUE

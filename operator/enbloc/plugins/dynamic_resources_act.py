@@ -77,7 +77,9 @@ async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Statu
         if claim.consumer is None or claim.consumer.uid == target.uid:
             problems.append(await _release(claim_object(claim.claim), claim.uid, target, api))
     if decision.extended is not None:
-        problems.append(await extended.delete(target, api))
+        made = decision.extended.claim
+        it = claim_object(made) if made else extended.claim_object(target)
+        problems.append(await extended.delete(it, target, api))
     return failed("; ".join(filter(None, problems)))
 
 
@@ -164,15 +166,17 @@ async def _release(it: Object, uid: str, target: Target, api: Api) -> str:
 
 
 def _without(body: Body, uid: str, target: Target) -> Body:
-    """Without the pod's reservation; the last to leave takes the allocation away.
+    """Without the pod's reservation; and without the allocation, where nobody else has reserved it.
 
     So it may go to any node again, as if the claim controller had seen its last pod end.
     """
     found = codec.read_resource_claim(body)
-    if not isinstance(found, ResourceClaim) or found.uid != uid or not found.reserved(target.uid):
+    if not isinstance(found, ResourceClaim) or found.uid != uid:
         return {}
     reserved = _list(part(body, "status"), "reservedFor")
     others = [each for each in reserved if each.get("uid") != target.uid]
+    if not found.reserved(target.uid) and (others or found.allocation is None):
+        return {}
     last = {"allocation": None} if not others else {}
     return {"status": {"reservedFor": others, **last}}
 

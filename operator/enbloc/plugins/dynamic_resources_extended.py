@@ -66,9 +66,8 @@ async def show(decision: ExtendedDecision, target: Target, api: Api) -> str:
     return await _set(wanted, target, api)
 
 
-async def delete(target: Target, api: Api) -> str:
-    """Have the pod without the claim, which nobody else uses; the problem, "" = none."""
-    it = claim_object(target)
+async def delete(it: Object, target: Target, api: Api) -> str:
+    """Have the pod without this claim, which nobody else uses; the problem, "" = none."""
     reply = await look(api, it)
     if reply.code == 404:
         return ""

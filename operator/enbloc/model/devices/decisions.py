@@ -31,11 +31,13 @@ class ExtendedDecision(NamedTuple):
     Attributes:
         requests: of its spec.
         mappings: `(container, resource, request)` each: which container uses which request.
+        claim: its key, where it was made before; "" = its name follows from the pod.
     """
 
     requests: tuple[Request, ...]
     mappings: tuple[tuple[str, str, str], ...]
     allocation: Allocation
+    claim: str = ""
 
 
 class DeviceDecision(NamedTuple):

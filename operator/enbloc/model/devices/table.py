@@ -10,13 +10,13 @@
     remove       what only it used is free again
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from enbloc.model import cel
-from enbloc.model.devices.asked import Verdict
+from enbloc.model.devices.asked import Verdict, failed, misfit
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.effort import STEP, UNSEEN
@@ -426,6 +426,36 @@ class Devices(Inventory):
         if held is None or key in seat.lacking:
             return ClaimDecision(key, uid, problem=CANNOT)
         return ClaimDecision(key, uid, held.allocation)
+
+    def left_over(self, pod: Pod, members: Collection[PodUID]) -> DeviceDecision | None:
+        """What a pod that sits nowhere has got of an earlier attempt, and may give back.
+
+        A claim that is reserved for nobody, as somebody may have allocated it for the pod, only
+        where it keeps the pod off nodes, or its devices have failed.
+
+        Args:
+            pod: that could not be placed.
+            members: of its group, that sit nowhere either; what others use is theirs.
+        """
+        claims: list[ClaimDecision] = []
+        for position, name in enumerate(pod.resource_claims):
+            key = f"{pod.key.namespace}/{name}"
+            claim = self._claims.get(key) if name else None
+            if name is None or claim is None or misfit(pod, position, name, claim):
+                continue
+            users = {each.uid for each in claim.reserved_for} | (
+                self._users.get(key) or frozenset()
+            )
+            given = claim.allocation
+            if given is None or not users <= set(members):
+                continue
+            if users or given.terms is not None or failed(claim):
+                claims.append(ClaimDecision(key, claim.uid))
+        made = self._own_extended(pod)
+        extended = None
+        if made is not None and pod.uid not in self._making:
+            extended = ExtendedDecision((), (), Allocation(), made)
+        return DeviceDecision(tuple(claims), extended) if claims or extended else None
 
     def stands(self, uid: PodUID) -> bool:
         """Whether what was decided for a pod can still be had, by the objects as they are now."""
