@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from enbloc.engine.effects import Decided
+from enbloc.model.devices import effort
 from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.pods import PodResourceClaim
 from tests.engine.test_claims import cluster_of, gang_with_devices, preparing, seen
@@ -92,3 +94,40 @@ def test_a_search_that_is_given_up_is_not_begun_anew_for_each_node_that_is_the_s
     before = time.process_time()
     cluster.step()
     assert time.process_time() - before < 1
+
+
+def test_a_gang_that_takes_the_effort_of_several_decisions_is_placed_after_some_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was looked at is remembered, and so each attempt gets further; no event is needed."""
+    monkeypatch.setattr(effort, "MOST_EFFORT", 10_000)
+    cluster = cluster_of(device_class(), *map(gpus, NODES.split()), nodes=NODES)
+    last = 'device.attributes["gpu.example.com"].uuid == "n149-0"'
+    gang_with_devices(cluster, "g", exactly("q", 1, "gpu", last))
+    cluster.settle()
+    assert not preparing(cluster)
+    assert UNSEEN in cluster.condition("g")[2]
+    cluster.settle(seconds=120)
+    assert preparing(cluster)["g-0"].target.node == "n149"
+    attempts = [each for each in cluster.effects if isinstance(each, Decided)]
+    assert 1 < len(attempts) <= 15
+
+
+def test_claims_of_more_kinds_than_are_looked_at_make_a_gang_infeasible() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"))
+    gang_with_devices(cluster, "g", *(exactly(f"q{at}") for at in range(257)))
+    cluster.settle()
+    state, reason, message = cluster.condition("g")
+    assert (state, reason) == (False, "Infeasible")
+    assert message == (
+        "claims of the group have 257 different specs; use at most 256, for example by members "
+        "that share a ResourceClaimTemplate"
+    )
+
+
+def test_as_many_kinds_of_claims_as_are_looked_at_are_decided() -> None:
+    names = " ".join(f"n{at}" for at in range(32))
+    cluster = cluster_of(device_class(), *map(gpus, names.split()), nodes=names)
+    gang_with_devices(cluster, "g", *(exactly(f"q{at}") for at in range(256)))
+    cluster.settle(seconds=60)
+    assert len(preparing(cluster)) == 256

@@ -24,12 +24,16 @@ from enbloc.framework.act import Target
 from enbloc.framework.choices import with_planned
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.devices.effort import MOST_EFFORT
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
 
 #: Steps of search while others wait for a first attempt, about 3 ms.
 HURRIED_STEPS: Final = 625
+
+#: What a decision costs that is unfinished: a step takes as long as five units.
+_STEPS_OF_EFFORT: Final = MOST_EFFORT // 5
 
 _REASONS: Final = {
     PlanResult.UNSCHEDULABLE: Reason.UNSCHEDULABLE,
@@ -169,7 +173,10 @@ class Attempts:
         misfits = tuple((misfit.spec, misfit.text) for misfit in plan.misfits)
         why = Explanation(_REASONS[plan.verdict], plan.message, misfits)
         searched = plan.steps + self._refutations.searched
-        self._admission.refused(turn, members, facts, why, plan, searched)
+        if plan.unfinished:
+            searched += _STEPS_OF_EFFORT
+        unfinished = plan.unfinished
+        self._admission.refused(turn, members, facts, why, plan, searched, unfinished=unfinished)
         if plan.verdict is PlanResult.ERROR or not profile.pre_bind:
             return
         ledgers = self._core.state.nodes.ledgers

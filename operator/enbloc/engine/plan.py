@@ -79,6 +79,7 @@ class Plan:
         search: what came of the search beyond the ordered pass; "" = there was none.
         steps: what that search cost.
         misfits: members that fit no node, by kind; only where the group has several kinds.
+        unfinished: it ended because it had cost enough; the next one goes on from there.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Plan:
     search: str = ""
     steps: int = 0
     misfits: tuple[Misfit, ...] = field(default=(), compare=False)
+    unfinished: bool = field(default=False, compare=False)
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

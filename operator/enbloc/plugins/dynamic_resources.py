@@ -14,6 +14,7 @@ from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resour
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
 from enbloc.model.devices.asked import unmade
 from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.devices.inventory import MOST_SPECS
 from enbloc.model.groups import Group
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -61,6 +62,16 @@ class DynamicResources:
         if not waiting or len(facts.pending) - len(waiting) >= max(1, facts.lacking):
             return SUCCESS
         return refuse_for_good(waiting[0])
+
+    def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
+        """Refuse a group whose claims differ so much that they could not be looked at together."""
+        specs = snapshot.nodes.ledgers.devices.specs(facts.pending)
+        if specs <= MOST_SPECS:
+            return SUCCESS
+        return refuse_for_good(
+            f"claims of the group have {specs} different specs; use at most {MOST_SPECS}, for "
+            "example by members that share a ResourceClaimTemplate"
+        )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> DeviceFilter | Status | None:
         """Skip a pod that needs no devices; refuse one of which a claim cannot be served at all."""

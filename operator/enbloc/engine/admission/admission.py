@@ -316,6 +316,8 @@ class Admission:
         why: Explanation,
         who: Plan | Ending | None = None,
         searched: int = 0,
+        *,
+        unfinished: bool = False,
     ) -> None:
         """An attempt failed; the group waits for what could help it.
 
@@ -326,9 +328,13 @@ class Admission:
             why: why.
             who: names the plugins that refused; None = nobody did, it was an error.
             searched: the steps that searches took.
+            unfinished: the next attempt, after a pause, may get further with no event.
         """
-        rejectors, pending = (who.rejectors, who.pending) if who else (frozenset(), frozenset())
-        if why.reason in _LACK_OF_ROOM and not rejectors:
+        named = None if unfinished else who
+        rejectors, pending = (
+            (named.rejectors, named.pending) if named else (frozenset(), frozenset())
+        )
+        if why.reason in _LACK_OF_ROOM and not rejectors and not unfinished:
             # A refusal without a plugin's name (no nodes at all) is the cluster's.
             rejectors = frozenset({GANG_PLUGIN})
         self._failed(members.key, why)

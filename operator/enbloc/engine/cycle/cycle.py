@@ -57,12 +57,15 @@ def schedule_group(
         A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
         refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
     """
-    trial.snapshot.nodes.ledgers.devices.begin()
+    devices = trial.snapshot.nodes.ledgers.devices
+    devices.begin()
     try:
         plan, last = _planned(plan_id, facts, trial, room, never, steps)
     except PluginError as error:
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
     last.keep()
+    if plan.verdict is PlanResult.UNSCHEDULABLE and devices.unfinished:
+        return replace(plan, unfinished=True)
     return plan
 
 

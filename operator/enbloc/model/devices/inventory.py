@@ -37,7 +37,8 @@ from enbloc.model.devices.use import UNUSED, Use, added, removed
 from enbloc.model.layered import Layered
 from enbloc.model.pods import Pod, PodUID
 
-_MOST_DEMANDS: Final = 256
+#: Different specs of claims that are remembered, and so of claims of one group.
+MOST_SPECS: Final = 256
 #: Claims of one pod.
 _MOST_CLAIMS: Final = 128
 _MOST_VERDICTS: Final = 16_384
@@ -63,7 +64,7 @@ class Memory:
         classes = tuple(find(ask.device_class) for ask in asks)
         known = self.demands.get((spec, classes))
         if known is None:
-            if len(self.demands) >= _MOST_DEMANDS:
+            if len(self.demands) >= MOST_SPECS:
                 self.demands.clear()
                 self.verdicts.clear()
             known = self.demands[spec, classes] = demand_of(spec, find, self.selectors)
@@ -398,6 +399,11 @@ class Inventory:
             served = {}
             pins += [allocation.terms] if allocation.terms is not None else []
         return Asked("", tuple(claims), tuple(demands), tuple(pins), broken, stale, served, score)
+
+    def specs(self, pods: Iterable[Pod]) -> int:
+        """How many different specs the claims of these pods have."""
+        keys = (f"{pod.key.namespace}/{name}" for pod in pods for name in pod.resource_claims)
+        return len({claim.spec for claim in map(self._claims.get, keys) if claim is not None})
 
     def _claims_allocation(self, key: str | None) -> Allocation | None:
         claim = self._claims.get(key) if key is not None else None

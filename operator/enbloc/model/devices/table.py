@@ -155,7 +155,7 @@ class Devices(Inventory):
         key = demands, signature(demands, places)
         known = self._memory.known(key)
         if known is None:
-            outcome = self._quick([Task(demand, tuple(places)) for demand in demands])
+            outcome = self._search([Task(demand, tuple(places)) for demand in demands])
             known = self._keep(key, _verdict(outcome, len(demands)))
         if known.reason and node and self._tried.used:
             revised = self._revisable(demands, node, places)
@@ -172,14 +172,17 @@ class Devices(Inventory):
         """Nothing more is worked out for the decision that is made."""
         return self._memory.selectors.effort.spent
 
-    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
-        outcome = search(tasks, most)
-        self._memory.selectors.effort.spend(STEP * outcome.steps)
-        return outcome
+    @property
+    def unfinished(self) -> bool:
+        """For lack of effort there are nodes of which it was not found out whether they serve."""
+        return self.spent or bool(self._memory.short)
 
-    def _quick(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
-        """Search with a part of the effort that is left; what it finds, `_search` finds too."""
-        return self._search(tasks, self._memory.selectors.effort.steps(most, _FEWEST_STEPS))
+    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
+        """Search with a part of the effort that is left."""
+        effort = self._memory.selectors.effort
+        outcome = search(tasks, effort.steps(most, _FEWEST_STEPS))
+        effort.spend(STEP * outcome.steps)
+        return outcome
 
     def _keep(self, key: Hashable, verdict: Verdict) -> Verdict:
         """Remember a verdict, if it does not come from a lack of effort."""
@@ -205,7 +208,7 @@ class Devices(Inventory):
             key = every, len(demands), signature(every, tasks[-1].places)
         known = self._memory.known(key) if key is not None else None
         if known is None:
-            outcome = _searched(tasks, len(demands), self._quick)
+            outcome = _searched(tasks, len(demands), self._search)
             known = self._keep(key, _verdict(outcome, len(demands)))
         return known if not known.reason or known.open else None
 
