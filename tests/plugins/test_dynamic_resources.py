@@ -196,6 +196,23 @@ def test_a_selector_that_has_no_answer_for_a_device_is_named() -> None:
     }
 
 
+def test_a_selector_without_an_answer_is_named_where_the_search_came_by() -> None:
+    """kube-scheduler stops at the first request that cannot be served, and asks no further one."""
+    table = world(
+        device_class(),
+        device_class("model", MODEL),
+        slice_of("a", device("0", attributes={"brand": "x"})),
+        slice_of("b", *(device(f"{at}", attributes={"brand": "x"}) for at in range(3))),
+        claim("c", exactly("first", 2), exactly("second", 1, "model"), owner="p"),
+    )
+
+    assert feasible(table, pod("p", "c")) == []
+    assert reasons(table, pod("p", "c")) == {
+        "cannot allocate all claims": 1,
+        "class model: selector #0: CEL runtime error: no such key: model": 1,
+    }
+
+
 def test_a_claim_that_has_devices_pins_the_pod_to_where_they_are() -> None:
     status = allocated("0", pool="b")
     status["allocation"]["nodeSelector"] = {

@@ -70,7 +70,7 @@ class Lens:
             claim. Devices that it cannot use are of none.
         mixed: there are too many kinds to be told: each device is of its own, and `kinds` is empty.
         consuming: some device that it could use takes of the pool's counters.
-        fault: what went wrong with a selector; "" = nothing.
+        faults: of each thing that is looked for, what went wrong with a selector; "" = nothing.
         memory: what was last said of the pool, and when.
     """
 
@@ -81,19 +81,19 @@ class Lens:
     kinds: tuple[tuple[int, Bits], ...]
     mixed: bool
     consuming: bool
-    fault: str
+    faults: tuple[str, ...]
     takes: dict[int, Takes] = field(repr=False)
     memory: list[Any] = field(default_factory=list[Any], repr=False)
 
     @property
     def unseen(self) -> bool:
         """There was no time to look at the pool: what it has is not known."""
-        return self.fault.endswith(UNSEEN)
+        return any(fault.endswith(UNSEEN) for fault in self.faults)
 
     @property
     def idle(self) -> bool:
         """Nothing in the pool matters to the claim."""
-        return not (self.kinds or self.mixed or self.fault)
+        return not (self.kinds or self.mixed or any(self.faults))
 
     def consumed(self, position: int, number: int) -> Amounts | None:
         """What something that is looked for would take of a device that matches something."""
@@ -152,7 +152,7 @@ def lens_of(
         mixed=kinds is None,
         consuming=bool(pool.consumes)
         and any(traits.consumes for traits, bits in pool.groups if bits & every),
-        fault=next((fault for _, fault in seen if fault), ""),
+        faults=tuple(fault for _, fault in seen),
         takes=takes,
     )
 
@@ -162,7 +162,8 @@ def unseen(looked_for: tuple[tuple[View, ...], tuple[str, ...]], pool: Pool) -> 
     views, attributes = looked_for
     nothing = (0,) * len(views)
     values = tuple(Values(pool, 0, attribute) for attribute in attributes)
-    return Lens(pool, nothing, nothing, values, (), False, False, f": {UNSEEN}", {})
+    faults = (f": {UNSEEN}",) * len(views)
+    return Lens(pool, nothing, nothing, values, (), False, False, faults, {})
 
 
 def _kinds(

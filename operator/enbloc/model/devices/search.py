@@ -179,6 +179,9 @@ class _Search:
         ]
         self._all: dict[tuple[int, int], list[tuple[Place, int]]] = {}
         self._note: tuple[int, str] | None = None
+        #: The wants, by task and number, for which devices were looked for: a selector of another
+        #: has no part in that nothing was found.
+        self._reached: dict[tuple[int, int], None] = {}
         self.left = 0
         for task in tasks:
             self._survey(task)
@@ -218,9 +221,10 @@ class _Search:
         places = [place for task in self._tasks for place in task.places]
         if any(place.pool.complete and place.broken for place in places):
             return Outcome(None, INVALID)
-        for at, task in enumerate(self._tasks):
+        for at, number in self._reached:
+            task = self._tasks[at]
             for place in task.places:
-                fault = place.pool.complete and task.demand.lens(place.pool).fault
+                fault = place.pool.complete and task.demand.lens(place.pool).faults[number]
                 if fault:
                     return Outcome(None, fault, at)
         return Outcome(None, CANNOT)
@@ -234,6 +238,7 @@ class _Search:
         for want in task.demand.wants:
             if not want.all:
                 continue
+            self._reached[at, want.number] = None
             found: list[tuple[Place, int]] = []
             asks = f", request {want.ask.name}: asks for all devices, but resource pool"
             for place in task.places:
@@ -269,6 +274,7 @@ class _Search:
                 yield at._replace(alternative=alternative)
             return
         want = demand.requests[at.request][at.alternative]
+        self._reached[at.task, want.number] = None
         number = self._number(at.task, want)
         if want.all and not number:
             return

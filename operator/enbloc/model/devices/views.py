@@ -119,7 +119,7 @@ def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
     """All of it, where the devices differ too much for anything else to be like it."""
     pool, reach, use = place
     shares = tuple(sorted(use.shares.items()))
-    faults = tuple(lens.fault for lens in lenses)
+    faults = tuple(lens.faults for lens in lenses)
     return id(pool), pool.key, reach, use.taken, shares, use.counted, faults
 
 
@@ -142,7 +142,7 @@ def _kinds(demands: Sequence[Demand], lenses: Sequence[Lens], place: Place, most
         left = tuple(total - each for total, each in zip(pool.counters, used, strict=True))
     graded = any(each.graded for each in demands)
     order = tuple(_kind(lenses, each) for each in positions(free)) if graded else ()
-    return counts, shares, left, order, tuple(lens.fault for lens in lenses)
+    return counts, shares, left, order, tuple(lens.faults for lens in lenses)
 
 
 def _kind(lenses: Sequence[Lens], position: int) -> tuple[int, ...]:
