@@ -366,3 +366,43 @@ def test_a_plan_that_is_given_up_leaves_nothing_taken(kind: str) -> None:
     members = [pod for name, pod in cluster.pods.items() if name.startswith(f"{group}-")]
     assert members
     assert [pod.key.name for pod in members if any(ledgers.decided(pod))] == []
+
+
+# ── members that must be on one node ─────────────────────────────────────────────────────────
+
+
+def tempting(*facts: Fact) -> Cluster:
+    """A small empty node, which the first member of a gang prefers, and a large one in use."""
+    cluster = cluster_of(*facts)
+    cluster.node("n1", cpu=2, labels=(("kubernetes.io/hostname", "n1"), ("zone", "z")))
+    cluster.pod("stranger", spec=spec(cpu=4), node="n2", scheduler="other")
+    return cluster
+
+
+def sharing(cluster: Cluster, *cpus: int) -> None:
+    """A gang whose members share a claim for a volume and one for devices, named data and gpus."""
+    cluster.group("g", len(cpus))
+    for index, cpu in enumerate(cpus):
+        wanted = replace(spec(cpu=cpu), volumes=DISK, resource_claims=GPU)
+        cluster.pod(f"g-{index}", "g", spec=wanted, claims=("data",), resource_claims=("gpus",))
+
+
+@pytest.mark.parametrize("cpus", [(1, 1, 1), (1, 1, 2)], ids=["alike", "of two kinds"])
+@pytest.mark.parametrize("by", ["volume", "devices", "both"])
+def test_members_that_share_a_claim_go_to_a_node_for_all_of_them(
+    cpus: tuple[int, ...], by: str
+) -> None:
+    """The first member alone would go to the node where the others find no room."""
+    mode, everywhere = (RWX if by == "devices" else RWO), by == "volume"
+    served = (
+        [slice_of(None, device("0"), allNodes=True)] if everywhere else [gpus("n1"), gpus("n2")]
+    )
+    cluster = tempting(StorageClass("made", "csi.example.com", waits=True), device_class(), *served)
+    seen(cluster, [pvc("data", storage_class="made", access_modes=(mode,))])
+    if by == "devices":
+        seen(cluster, [bound("data", "everywhere", access_modes=(RWX,)), pv("everywhere")])
+    seen(cluster, [resource_claim("gpus", exactly(count=1))])
+    sharing(cluster, *cpus)
+    cluster.settle()
+    assert {each.target.node for each in preparing(cluster).values()} == {"n2"}
+    assert len(preparing(cluster)) == len(cpus)

@@ -326,8 +326,8 @@ class KeepsApart(Plugin, Protocol):
 class Gathers(Plugin, Protocol):
     """A filter plugin that wants certain pods near each other."""
 
-    def gathers(self, pod: Pod) -> Sequence[str]:
-        """Keys of node labels in one of whose domains the pod must be with others.
+    def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
+        """Keys of node labels in one of whose domains the pod must be with others; "" = on a node.
 
         A search tries these domains one by one, since the first of a group may go to any of
         them, and binds the others.

@@ -100,6 +100,13 @@ class DynamicResources:
         """Pools of devices that several nodes see, where these have nothing else to give."""
         return shared_pools(pods, nodes, ever=ever)
 
+    def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
+        """One node for those who share a claim, whose devices may be of one node."""
+        devices = snapshot.nodes.ledgers.devices
+        keys = (f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
+        shared = any(devices.shared(key) and devices.allocation(key) is None for key in keys)
+        return ("",) if shared else ()
+
     def prepares(self, target: Target) -> bool:
         """Whether a claim of the member is to be allocated or reserved yet."""
         return target.decided.devices is not None

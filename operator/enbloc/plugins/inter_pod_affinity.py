@@ -47,8 +47,9 @@ class InterPodAffinity:
         """The topology keys of required anti-affinity of either against the other."""
         return tuple(dict.fromkeys(kept_apart(pod, other, snapshot)))
 
-    def gathers(self, pod: Pod) -> tuple[str, ...]:
+    def gathers(self, pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
         """The topology keys of its required affinity."""
+        del snapshot
         return tuple(dict.fromkeys(term.topology_key for term in pod.spec.pod_affinity.required))
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> AffinityScore | None:

@@ -118,6 +118,13 @@ class VolumeBinding:
                 found += _segment_pools(volumes, name, segments, amounts, nodes)
         return found
 
+    def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
+        """One node for those who share a claim, whose volume may be of one node."""
+        if not pod.claims:
+            return ()
+        volumes = volumes_of(snapshot.nodes)
+        return ("",) if BindingFilter(pod, volumes, wanted_by(pod, volumes.known)).gathers else ()
+
     def prepares(self, target: Target) -> bool:
         """Whether a claim of the member is to be bound yet."""
         return target.decided.volumes is not None

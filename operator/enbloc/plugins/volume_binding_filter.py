@@ -100,6 +100,11 @@ class BindingFilter:
             self.reads = Reads.CLUSTER
 
     @property
+    def gathers(self) -> bool:
+        """A claim of this pod decides where others go, or is decided by them."""
+        return self._shares or bool(self._together)
+
+    @property
     def narrows(self) -> bool:
         """Who comes takes storage, unless it decides a claim of this pod for it."""
         return not self._shares

@@ -410,15 +410,15 @@ def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
     return places
 
 
-def gathering(profile: Profile, packing: Packing) -> tuple[str, ...]:
-    """Keys of node labels in one of whose domains some kind must be with others."""
+def gathering(trial: Trial, packing: Packing) -> tuple[str, ...]:
+    """Keys of node labels in one of whose domains some kind must be with others; "" = a node."""
     return tuple(
         dict.fromkeys(
             key
-            for plugin in _filtering(profile)
+            for plugin in _filtering(trial.profile)
             if decide.implements(plugin, decide.Gathers)
             for kind in packing.kinds
-            for key in asked(plugin.name, "Filter", plugin.gathers, kind.pods[0])
+            for key in asked(plugin.name, "Filter", plugin.gathers, kind.pods[0], trial.snapshot)
         )
     )
 

@@ -92,7 +92,7 @@ def _stages(
     facts: GroupFacts, trial: Trial, packing: Packing, steps: int, *, exactly: bool
 ) -> Iterator["_Stage"]:
     """Each stage's word, in order; the last one counts unless one of them settles it."""
-    keys = gathering(trial.profile, packing)
+    keys = gathering(trial, packing)
     alike = counting_decides(packing)
     if keys:
         yield _domains(packing, trial, keys, steps if alike else steps // 8)
@@ -123,7 +123,8 @@ def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -
     looking += packing.places.size // 1000
     members = packing.needs[0].members
     for key in keys:
-        codes = numbered(trial.nodes.domains(key)[packing.rows])
+        rows = packing.rows
+        codes = numbered(trial.nodes.domains(key)[rows]) if key else np.arange(1, len(rows) + 1)
         sizes = np.bincount(codes, packing.places.sum(axis=0))
         for domain in np.argsort(sizes, kind="stable").tolist():
             if not domain or sizes[domain] < members:
