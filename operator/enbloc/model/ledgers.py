@@ -156,7 +156,7 @@ class Ledgers:
             return NOTHING_DECIDED
         return Decisions(self.volumes.decision(pod.uid), self.devices.decision(pod.uid))
 
-    def left_over(self, pod: Pod, members: Collection[PodUID]) -> LeftOver | None:
+    def left_over(self, pod: Pod, members: frozenset[PodUID]) -> LeftOver | None:
         """What an earlier attempt has left of a pod that sits nowhere; None = nothing.
 
         Args:

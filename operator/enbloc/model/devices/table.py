@@ -10,7 +10,7 @@
     remove       what only it used is free again
 """
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -430,7 +430,7 @@ class Devices(Inventory):
             return ClaimDecision(key, uid, problem=CANNOT)
         return ClaimDecision(key, uid, held.allocation)
 
-    def left_over(self, pod: Pod, members: Collection[PodUID]) -> DeviceDecision | None:
+    def left_over(self, pod: Pod, members: frozenset[PodUID]) -> DeviceDecision | None:
         """What a pod that sits nowhere has got of an earlier attempt, and may give back.
 
         A claim that is reserved for nobody, as somebody may have allocated it for the pod, only
@@ -450,7 +450,7 @@ class Devices(Inventory):
                 self._users.get(key) or frozenset()
             )
             given = claim.allocation
-            if given is None or not users <= set(members):
+            if given is None or not users <= members:
                 continue
             if users or given.terms is not None or failed(claim):
                 claims.append(ClaimDecision(key, claim.uid))

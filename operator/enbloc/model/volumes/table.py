@@ -12,7 +12,7 @@ What the API server shows wins: a claim that it shows as bound is held no more.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
@@ -507,14 +507,14 @@ class Volumes:
                 found[ClaimDecision(key, held.uid, chosen, held.segment)] = None
         return VolumeDecision(tuple(found)) if found else None
 
-    def left_over(self, pod: Pod, members: Collection[PodUID]) -> tuple[str, VolumeDecision] | None:
+    def left_over(self, pod: Pod, members: frozenset[PodUID]) -> tuple[str, VolumeDecision] | None:
         """The node that an earlier attempt has selected for claims of a pod, and these claims.
 
         Claims that have a volume, or that anybody but these members names, are left out.
         """
         found: dict[str, list[ClaimDecision]] = {}
         for claim in delayed_of(wanted_by(pod, self.known)) if pod.claims else ():
-            if claim.selected_node and set(self._pending[0].get(claim.key, ())) <= set(members):
+            if claim.selected_node and members.issuperset(self._pending[0].get(claim.key, ())):
                 decision = ClaimDecision(claim.key, claim.uid)
                 found.setdefault(claim.selected_node, []).append(decision)
         for node, claims in found.items():  # of another node: the next time
