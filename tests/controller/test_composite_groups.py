@@ -9,18 +9,26 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from enbloc.controller.sources.native import COMPOSITES, VERSIONS
+from enbloc.controller.sources.native import COMPOSITES
 from enbloc.kube.client import Client
 from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import CRDS, EVENTS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import (
+    CRDS,
+    EVENTS,
+    NAMESPACES,
+    NATIVE_POD_GROUPS,
+    POD_GROUPS,
+    PODS,
+    Resource,
+)
 from enbloc.model import names
 from enbloc.model.auto_groups import group_name
 from enbloc.sandbox import Sandbox
 from tests.controller.conftest import World, condition, controller, eventually
 from tests.controller.native_kinds import crd
 
-GROUPS, TREES = VERSIONS[2], COMPOSITES[2]
+GROUPS, TREES = NATIVE_POD_GROUPS[2], COMPOSITES[2]
 OURS = group_name("CompositePodGroup", "root")
 KIND, TREE_KIND = "PodGroupInitiallyScheduled", "CompositePodGroupInitiallyScheduled"
 

@@ -9,17 +9,25 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from enbloc.controller.sources.native import COMPOSITES, VERSIONS
+from enbloc.controller.sources.native import COMPOSITES
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.cluster_access import load
 from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import CRDS, EVENTS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.kube.paths import (
+    CRDS,
+    EVENTS,
+    NAMESPACES,
+    NATIVE_POD_GROUPS,
+    POD_GROUPS,
+    PODS,
+    Resource,
+)
 from enbloc.model import names
 from enbloc.sandbox import Sandbox
 from tests.controller.conftest import World, condition, controller, eventually
 from tests.controller.native_kinds import crd
 
-_V1, V1BETA1, V1ALPHA3, _V1ALPHA2 = VERSIONS
+_V1, V1BETA1, V1ALPHA3, _V1ALPHA2 = NATIVE_POD_GROUPS
 GANG_OF_2: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 KIND = "PodGroupInitiallyScheduled"
 
@@ -277,9 +285,7 @@ async def test_what_has_no_effect_is_said_on_the_object(world: World, native: Re
             native,
             **GANG_OF_2,
             schedulingConstraints={"topology": [{"key": "rack"}]},
-            resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}],
         )
         await member(world, "a")
         await event(world, "UnsupportedField", "spec.schedulingConstraints.topology is ignored")
-        await event(world, "UnsupportedField", "spec.resourceClaims is ignored")
         assert (await eventually(lambda: made(world)))["spec"]["minMember"] == 2

@@ -4,11 +4,10 @@
 
 from typing import Any
 
-from enbloc.controller.sources.native import VERSIONS
-from enbloc.kube.paths import Resource
+from enbloc.kube.paths import NATIVE_POD_GROUPS, Resource
 from tests.controlplane import API_SERVER, CONTROLLER_MANAGER, ControlPlane
 
-GROUPS = VERSIONS[-1]
+GROUPS = NATIVE_POD_GROUPS[-1]
 WORKLOADS = Resource(GROUPS.group, GROUPS.version, "workloads", "Workload")
 
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 import pytest
 
 from enbloc.controller.sources import grove, kai, volcano
-from enbloc.controller.sources.native import COMPOSITES, VERSIONS
+from enbloc.controller.sources.native import COMPOSITES
 from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, POD_GROUPS, Resource
+from enbloc.kube.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS, Resource
 from enbloc.model.auto_groups import group_name
 from tests import foreign_crds
 from tests.controller.native_kinds import crd
@@ -21,7 +21,7 @@ from tests.e2e import native_objects as native
 from tests.e2e.targets import SandboxTarget
 from tests.e2e.world import World
 
-GROUPS, TREES = VERSIONS[2], COMPOSITES[2]
+GROUPS, TREES = NATIVE_POD_GROUPS[2], COMPOSITES[2]
 SIZE = 2
 
 

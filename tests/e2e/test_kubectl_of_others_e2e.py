@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from enbloc.controller.sources.native import VERSIONS
 from enbloc.kube.client import PatchType
-from enbloc.kube.paths import CRDS, NAMESPACES
+from enbloc.kube.paths import CRDS, NAMESPACES, NATIVE_POD_GROUPS
 from enbloc.model import names
 from tests.controller.native_kinds import crd
 from tests.e2e.targets import ROOT
@@ -21,7 +20,7 @@ from tests.e2e.world import World
 pytestmark = pytest.mark.kubectl
 DIALECTS = ROOT / "crds" / "dialects"
 SIZE = 4
-_V1, V1BETA1, *_OLDER = VERSIONS
+_V1, V1BETA1, *_OLDER = NATIVE_POD_GROUPS
 
 
 @dataclass(frozen=True)

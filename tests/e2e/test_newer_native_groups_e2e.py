@@ -10,16 +10,15 @@ from contextlib import suppress
 
 import pytest
 
-from enbloc.controller.sources.native import VERSIONS
 from enbloc.kube.client import PatchType
 from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, POD_GROUPS
+from enbloc.kube.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS
 from tests.controller.native_kinds import crd
 from tests.e2e import native_objects as native
 from tests.e2e.targets import SandboxTarget
 from tests.e2e.world import World
 
-_V1, V1BETA1, V1ALPHA3, _V1ALPHA2 = VERSIONS
+_V1, V1BETA1, V1ALPHA3, _V1ALPHA2 = NATIVE_POD_GROUPS
 SIZE = 4
 
 

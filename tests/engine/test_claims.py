@@ -15,8 +15,9 @@ from enbloc.engine.plan import PlanResult
 from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import replayed
 from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodVolume
+from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID, PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, StorageClass
@@ -283,6 +284,71 @@ def test_a_gang_that_wants_more_devices_than_there_are_says_that_it_can_never_fi
     assert "4" in message
 
 
+def sharing(members: int = 2) -> Cluster:
+    """A gang of a PodGroup of Kubernetes whose members share a claim for a device of a network."""
+    fabric = slice_of(None, device("0"), pool="net", allNodes=True)
+    cluster = cluster_of(device_class(), fabric, nodes="n1 n2 n3")
+    seen(cluster, [resource_claim("shared", exactly())])
+    cluster.group("g", members)
+    wanted = replace(spec(cpu="10m"), resource_claims=GPU)
+    for index in range(members):
+        cluster.pod(f"g-{index}", "g", spec=wanted, resource_claims=("shared",), pod_group="g")
+    return cluster
+
+
+def places(cluster: Cluster, but: str = "") -> bool:
+    return cluster.engine.places(GroupKey("ns", "g"), PodUID(but))
+
+
+def test_a_gang_of_300_of_a_pod_group_of_kubernetes_shares_one_claim() -> None:
+    """Semantics §2.10."""
+    cluster = sharing(300)
+    cluster.settle()
+    decided = [effect.target.decided.devices for effect in preparing(cluster).values()]
+    assert len(decided) == 300
+    assert len({each.claims for each in decided if each is not None}) == 1
+
+
+def test_more_than_256_pods_without_a_pod_group_of_kubernetes_are_told_why_they_cannot() -> None:
+    """Semantics §2.10: it names the claim, the limit and the way out."""
+    cluster = sharing(257)
+    for name in list(cluster.pods):
+        cluster.change(name, pod_group="")
+    cluster.settle()
+    assert preparing(cluster) == {}
+    scheduled, _, message = cluster.condition("g")
+    assert scheduled is False
+    assert "ResourceClaim ns/shared has 256 consumers, and no more are possible" in message
+    assert "use resourceClaimTemplateName, or list it in spec.resourceClaims" in message
+
+
+def test_pods_of_a_pod_group_of_kubernetes_are_placed_from_the_plan_to_their_end() -> None:
+    """Semantics §3.8: so long what is reserved for the PodGroup is not given back."""
+    cluster = sharing()
+    assert not places(cluster)
+    cluster.settle()
+    assert preparing(cluster)
+    assert places(cluster)
+    prepare(cluster)
+    assert set(cluster.where()) == {"g-0", "g-1"}
+
+    cluster.finish("g-0")
+    cluster.settle()
+    assert places(cluster)
+    assert not places(cluster, but=cluster.pods["g-1"].uid)
+    cluster.delete("g-1")
+    cluster.settle()
+    assert not places(cluster)
+
+
+def test_pods_of_a_plan_that_is_given_up_are_not_placed() -> None:
+    cluster = sharing()
+    cluster.settle()
+    cluster.drop_group("g")
+    cluster.settle()
+    assert not places(cluster)
+
+
 def test_a_plan_stands_while_the_claim_for_its_extended_resources_is_made() -> None:
     served = "gpu.example.com/shares"
     cluster = cluster_of(device_class(extendedResourceName=served), gpus("n1"), gpus("n2"))
@@ -379,7 +445,7 @@ def tempting(*facts: Fact) -> Cluster:
     return cluster
 
 
-def sharing(cluster: Cluster, *cpus: int) -> None:
+def sharing_both(cluster: Cluster, *cpus: int) -> None:
     """A gang whose members share a claim for a volume and one for devices, named data and gpus."""
     cluster.group("g", len(cpus))
     for index, cpu in enumerate(cpus):
@@ -402,7 +468,7 @@ def test_members_that_share_a_claim_go_to_a_node_for_all_of_them(
     if by == "devices":
         seen(cluster, [bound("data", "everywhere", access_modes=(RWX,)), pv("everywhere")])
     seen(cluster, [resource_claim("gpus", exactly(count=1))])
-    sharing(cluster, *cpus)
+    sharing_both(cluster, *cpus)
     cluster.settle()
     assert {each.target.node for each in preparing(cluster).values()} == {"n2"}
     assert len(preparing(cluster)) == len(cpus)

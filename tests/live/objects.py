@@ -8,4 +8,4 @@ from enbloc.live.objects import Objects
 
 
 def objects(client: Client, watches: ObjectWatches | None = None) -> Objects:
-    return Objects(client, watches or ObjectWatches(), lambda: 0.0)
+    return Objects(client, watches or ObjectWatches(), lambda: 0.0, lambda _group, _but: False)

@@ -177,7 +177,8 @@ async def yard(sandbox: Sandbox) -> AsyncGenerator[Yard]:
             malformed = MalformedObjects(lambda *_: None)
             informers = Informers(client, queue, malformed, default_profiles(), Problems(), FAST)
             running = [tasks.create_task(each.run()) for each in informers.facts(watches)]
-            objects = Objects(client, watches, lambda: asyncio.get_running_loop().time())
+            now = asyncio.get_running_loop().time
+            objects = Objects(client, watches, now, lambda _group, _but: False)
 
             def api(target: Target) -> MemberApi:
                 return MemberApi(client, lambda: None, objects, target.plan)

@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 
 from enbloc.kube.client import PatchType
-from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from enbloc.kube.paths import (
+    CRDS,
+    NATIVE_POD_GROUPS,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
 from enbloc.model import names
 from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DeviceDriver, Shape
+from enbloc.sandbox.nodes import DEVICE_DRIVER, DeviceDriver, Shape
 from enbloc.sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
+from tests.foreign_crds import crd
 from tests.live.world import NAMESPACE, World
 from tests.sandbox.nodes.claims import asking
 
@@ -166,3 +173,105 @@ async def test_slices_published_anew_in_mid_burst_give_no_device_twice(
         await world.until_bound("g", 8)
     got = devices_of(await claims(world))
     assert len(set(got)) == len(got) == 8
+
+
+# ── claims of a PodGroup of Kubernetes ───────────────────────────────────────────────────────
+
+MANY = 300
+NATIVE = NATIVE_POD_GROUPS[-1]
+LISTED = {"name": "fabric", "resourceClaimTemplateName": "t"}
+
+
+@asynccontextmanager
+async def with_fabric(world: World) -> AsyncGenerator[None]:
+    """Nodes that all reach one device, and PodGroups of Kubernetes."""
+    await world.client.create(CRDS, crd(NATIVE))
+    async with working(world, "n1", "n2", "n3", "n4", devices=0):
+        spec = {
+            "driver": DEVICE_DRIVER,
+            "pool": {"name": "fabric", "generation": 1, "resourceSliceCount": 1},
+            "allNodes": True,
+            "devices": [{"name": "link"}],
+        }
+        await world.client.create(RESOURCE_SLICES, {"metadata": {"name": "f"}, "spec": spec})
+        yield
+
+
+async def native_gang(world: World, name: str, size: int, claim: Json = LISTED) -> None:
+    """A gang of a PodGroup of Kubernetes that lists the claim of its members."""
+    spec = {"schedulingPolicy": {"gang": {"minCount": size}}, "resourceClaims": [claim]}
+    await world.client.create(NATIVE, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+    await world.group(name, size)  # as the controller makes it
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": claim["name"]}]}}
+    pod = {
+        "schedulerName": "enbloc",
+        "containers": [container],
+        "schedulingGroup": {"podGroupName": name},
+        "resourceClaims": [claim],
+    }
+    made = ({"metadata": {"name": f"{name}-{index}"}, "spec": pod} for index in range(size))
+    await asyncio.gather(*(world.client.create(PODS, each, NAMESPACE) for each in made))
+
+
+async def consumers(world: World) -> list[tuple[str, str]]:
+    """For whom the one claim is reserved."""
+    [found] = await claims(world)
+    reserved = found["status"].get("reservedFor", [])
+    return [(each["resource"], each["name"]) for each in reserved]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "template"])
+async def test_a_gang_of_300_shares_a_claim_that_its_pod_group_lists(
+    world: World, *, named: bool
+) -> None:
+    """Semantics §2.10: the PodGroup is one consumer, and has the claim until it is gone."""
+    claim = {"name": "fabric", "resourceClaimName": "shared"} if named else LISTED
+    async with with_fabric(world), world.scheduler():
+        if named:
+            body = {"metadata": {"name": "shared"}, "spec": asking()}
+            await world.client.create(RESOURCE_CLAIMS, body, NAMESPACE)
+        await native_gang(world, "g", MANY, claim)
+        await world.until_bound("g", MANY)
+        assert await consumers(world) == [("podgroups", "g")]
+        assert devices_of(await claims(world)) == [("fabric", "link")]
+
+
+async def test_a_claim_of_a_pod_group_is_found_again_by_the_next_scheduler(
+    world: World, sandbox: Sandbox
+) -> None:
+    async with with_fabric(world):
+        sandbox.faults.add(verb="create", resource="pods/binding", delay=0.5)
+        async with world.scheduler(ends_with=None) as first:
+            await native_gang(world, "g", 8)
+
+            async def reserved() -> bool:
+                return bool(await claims(world)) and bool(await consumers(world))
+
+            await world.until(reserved)
+            await first.kill()
+        async with world.scheduler():
+            await world.until_bound("g", 8)
+    assert await consumers(world) == [("podgroups", "g")]
+
+
+async def test_a_gang_that_is_not_bound_gives_back_what_is_reserved_for_its_pod_group(
+    world: World, sandbox: Sandbox
+) -> None:
+    """Semantics §3.8: the next gang gets the device, and then keeps it."""
+    sandbox.faults.add(verb="get", resource="resourceclaims", delay=0.2)
+    async with with_fabric(world), world.scheduler():
+        await native_gang(world, "g", 8)
+
+        async def reserved() -> bool:
+            return bool(await claims(world)) and bool(await consumers(world))
+
+        await world.until(reserved)
+        await world.client.delete(PODS, "g-7", NAMESPACE)
+
+        async def free() -> bool:
+            return not devices_of(await claims(world))
+
+        await world.until(free)
+        assert await world.bound("g") == {}
+        await native_gang(world, "h", 4)
+        await world.until_bound("h", 4)

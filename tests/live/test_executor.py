@@ -76,6 +76,7 @@ class World:
             self.extenders,
             lambda: 0.0,
             watches=ObjectWatches(),
+            places=lambda _group, _but: False,
         )
 
     async def events(self) -> list[Event]:

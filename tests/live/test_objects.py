@@ -58,6 +58,46 @@ async def test_a_kind_is_written_in_the_version_in_which_it_is_watched() -> None
     assert script.bodies[0]["apiVersion"] == "resource.k8s.io/v1beta2"
 
 
+class Versions:
+    """A server that has PodGroups of Kubernetes in one version."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.asked: list[str] = []
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path.removeprefix("/apis/scheduling.k8s.io/")
+        self.asked.append(path)
+        version, _, rest = path.partition("/")
+        if version != self.version:
+            return refusal(404, "NotFound", "no such version")
+        return answer({"kind": "PodGroup"} if rest else {"resources": [{"name": "podgroups"}]})
+
+
+async def test_a_pod_group_of_kubernetes_is_read_in_the_version_that_is_served() -> None:
+    """It is looked for once, and again where it is not found."""
+    server = Versions("v1beta1")
+    async with talking_to(server) as client:
+        api = objects(client)
+        read = [api.read("p", "PodGroup", "ns", "g") for _ in range(3)]
+        assert {reply.code for reply in await asyncio.gather(*read)} == {200}
+        group = "namespaces/ns/podgroups/g"
+        assert server.asked == ["v1", "v1beta1", *[f"v1beta1/{group}"] * 3]
+
+        server.version, server.asked = "v1alpha2", []
+        assert (await api.read("p", "PodGroup", "ns", "g")).code == 404
+        assert (await api.read("p", "PodGroup", "ns", "g")).code == 200
+        assert server.asked[-1] == f"v1alpha2/{group}"
+
+        server.version = "none"
+        await api.read("p", "PodGroup", "ns", "g")
+        reply = await api.read("p", "PodGroup", "ns", "g")
+    assert (reply.code, reply.message) == (
+        404,
+        "the API server does not serve podgroups.scheduling.k8s.io",
+    )
+
+
 @pytest.mark.parametrize(
     ("answers", "code", "passing", "words"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 
 from enbloc.framework.act import Reply, Seen, Target
 from enbloc.framework.status import SUCCESS, Status
+from enbloc.model.pods import PodUID
 
 Json = dict[str, Any]
 #: What comes instead of the answer to (verb, kind, name); None = nothing does.
@@ -30,6 +31,7 @@ class Cluster:
         after: answers in the place of the server, which has done what was asked.
         lag: by how much the watch is late (seconds).
         told: is called with each object after it was written.
+        placed: pods of PodGroups of Kubernetes that are on a node or on their way to one, by UID.
     """
 
     def __init__(self) -> None:
@@ -40,6 +42,7 @@ class Cluster:
         self.after: Fault = no_fault
         self.lag = 0.0
         self.told: Callable[[str, Json], object] = lambda *_: None
+        self.placed: dict[PodUID, str] = {}
         self._version = 0
         self._shown: dict[tuple[str, str, str], int | None] = {}
         self._changes = asyncio.Condition()
@@ -140,6 +143,10 @@ class Cluster:
         except TimeoutError:
             return False
         return True
+
+    def places(self, namespace: str, pod_group: str, *, but: PodUID) -> bool:
+        del namespace
+        return any(uid != but and of == pod_group for uid, of in self.placed.items())
 
     @asynccontextmanager
     async def alone(self, kind: str, namespace: str, name: str) -> AsyncGenerator[None]:

@@ -10,9 +10,14 @@ import pytest
 
 from enbloc.framework.act import Reply, Target
 from enbloc.framework.status import SUCCESS, Code, Status
-from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
-from enbloc.model.devices.facts import Allocation, Ask, Consumer, Request, Result
-from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.devices.decisions import (
+    ClaimDecision,
+    DeviceDecision,
+    ExtendedDecision,
+    Listing,
+)
+from enbloc.model.devices.facts import Allocation, Ask, Request, Result
+from enbloc.model.pods import PodKey, PodResourceClaim, PodUID
 from enbloc.plugins import dynamic_resources_act as act
 from tests.plugins.cluster import Cluster, Fault, Json, once, times
 
@@ -24,7 +29,10 @@ OTHER = Target("plan-1", PodKey("ns", "q"), PodUID("uid-q"), "n1")
 EXTENDED = "p-extended-resources-uidp"
 OURS = {"resource": "pods", "name": "p", "uid": "uid-p"}
 THEIRS = {"resource": "pods", "name": "q", "uid": "uid-q"}
-GROUP = Consumer("podgroups", "g", "uid-g", "scheduling.k8s.io")
+POD_GROUP = "PodGroup"
+BY_NAME = Listing("g", (PodResourceClaim("gpu"),))
+FROM_TEMPLATE = Listing("g", (PodResourceClaim("gpu", "gpus"),))
+WHOLE = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "uid-g"}
 
 
 def got(device: str = "gpu-0", *, waits: bool = False) -> Allocation:
@@ -40,8 +48,8 @@ def written(device: str = "gpu-0", *, waits: bool = False) -> Json:
     return {"devices": {"results": [result]}}
 
 
-def of(allocation: Allocation | None = None, consumer: Consumer | None = None) -> ClaimDecision:
-    return ClaimDecision("ns/c", "uid-c", allocation, consumer)
+def of(allocation: Allocation | None = None, listing: Listing | None = None) -> ClaimDecision:
+    return ClaimDecision("ns/c", "uid-c", allocation, listing)
 
 
 REQUESTS = (Request("container-0-request-0", Ask("container-0-request-0", "gpu", count=2)),)
@@ -118,14 +126,57 @@ async def test_an_allocated_claim_is_reserved_only() -> None:
     assert world.status == {"allocation": written(), "reservedFor": [THEIRS, OURS]}
 
 
-async def test_a_claim_of_a_pod_group_is_reserved_once_for_all_of_its_pods() -> None:
+@pytest.mark.parametrize(
+    ("listing", "entry"),
+    [
+        (BY_NAME, {"name": "gpu", "resourceClaimName": "c"}),
+        (FROM_TEMPLATE, {"name": "gpu", "resourceClaimTemplateName": "gpus"}),
+    ],
+)
+async def test_a_claim_that_a_pod_group_lists_is_reserved_once_for_all_of_its_pods(
+    listing: Listing, entry: Json
+) -> None:
+    """Semantics §2.10."""
     world = World()
-    both = of(got(), GROUP)
+    world.put(POD_GROUP, "g", spec={"resourceClaims": [{"name": "other"}, entry]})
+    both = of(got(), listing)
     assert await world.prepare(both) == SUCCESS
     assert await world.prepare(both, target=OTHER) == SUCCESS
-    assert world.status["reservedFor"] == [
-        {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "uid-g"}
-    ]
+    assert world.status["reservedFor"] == [WHOLE]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([], id="lists nothing"),
+        pytest.param([{"name": "gpu", "resourceClaimName": "d"}], id="another claim"),
+        pytest.param([{"name": "tpu", "resourceClaimName": "c"}], id="by another name"),
+        pytest.param([{"name": "gpu", "resourceClaimTemplateName": "c"}], id="a template"),
+        pytest.param(["c", None, {"name": 3}], id="nonsense"),
+    ],
+)
+async def test_a_claim_that_the_pod_group_does_not_list_is_reserved_for_each_pod(
+    entries: list[Any],
+) -> None:
+    world = World()
+    world.put(POD_GROUP, "g", spec={"resourceClaims": entries})
+    assert await world.prepare(of(got(), BY_NAME)) == SUCCESS
+    assert await world.prepare(of(got(), BY_NAME), target=OTHER) == SUCCESS
+    assert world.reserved == ["p", "q"]
+
+
+async def test_without_the_pod_group_a_claim_is_reserved_for_the_pod() -> None:
+    world = World()
+    assert await world.prepare(of(got(), BY_NAME)) == SUCCESS
+    assert world.reserved == ["p"]
+
+
+async def test_while_the_pod_group_cannot_be_read_nothing_is_reserved() -> None:
+    world = World()
+    world.before = once(Reply(403, message="forbidden"), f"get {POD_GROUP}")
+    status = await world.prepare(of(got(), BY_NAME))
+    assert status == Status(Code.ERROR, "PodGroup ns/g: forbidden")
+    assert not world.status
 
 
 async def test_members_that_share_a_claim_do_not_hinder_each_other() -> None:
@@ -192,8 +243,9 @@ def fill(world: World) -> None:
         pytest.param(
             of(),
             fill,
-            "claim ns/c is reserved for 256 consumers, and no more are possible: use "
-            "resourceClaimTemplateName, or a claim of the PodGroup",
+            "ResourceClaim ns/c has 256 consumers, and no more are possible: use "
+            "resourceClaimTemplateName, or list it in spec.resourceClaims of a PodGroup of "
+            "Kubernetes",
             id="it is full",
         ),
         pytest.param(
@@ -384,6 +436,22 @@ async def test_devices_that_nobody_has_reserved_are_free_again() -> None:
     assert world.finalizers == []
 
 
+async def test_of_a_pod_group_the_devices_stay_until_none_of_its_pods_is_placed() -> None:
+    """Semantics §3.8: bound, by this plan or another, or on their way to a node."""
+    world = World()
+    world.put(POD_GROUP, "g", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]})
+    both = of(got(), BY_NAME)
+    await world.prepare(both)
+    world.placed = {TARGET.uid: "g", OTHER.uid: "g"}
+    await world.unreserve(both)
+    assert world.status["reservedFor"] == [WHOLE]
+
+    world.placed = {TARGET.uid: "h", OTHER.uid: "g"}
+    await world.unreserve(both, target=OTHER)
+    assert world.status == {"reservedFor": []}
+    assert world.finalizers == []
+
+
 async def test_devices_that_somebody_reserves_at_that_moment_stay() -> None:
     """The decision to take them back may be older than the reservation."""
     world = World()
@@ -396,6 +464,16 @@ async def test_devices_that_somebody_reserves_at_that_moment_stay() -> None:
     world.before = somebody_is_faster
     assert await world.unreserve(of()) == SUCCESS
     assert world.status == {"allocation": written(), "reservedFor": [THEIRS]}
+
+
+async def test_devices_of_a_pod_group_that_others_use_too_stay_for_these() -> None:
+    world = World()
+    world.put(POD_GROUP, "g", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]})
+    world.allocate("gpu-0", THEIRS, {**WHOLE, "name": "h", "uid": "uid-h"})
+    await world.prepare(of(None, BY_NAME))
+    await world.unreserve(of(None, BY_NAME))
+    assert world.status["allocation"] == written()
+    assert world.reserved == ["q", "h"]
 
 
 async def test_a_finalizer_without_an_allocation_is_taken_away_too() -> None:
@@ -415,7 +493,6 @@ async def test_a_finalizer_without_an_allocation_is_taken_away_too() -> None:
             lambda world: world.edit(POD, "p", {"spec": {"nodeName": "n2"}}),
             id="somebody has bound the pod",
         ),
-        pytest.param(of(got(), GROUP), lambda _: None, id="it is reserved for a PodGroup"),
         pytest.param(of(got()), recreate, id="it is another claim"),
         pytest.param(of(got()), lambda world: world.drop(CLAIM, "c"), id="it is gone"),
     ],

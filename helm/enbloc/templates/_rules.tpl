@@ -68,6 +68,10 @@
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
   verbs: [create, delete]
+# reserving a claim for the PodGroup of Kubernetes that lists it
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups]
+  verbs: [get]
 # namespace selectors of pod affinity
 - apiGroups: [""]
   resources: [namespaces]

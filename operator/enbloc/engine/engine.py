@@ -38,6 +38,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
+from enbloc.model.pods import PodUID
 
 #: So many changed groups are reviewed in one turn; those that are left come first in the next.
 MOST_REVIEWS: Final = 256
@@ -112,6 +113,10 @@ class Engine:
             PluginError: a plugin failed.
         """
         return WhatIf(self._core, self._min_resources, now).gone(nodes)
+
+    def places(self, pod_group: GroupKey, but: PodUID) -> bool:
+        """Whether a pod of a PodGroup of Kubernetes, other than this one, has a seat."""
+        return self._state.places(pod_group, but)
 
     # ── for the metrics ──────────────────────────────────────────────────────────────────────
 

@@ -128,6 +128,14 @@ class Api(Protocol):
         """
         ...
 
+    def places(self, namespace: str, pod_group: str, *, but: PodUID) -> bool:
+        """Whether another pod of a PodGroup of Kubernetes is on a node, or on its way to one.
+
+        What a group shares can be taken back only when none is. It is true of this moment: who
+        decides by it has what it decides about `alone`, and PreBind looks at that again.
+        """
+        ...
+
     def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
         """One member at a time changes this object, so that members do not conflict."""
         ...

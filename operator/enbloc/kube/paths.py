@@ -62,8 +62,14 @@ REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+_SCHEDULING: Final = "scheduling.k8s.io"
 PRIORITY_CLASSES: Final = Resource(
-    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+    _SCHEDULING, "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
+#: PodGroups of Kubernetes itself, in every version served so far, the newest first.
+NATIVE_POD_GROUPS: Final = tuple(
+    Resource(_SCHEDULING, version, "podgroups", "PodGroup")
+    for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 )
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 CLUSTER_ROLE_BINDINGS: Final = Resource(

@@ -145,6 +145,12 @@ _DEVICES: Final = (
         ["create", "delete"],
         why="claims for extended resources",
     ),
+    Rule(
+        "scheduling.k8s.io",
+        ["podgroups"],
+        ["get"],
+        why="reserving a claim for the PodGroup of Kubernetes that lists it",
+    ),
 )
 
 ROLES: Final[Mapping[str, Sequence[Rule]]] = {

@@ -26,6 +26,8 @@ from enbloc.live.extenders import Extenders
 from enbloc.live.objects import Objects
 from enbloc.live.plugin_times import member_call
 from enbloc.model.binding import Cause
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
 
 logger = logging.getLogger(__name__)
@@ -102,6 +104,10 @@ class MemberApi:
     async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
         """Wait until the watch shows a later version of one of the objects."""
         return await self._objects.watches.changed(seen, timeout)
+
+    def places(self, namespace: str, pod_group: str, *, but: PodUID) -> bool:
+        """Whether another pod of a PodGroup of Kubernetes is on a node, or on its way to one."""
+        return self._objects.places(GroupKey(namespace, pod_group), but)
 
     def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
         """One member at a time changes this object."""

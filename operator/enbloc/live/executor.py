@@ -38,6 +38,8 @@ from enbloc.live.preparations import Preparations
 from enbloc.live.report import DecisionLog, count_bound, count_end
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.traces import Traces
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
 from enbloc.telemetry.logs import DETAIL
 
@@ -62,6 +64,7 @@ class Executor:
         extenders: asked, and told to bind.
         now: server time, seconds since the epoch: the engine's clock.
         watches: tell plugins of changes of the objects that they write.
+        places: as `Engine.places`.
         traces: are told of decisions and Bindings; None = nobody is.
     """
 
@@ -77,6 +80,7 @@ class Executor:
         now: Callable[[], float],
         *,
         watches: ObjectWatches,
+        places: Callable[[GroupKey, PodUID], bool],
         traces: Traces | None = None,
     ) -> None:
         self._client = client
@@ -90,7 +94,7 @@ class Executor:
         self._extenders = extenders
         self._decisions = DecisionLog(traces)
         self._binds: set[asyncio.Task[None]] = set()
-        self._objects = Objects(client, watches, now)
+        self._objects = Objects(client, watches, now, places)
         self._preparations = Preparations(self._api, queue.put, self._settled)
         self._asking: set[asyncio.Task[None]] = set()
         self._evictions = Evictions(client, now, queue.put, self._settled)

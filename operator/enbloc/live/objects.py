@@ -13,9 +13,11 @@ import msgspec
 from enbloc.framework.act import Reply
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.decoding import UNREADABLE, decoded, why
+from enbloc.kube.discovery import served
 from enbloc.kube.errors import APIError, Fenced
 from enbloc.kube.fair_slots import FairSlots
 from enbloc.kube.paths import (
+    NATIVE_POD_GROUPS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -25,6 +27,8 @@ from enbloc.kube.paths import (
 )
 from enbloc.kube.transport import JSON
 from enbloc.live.object_watches import ObjectWatches
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import PodUID
 
 #: The most requests in flight, for all plans together. Who waits for a change holds none.
 REQUESTS: Final = 32
@@ -38,6 +42,7 @@ _ALLOWED: Final[Mapping[str, tuple[Resource, frozenset[str]]]] = {
         (PERSISTENT_VOLUMES, "get patch"),
         (PERSISTENT_VOLUME_CLAIMS, "get patch"),
         (RESOURCE_CLAIMS, "get patch patch/status create delete"),
+        (NATIVE_POD_GROUPS[0], "get"),
     )
 }
 
@@ -53,10 +58,20 @@ class Objects:
         client: may write only while this process is the leader.
         watches: tell of changes, and in which version a kind is served.
         now: server time, seconds since the epoch.
+        places: as `Engine.places`.
     """
 
-    def __init__(self, client: Client, watches: ObjectWatches, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        watches: ObjectWatches,
+        now: Callable[[], float],
+        places: Callable[[GroupKey, PodUID], bool],
+    ) -> None:
         self._client = client
+        self.places = places
+        self._native: Resource | None = None
+        self._looking = asyncio.Lock()
         self._slots = FairSlots(REQUESTS)
         self._alone: dict[tuple[str, str, str], tuple[asyncio.Lock, int]] = {}
         self.watches = watches
@@ -115,7 +130,10 @@ class Objects:
         asked = f"{verb}/status" if status else verb
         if resource is None or asked not in verbs:
             return Reply(400, message=f"plugins may not {asked} the kind {kind}")
-        resource = self.watches.resource(kind) or resource
+        found = await self._served(resource)
+        if isinstance(found, Reply):
+            return found
+        resource = found
         if verb == "create":
             body = {**body, "apiVersion": resource.api_version, "kind": resource.kind}
         send = partial(
@@ -129,7 +147,25 @@ class Objects:
             content_type=PatchType.MERGE if verb == "patch" else JSON,
         )
         async with self._slots.slot(party):
-            return await _whole(_reply(send, f"{verb} {resource.label()}"))
+            reply = await _whole(_reply(send, f"{verb} {resource.label()}"))
+        if reply.code == 404 and resource == self._native:
+            self._native = None  # perhaps the server has it in another version now
+        return reply
+
+    async def _served(self, resource: Resource) -> Resource | Reply:
+        """Where a kind is served; why it is not known."""
+        if resource not in NATIVE_POD_GROUPS:
+            return self.watches.resource(resource.kind) or resource
+        async with self._looking:
+            if self._native is None:
+                versions = [each.version for each in NATIVE_POD_GROUPS]
+                try:
+                    self._native = await served(self._client, resource, versions)
+                except APIError as error:
+                    return Reply(error.code, message=str(error))
+        if self._native is None:
+            return Reply(404, message=f"the API server does not serve {resource.label()}")
+        return self._native
 
 
 async def _reply(send: Callable[[], Awaitable[bytes]], asked: str) -> Reply:

@@ -158,6 +158,7 @@ class Scheduler:
             self._extenders,
             clock.now,
             watches=watches,
+            places=self._engine.places,
             traces=traces,
         )
         self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step, clock.now)

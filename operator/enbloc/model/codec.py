@@ -148,8 +148,8 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     metadata, spec, status = obj.metadata, obj.spec or _NO_SPEC, obj.status or _NO_STATUS
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     pod_spec, problem = pod_class(obj)
-    native = spec.scheduling_group.pod_group_name if spec.scheduling_group else ""
-    member = readable(membership(labels, annotations, native=native or ""))
+    native = (spec.scheduling_group.pod_group_name if spec.scheduling_group else "") or ""
+    member = readable(membership(labels, annotations, native=native))
     scheduler = _shared(spec.scheduler_name or "")
     part_of_gpu = kai.part_of_gpu(scheduler, annotations)
     problems = Problems()
@@ -196,6 +196,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         gang_running=_gang_running(status) if gang_gate else None,
         claims=claim_names(spec.volumes, metadata.name) if pod_spec.volumes else (),
         resource_claims=resource_claim_names(spec, status) if pod_spec.resource_claims else (),
+        pod_group=_shared(native) if native else "",
         extended_claim=extended.resource_claim_name or "" if extended else "",
     )
 

@@ -263,6 +263,7 @@ class Pod:
             "ephemeral", in their order.
         resource_claims: names of its ResourceClaims, in the order of `spec.resource_claims`; "" =
             not made yet, None = its status says that none is needed.
+        pod_group: the PodGroup of Kubernetes that its `spec.schedulingGroup` names; "" = none.
         extended_claim: the ResourceClaim made for extended resources that devices serve; "" = none.
     """
 
@@ -298,6 +299,7 @@ class Pod:
     gang_running: bool | None = None
     claims: tuple[str, ...] = ()
     resource_claims: tuple[str | None, ...] = ()
+    pod_group: str = ""
     extended_claim: str = ""
 
     @property

@@ -14,11 +14,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from enbloc.framework.act import Api, Reply, Seen, Target
-from enbloc.framework.changes import Body, Object, change, failed, look, node_of, part
+from enbloc.framework.changes import Body, Object, change, failed, look, node_of, part, text_of
 from enbloc.framework.status import Status
 from enbloc.model.devices import codec
+from enbloc.model.devices.asked import full
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision
-from enbloc.model.devices.facts import MOST_CONSUMERS, Allocation, Consumer, ResourceClaim, Result
+from enbloc.model.devices.facts import (
+    MOST_CONSUMERS,
+    SCHEDULING,
+    Allocation,
+    Consumer,
+    ResourceClaim,
+    Result,
+    pod_group_id,
+)
 from enbloc.model.devices.writing import allocation_json
 from enbloc.model.times import time_text
 from enbloc.plugins import dynamic_resources_extended as extended
@@ -65,7 +74,7 @@ async def pre_bind(decision: DeviceDecision, target: Target, api: Api, timeout: 
 async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Status:
     """Take a pod's reservations back, and what no other uses of the claims.
 
-    What is reserved for a PodGroup stays: of its other pods, some may run with it.
+    What is reserved for a PodGroup stays while a pod of it is on a node, or on its way to one.
     """
     bound = await node_of(api, target)
     if isinstance(bound, Reply):
@@ -74,8 +83,7 @@ async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Statu
         return failed("")
     problems: list[str] = []
     for claim in decision.claims:
-        if claim.consumer is None or claim.consumer.uid == target.uid:
-            problems.append(await _release(claim_object(claim.claim), claim.uid, target, api))
+        problems.append(await _release(claim_object(claim.claim), claim, target, api))
     if decision.extended is not None:
         made = decision.extended.claim
         it = claim_object(made) if made else extended.claim_object(target)
@@ -100,7 +108,9 @@ async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> B
         if changed.problem:
             return _said("add finalizer to claim", it, changed.problem)
         known = changed.body
-    consumer = claim.consumer or Consumer("pods", target.pod.name, target.uid)
+    consumer = await _consumer(claim, target, api)
+    if isinstance(consumer, str):
+        return consumer
     changed = await change(
         api,
         it,
@@ -144,12 +154,43 @@ def _reserve(body: Body, claim: ClaimDecision, consumer: Consumer, now: float) -
         status["allocation"] = {**written, "allocationTimestamp": time_text(now)}
     if not found.reserved(consumer.uid):
         if len(found.reserved_for) >= MOST_CONSUMERS:
-            return (
-                f"claim {found.key} is reserved for {MOST_CONSUMERS} consumers, and no more are "
-                "possible: use resourceClaimTemplateName, or a claim of the PodGroup"
-            )
+            return full(found.key)
         status["reservedFor"] = [*_list(part(body, "status"), "reservedFor"), _written(consumer)]
     return {"status": status} if status else {}
+
+
+async def _consumer(claim: ClaimDecision, target: Target, api: Api) -> Consumer | str:
+    """For whom a claim is reserved: the PodGroup that lists it, else the pod; or the problem.
+
+    The PodGroup itself is asked, and no copy: its UID keeps the devices for as long as it exists.
+
+    Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
+    resourceclaim.go BindTo.
+    """
+    pod = Consumer("pods", target.pod.name, target.uid)
+    if claim.listing is None:
+        return pod
+    it = Object("PodGroup", target.pod.namespace, claim.listing.pod_group)
+    reply = await look(api, it)
+    if reply.code == 404:
+        return pod
+    if not reply.ok:
+        return f"{it}: {reply.message}"
+    name = claim.claim.partition("/")[2]
+    wanted = [
+        (each.name, "" if each.template else name, each.template) for each in claim.listing.claims
+    ]
+    for entry in _list(part(reply.body, "spec"), "resourceClaims"):
+        if _entry(entry) in wanted:
+            uid = text_of(part(reply.body, "metadata"), "uid")
+            return Consumer("podgroups", it.name, uid, SCHEDULING)
+    return pod
+
+
+def _entry(entry: object) -> tuple[str, ...]:
+    """What a PodGroup lists as a claim: its name there, and the claim's or template's."""
+    fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
+    return tuple(text_of(entry, each) for each in fields) if isinstance(entry, dict) else ()
 
 
 def _written(consumer: Consumer) -> Mapping[str, str]:
@@ -157,25 +198,29 @@ def _written(consumer: Consumer) -> Mapping[str, str]:
     return {**group, "resource": consumer.resource, "name": consumer.name, "uid": consumer.uid}
 
 
-async def _release(it: Object, uid: str, target: Target, api: Api) -> str:
-    """Take the pod's reservation of one claim back; the problem, "" = none."""
-    changed = await change(api, it, lambda body: _without(body, uid, target), status=True)
+async def _release(it: Object, claim: ClaimDecision, target: Target, api: Api) -> str:
+    """Take the reservation of one claim back; the problem, "" = none."""
+    changed = await change(api, it, lambda body: _without(body, claim, target, api), status=True)
     if not changed.problem and part(part(changed.body, "status"), "allocation") == {}:
-        changed = await change(api, it, lambda body: _unprotected(body, uid))
+        changed = await change(api, it, lambda body: _unprotected(body, claim.uid))
     return "" if changed.code == 404 else changed.problem
 
 
-def _without(body: Body, uid: str, target: Target) -> Body:
-    """Without the pod's reservation; and without the allocation, where nobody else has reserved it.
+def _without(body: Body, claim: ClaimDecision, target: Target, api: Api) -> Body:
+    """Without the pod's reservation, or its PodGroup's; the last to leave takes the allocation.
 
     So it may go to any node again, as if the claim controller had seen its last pod end.
     """
     found = codec.read_resource_claim(body)
-    if not isinstance(found, ResourceClaim) or found.uid != uid:
+    if not isinstance(found, ResourceClaim) or found.uid != claim.uid:
         return {}
-    reserved = _list(part(body, "status"), "reservedFor")
-    others = [each for each in reserved if each.get("uid") != target.uid]
-    if not found.reserved(target.uid) and (others or found.allocation is None):
+    leaving = {str(target.uid)}
+    group = claim.listing.pod_group if claim.listing is not None else ""
+    if group and not api.places(target.pod.namespace, group, but=target.uid):
+        leaving.add(pod_group_id(group))
+    reserved = zip(found.reserved_for, _list(part(body, "status"), "reservedFor"), strict=True)
+    others = [written for each, written in reserved if each.id not in leaving]
+    if len(others) == len(found.reserved_for) and (others or found.allocation is None):
         return {}
     last = {"allocation": None} if not others else {}
     return {"status": {"reservedFor": others, **last}}

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of a gang's members, decided together on a fork."""
 
-from enbloc.model.devices.decisions import DeviceDecision
+import pytest
+
+from enbloc.model.devices.decisions import DeviceDecision, Listing
 from enbloc.model.devices.table import Devices
 from enbloc.model.nodes import Nodes
-from enbloc.model.pods import ContainerResource, Pod, PodSpec
+from enbloc.model.pods import ContainerResource, Pod, PodResourceClaim, PodSpec
 from tests.model.devices.objects import (
     DRIVER,
     allocated,
@@ -271,16 +273,31 @@ def test_an_allocation_that_is_seen_wins() -> None:
     assert [each.allocation for each in decision.claims] == [None]  # only to be reserved
 
 
-def test_nothing_is_to_be_written_for_a_claim_that_is_reserved() -> None:
+@pytest.mark.parametrize(
+    "consumer",
+    [
+        {"resource": "pods", "name": "p", "uid": "uid-p"},
+        {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "uid-g"},
+    ],
+)
+def test_nothing_is_to_be_written_for_a_bound_pod_whose_claim_is_reserved(
+    consumer: dict[str, str],
+) -> None:
+    """One that is not bound looks again: what is being taken back may not be seen yet."""
     where = nodes("a")
-    consumer = {"resource": "pods", "name": "p", "uid": "uid-p"}
     status = allocated("0", pool="a", reservedFor=[consumer])
     devices = table(
         device_class(), slice_of("a", device("0")), claim("c", exactly(), owner="p", status=status)
     )
-    devices.place(pod("p", "c"), "a", where)
+    bound, planned = (pod("p", "c", pod_group="g", node=node) for node in ("a", ""))
 
-    assert devices.decision(pod("p", "c").uid) is None
+    devices.place(bound, "a", where)
+    assert devices.decision(bound.uid) is None
+    devices.remove(bound)
+    devices.place(planned, "a", where)
+    decision = devices.decision(planned.uid)
+    assert decision is not None
+    assert [each.allocation for each in decision.claims] == [None]
 
 
 def test_a_pod_that_is_bound_before_its_claim_is_seen_keeps_its_devices() -> None:
@@ -319,9 +336,63 @@ def test_more_than_256_pods_cannot_share_a_claim() -> None:
     for at in range(256):
         devices.place(pod(f"p{at}", "shared", shared=True), "a", where)
 
-    assert devices.asked(pod("p0", "shared", shared=True)).refusal == ""
     last = pod("last", "shared", shared=True)
-    assert devices.asked(last).refusal == "resourceclaim in use"
+    assert devices.asked(last).refusal == (
+        "ResourceClaim default/shared has 256 consumers, and no more are possible: use "
+        "resourceClaimTemplateName, or list it in spec.resourceClaims of a PodGroup of Kubernetes"
+    )
+
+
+def test_the_pods_of_a_pod_group_of_kubernetes_are_one_consumer_of_a_claim() -> None:
+    """Semantics §2.10."""
+    where = nodes("a")
+    reserved = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
+    others = [{"resource": "pods", "name": f"o{at}", "uid": f"o{at}"} for at in range(254)]
+    status = allocated("0", pool="a", reservedFor=[reserved, *others])
+    devices = table(
+        device_class(), slice_of("a", device("0")), claim("shared", exactly(), status=status)
+    )
+    members = [pod(f"p{at}", "shared", shared=True, pod_group="g") for at in range(300)]
+    for each in members:
+        assert devices.asked(each).refusal == ""
+        devices.place(each, "a", where)
+
+    devices.place(pod("one", "shared", shared=True), "a", where)
+    assert devices.asked(members[0]).refusal == ""
+    assert "256 consumers" in devices.asked(pod("two", "shared", shared=True)).refusal
+    assert "256 consumers" in devices.asked(pod("h", "shared", shared=True, pod_group="h")).refusal
+
+
+def test_a_claim_that_was_made_for_a_pod_group_of_kubernetes_is_decided_once() -> None:
+    """Semantics §2.10."""
+    where = nodes("a", "b")
+    owner = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": "g"}
+    owners = {"ownerReferences": [{**owner, "uid": "uid-g", "controller": True}]}
+    devices = table(
+        device_class(),
+        slice_of("a", device("0")),
+        slice_of("b", device("0")),
+        claim("g-gpu-x", exactly(), metadata=owners),
+    )
+    members = [pod(f"p{at}", "g-gpu-x", pod_group="g") for at in range(2)]
+    for each in members:
+        devices.enter(each)
+    devices.place(members[0], "a", where)
+    assert not devices.asked(members[1]).demands
+    devices.place(members[1], "a", where)
+
+    decisions = [devices.decision(each.uid) for each in members]
+    assert [each.claims[0].allocation for each in decisions if each] == [
+        devices.allocation("default/g-gpu-x")
+    ] * 2
+    assert {each.claims[0].listing for each in decisions if each} == {
+        Listing("g", (PodResourceClaim("claim-0", "template-0"),))
+    }
+    stranger = pod("stranger", "g-gpu-x", pod_group="h")
+    assert devices.asked(stranger).refusal == (
+        "ResourceClaim default/g-gpu-x was not created for Pod default/stranger "
+        "(neither Pod nor PodGroup h is the owner)"
+    )
 
 
 def test_the_first_alternative_that_can_be_had_is_chosen() -> None:

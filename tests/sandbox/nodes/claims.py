@@ -107,15 +107,18 @@ def asking(*names: str) -> dict[str, Any]:
     return {"devices": {"requests": requests}}
 
 
-async def allocate(yard: Yard, name: str, pod: dict[str, Any], device: str = "gpu-0") -> None:
-    """As a scheduler allocates a claim to a pod, in two writes."""
+async def allocate(
+    yard: Yard, name: str, to: dict[str, Any], device: str = "gpu-0", *, of: str = "pods"
+) -> None:
+    """As a scheduler allocates a claim to a pod, or to a PodGroup, in two writes."""
     held = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
     await yard.client.patch(RESOURCE_CLAIMS, name, held, "default", kind=PatchType.MERGE)
     result = {"request": "gpu", "driver": DEVICE_DRIVER, "pool": "n1", "device": device}
     consumer = {
-        "resource": "pods",
-        "name": pod["metadata"]["name"],
-        "uid": pod["metadata"]["uid"],
+        **({} if of == "pods" else {"apiGroup": "scheduling.k8s.io"}),
+        "resource": of,
+        "name": to["metadata"]["name"],
+        "uid": to["metadata"]["uid"],
     }
     status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [consumer]}
     await yard.client.patch(

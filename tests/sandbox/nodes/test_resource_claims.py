@@ -9,7 +9,9 @@ import pytest
 
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import (
+    CRDS,
     DEVICE_CLASSES,
+    NATIVE_POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -18,9 +20,11 @@ from enbloc.sandbox.nodes import DEVICE_DRIVER, DeviceDriver
 from enbloc.sandbox.nodes.claims.device_driver import slices
 from enbloc.sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
 from enbloc.sandbox.nodes.objects import Metadata, Object
+from tests.foreign_crds import crd
 from tests.sandbox.nodes.claims import NODE, allocate, asking, bind
 from tests.sandbox.nodes.conftest import Yard
 
+POD_GROUPS = NATIVE_POD_GROUPS[1]
 FROM_TEMPLATE = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
 
 
@@ -110,6 +114,69 @@ async def test_a_claim_made_for_a_pod_goes_when_the_pod_has(yard: Yard, *, ended
     else:
         await yard.client.delete(PODS, "p", "default")
     await yard.gone(RESOURCE_CLAIMS, name)
+
+
+# ── of PodGroups of Kubernetes ───────────────────────────────────────────────────────────────
+
+
+async def pod_group(yard: Yard, *claims: dict[str, str]) -> dict[str, Any]:
+    """A PodGroup that lists these; `naming` is what its pods say."""
+    await yard.client.create(CRDS, crd(POD_GROUPS))
+    spec = {"schedulingPolicy": {"basic": {}}, "resourceClaims": list(claims)}
+    body = {"metadata": {"name": "g"}, "spec": spec}
+    made: dict[str, Any] = await yard.client.create(POD_GROUPS, body, "default")
+    return made
+
+
+NAMING = {"podGroupName": "g"}
+
+
+async def test_pods_of_a_pod_group_share_the_claim_that_is_made_for_it(yard: Yard) -> None:
+    """What they call otherwise than it does, each has for itself."""
+    made = await pod_group(yard, *FROM_TEMPLATE)
+    yard.controllers()
+    await template(yard)
+    own = {"name": "own", "resourceClaimTemplateName": "t"}
+    for index in range(2):
+        await yard.pod(f"p{index}", schedulingGroup=NAMING, resourceClaims=[*FROM_TEMPLATE, own])
+
+    def named_both(one: dict[str, Any]) -> bool:
+        return len(one["status"].get("resourceClaimStatuses") or ()) == 2
+
+    shown = [await yard.until(PODS, f"p{index}", named_both) for index in range(2)]
+    first, second = (
+        {one["name"]: one["resourceClaimName"] for one in pod["status"]["resourceClaimStatuses"]}
+        for pod in shown
+    )
+    assert first["gpu"] == second["gpu"]
+    assert first["own"] != second["own"]
+    claims = [one async for one in yard.client.list(RESOURCE_CLAIMS, "default")]
+    assert len(claims) == 3
+    [owner] = (await yard.get(RESOURCE_CLAIMS, first["gpu"]) or {})["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("PodGroup", made["metadata"]["uid"])
+    status = (await yard.get(POD_GROUPS, "g") or {})["status"]
+    assert status["resourceClaimStatuses"] == [{"name": "gpu", "resourceClaimName": first["gpu"]}]
+
+
+async def test_a_claim_of_a_pod_group_serves_its_pods_until_it_is_gone(yard: Yard) -> None:
+    group = await pod_group(yard, {"name": "gpu", "resourceClaimName": "one"})
+    yard.controllers()
+    await yard.kubelet(NODE)
+    await claim(yard, "one")
+    given = [{"name": "gpu", "resourceClaimName": "one"}]
+    ends = {"sandbox.enbloc.dev/run-seconds": "0.1"}
+    await yard.pod("p", schedulingGroup=NAMING, resourceClaims=given, annotations=ends)
+    await allocate(yard, "one", group, of="podgroups")
+    await bind(yard, "p")
+    await yard.phase("p", "Succeeded")
+    await asyncio.sleep(0.2)
+    assert "allocation" in (await yard.get(RESOURCE_CLAIMS, "one") or {})["status"]
+
+    await yard.client.delete(POD_GROUPS, "g", "default")
+    found = await yard.until(
+        RESOURCE_CLAIMS, "one", lambda one: not one["metadata"].get("finalizers")
+    )
+    assert not found["status"]
 
 
 async def test_the_driver_publishes_what_each_node_has(yard: Yard) -> None:

@@ -7,7 +7,7 @@ condition is written: pkg/scheduler/schedule_one_podgroup.go, submitPodGroupAlgo
 updatePodGroupCondition.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -22,17 +22,13 @@ from enbloc.controller.sources.source import (
     View,
     topology_ignored,
 )
-from enbloc.kube.paths import Resource
+from enbloc.kube.paths import NATIVE_POD_GROUPS, Resource
 from enbloc.model.auto_groups import group_name
 from enbloc.model.codec_groups import MOST_PARTS
 from enbloc.model.names import Condition, Reason
 from enbloc.model.objects import Int64
 from enbloc.model.times import time_text
 
-VERSIONS: Final = tuple(
-    Resource("scheduling.k8s.io", version, "podgroups", "PodGroup")
-    for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
-)
 COMPOSITES: Final = tuple(
     Resource("scheduling.k8s.io", version, "compositepodgroups", "CompositePodGroup")
     for version in ("v1", "v1beta1", "v1alpha3")
@@ -68,7 +64,6 @@ class _Constraints(msgspec.Struct, gc=False, rename="camel"):
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     scheduling_policy: _Policy = msgspec.field(default_factory=_Policy)
     scheduling_constraints: _Constraints | None = None
-    resource_claims: tuple[Any, ...] | None = None
     priority_class_name: str | None = None
     parent_composite_pod_group_name: str | None = None
 
@@ -112,7 +107,7 @@ def derive(found: NativePodGroup) -> Derived | Refused | Node:
     minimum = _minimum(policy.basic, gang, "minCount", LARGEST)
     if isinstance(minimum, Refused):
         return minimum
-    ignored = "; ".join(_ignored(spec))
+    ignored = _ignored(spec)
     if parent := spec.parent_composite_pod_group_name:
         metadata = found.metadata
         created = metadata.creation_timestamp or ""
@@ -141,7 +136,7 @@ def derive_tree(found: CompositePodGroup) -> Refused | Node:
         created=metadata.creation_timestamp or "",
         group=group_name(COMPOSITES[0].kind, metadata.name),
         spec=_priority(spec),
-        ignored="; ".join(_ignored(spec)),
+        ignored=_ignored(spec),
     )
 
 
@@ -165,11 +160,10 @@ def _priority(spec: _Spec | _TreeSpec) -> dict[str, Any]:
     return {"priorityClassName": name} if name else {}
 
 
-def _ignored(spec: _Spec | _TreeSpec) -> Iterator[str]:
+def _ignored(spec: _Spec | _TreeSpec) -> str:
     if spec.scheduling_constraints is not None and spec.scheduling_constraints.topology:
-        yield topology_ignored("spec.schedulingConstraints.topology")
-    if isinstance(spec, _Spec) and spec.resource_claims:
-        yield "spec.resourceClaims is ignored: only claims of the pods themselves count"
+        return topology_ignored("spec.schedulingConstraints.topology")
+    return ""
 
 
 def report(found: NativePodGroup, view: View) -> Mapping[str, Any] | None:
@@ -229,7 +223,7 @@ def _conditions(found: SourceObject) -> Sequence[Mapping[str, Any]]:
 
 NATIVE: Final = Source(
     name="Kubernetes",
-    resources=VERSIONS,
+    resources=NATIVE_POD_GROUPS,
     shape=NativePodGroup,
     derive=derive,
     report=report,

@@ -36,9 +36,11 @@ from enbloc.engine.state.claims import HELD, NOMINATION, PLAN, Against, Claim, C
 from enbloc.engine.state.log import Log
 from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
 from enbloc.engine.state.order import Order
+from enbloc.engine.state.pod_changes import pod_happenings
 from enbloc.engine.trial import Change, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
@@ -114,6 +116,7 @@ class ClusterState:
         self._most_selected = _MOST_SELECTED
         self._seats: dict[PodUID, Seat] = {}
         self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)  # smaller than sets
+        self._of_pod_group: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
 
     @property
     def epoch(self) -> object:
@@ -194,7 +197,7 @@ class ClusterState:
             if wanted is not None:
                 self._sit(wanted)
         freed = seat is not None and (wanted is None or wanted.node != seat.node)
-        return _pod_happenings(old, pod, freed=freed)
+        return pod_happenings(old, pod, freed=freed)
 
     def pod_gone(self, uid: PodUID) -> list[Happening]:
         """A pod was deleted; where it held room, that is free."""
@@ -462,6 +465,11 @@ class ClusterState:
         found = [Resource.PERSISTENT_VOLUME] if volumes is not None else []
         return [*found, Resource.RESOURCE_CLAIM] if devices is not None else found
 
+    def places(self, pod_group: GroupKey, but: PodUID) -> bool:
+        """Whether a pod of a PodGroup of Kubernetes, other than this one, has a seat."""
+        seats = self._of_pod_group.get(pod_group, {})
+        return len(seats) > (but in seats)
+
     def seat(self, uid: PodUID) -> Seat | None:
         """Where a pod is counted; None if it has no seat."""
         return self._seats.get(uid)
@@ -475,6 +483,8 @@ class ClusterState:
     def _sit(self, seat: Seat) -> None:
         self.log.note(seat)
         self._seats[seat.pod.uid] = seat
+        if (group := _pod_group(seat.pod)) is not None:
+            self._of_pod_group[group][seat.pod.uid] = None
         self._on[seat.node][seat.pod.uid] = None
         self._count(seat)
 
@@ -493,6 +503,10 @@ class ClusterState:
         self._on[seat.node].pop(uid, None)
         if not self._on[seat.node]:
             del self._on[seat.node]
+        if (group := _pod_group(seat.pod)) is not None:
+            del self._of_pod_group[group][uid]
+            if not self._of_pod_group[group]:
+                del self._of_pod_group[group]
         row = self.nodes.row(seat.node)
         if row is not None and counted:
             self.nodes.rise(row, seat.pod)
@@ -529,6 +543,11 @@ class ClusterState:
         self.rankings.check(profiles, self.snapshot(), self.epoch)
 
 
+def _pod_group(pod: Pod) -> GroupKey | None:
+    """The PodGroup of Kubernetes that a pod names; None = none."""
+    return GroupKey(pod.key.namespace, pod.pod_group) if pod.pod_group else None
+
+
 def _names_others(old: Pod, new: Pod) -> bool:
     """Whether a pod names other claims than before."""
     return (
@@ -551,39 +570,3 @@ def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
         or (new.spec.holds and _names_others(old, new))
         or old.priority != new.priority
     )
-
-
-def _pod_happenings(old: Pod | None, pod: Pod, *, freed: bool) -> list[Happening]:
-    """What a change of a pod is to those who wait.
-
-    Source: kube-scheduler v1.36 pkg/scheduler/framework/events.go PodSchedulingPropertiesChange.
-    """
-    if freed:  # the events of who left and of who came have the same listeners
-        action = Action.DELETE | (Action.ADD if pod.node and old and not old.node else Action(0))
-    elif old is None or (pod.node and old.node != pod.node):
-        action = Action.ADD
-    else:
-        action = _pod_action(old, pod)
-    if not action:
-        return []
-    return [Happening(Resource.POD, action, pod=pod, old_pod=old, group=pod.group)]
-
-
-def _pod_action(old: Pod, pod: Pod) -> Action:
-    action = Action(0)
-    if old.labels != pod.labels:
-        action |= Action.UPDATE_LABEL
-    if old.gates and not pod.gates:
-        action |= Action.UPDATE_GATES
-    if old.annotations != pod.annotations:
-        action |= Action.UPDATE_ANNOTATION
-    if old.resource_claims != pod.resource_claims:
-        action |= Action.UPDATE_GENERATED_CLAIM
-    if old.spec is not pod.spec and old.spec != pod.spec:
-        wanted = dict(pod.spec.requests)
-        if any(wanted.get(name, 0) < amount for name, amount in old.spec.requests):
-            action |= Action.UPDATE_SCALE_DOWN
-        if old.spec.tolerations != pod.spec.tolerations:
-            action |= Action.UPDATE_TOLERATION
-        action = action or Action.UPDATE_OTHER
-    return action

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.facts import (
     MOST_ALTERNATIVES,
+    MOST_CONSUMERS,
     Allocation,
     ClaimSpec,
     DeviceClass,
     ResourceClaim,
+    pod_group_id,
 )
 from enbloc.model.pods import NodeSelectorTerm, Pod
 
@@ -78,15 +80,37 @@ def misfit(pod: Pod, position: int, name: str, claim: ResourceClaim | None) -> s
     """Why a claim is none that the pod may use; "" = it is one.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources
-    dynamicresources.go foreachPodResourceClaim.
+    dynamicresources.go foreachPodResourceClaim; dynamic-resource-allocation/resourceclaim
+    resourceclaim.go IsForPod.
     """
     if claim is None:
         return f'could not find ResourceClaim "{pod.key.namespace}/{name}"'
     if claim.deleting:
         return f'resourceclaim "{claim.name}" is being deleted'
-    if pod.spec.resource_claims[position].template and claim.owner != pod.uid:
-        return f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
-    return ""
+    if not pod.spec.resource_claims[position].template or claim.owner == pod.uid:
+        return ""
+    if pod.pod_group and claim.pod_group == pod.pod_group:
+        return ""
+    who = f"neither Pod nor PodGroup {pod.pod_group}" if pod.pod_group else "Pod"
+    is_owner = "is the owner" if pod.pod_group else "is not owner"
+    return f"ResourceClaim {claim.key} was not created for Pod {pod.key} ({who} {is_owner})"
+
+
+def consumer_of(pod: Pod) -> str:
+    """As whom a pod counts among the consumers of a claim that it shares.
+
+    The pods of one PodGroup of Kubernetes count as one, as they are if it lists the claim; whether
+    it does is seen when the claim is reserved.
+    """
+    return pod_group_id(pod.pod_group) if pod.pod_group else pod.uid
+
+
+def full(key: str) -> str:
+    """Why no further consumer may have a claim."""
+    return (
+        f"ResourceClaim {key} has {MOST_CONSUMERS} consumers, and no more are possible: use "
+        "resourceClaimTemplateName, or list it in spec.resourceClaims of a PodGroup of Kubernetes"
+    )
 
 
 def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | None]) -> str:

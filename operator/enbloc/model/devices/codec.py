@@ -14,6 +14,7 @@ import msgspec
 
 from enbloc.model.codec_selectors import required_node_terms
 from enbloc.model.devices.facts import (
+    SCHEDULING,
     Allocation,
     Amounts,
     Ask,
@@ -60,7 +61,7 @@ from enbloc.model.devices.objects import (
     StateObject,
     TolerationObject,
 )
-from enbloc.model.objects import Metadata, NodeSelector, controller_of
+from enbloc.model.objects import Metadata, NodeSelector, OwnerReference, controller_of
 from enbloc.model.problems import Problems
 from enbloc.model.quantity import nano
 from enbloc.model.text import quoted
@@ -145,6 +146,7 @@ def resource_claim(obj: ClaimObject) -> ResourceClaim:
         uid=metadata.uid,
         spec=_spec(obj.spec.devices or DeviceClaimObject(), problems),
         owner=uid,
+        pod_group=owner.name if owner is not None and _is_pod_group(owner) else "",
         extended_for=uid if marked else "",
         deleting=metadata.deletion_timestamp is not None,
         allocation=_allocation(status.allocation, problems)
@@ -158,6 +160,10 @@ def resource_claim(obj: ClaimObject) -> ResourceClaim:
         resource_version=metadata.resource_version or "",
         problem=problems.text(),
     )
+
+
+def _is_pod_group(owner: OwnerReference) -> bool:
+    return owner.kind == "PodGroup" and owner.api_version.startswith(f"{SCHEDULING}/")
 
 
 class _Told(Problems):

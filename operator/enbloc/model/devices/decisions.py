@@ -4,7 +4,20 @@
 
 from typing import NamedTuple
 
-from enbloc.model.devices.facts import Allocation, Consumer, Request
+from enbloc.model.devices.facts import Allocation, Request
+from enbloc.model.pods import PodResourceClaim
+
+
+class Listing(NamedTuple):
+    """How a PodGroup of Kubernetes lists a claim, if it has it for all of its pods.
+
+    Attributes:
+        pod_group: the PodGroup that the pod names.
+        claims: what the pod calls the claim; an entry of the PodGroup has to be the same.
+    """
+
+    pod_group: str
+    claims: tuple[PodResourceClaim, ...]
 
 
 class ClaimDecision(NamedTuple):
@@ -14,14 +27,14 @@ class ClaimDecision(NamedTuple):
         claim: `namespace/name`.
         uid: of the claim.
         allocation: None = it is allocated already, and is to be reserved only.
-        consumer: for whom it is reserved; None = for the pod.
+        listing: where it may be listed, to be reserved for a PodGroup; None = it is for the pod.
         problem: why there is nothing that could be written; "" = there is.
     """
 
     claim: str
     uid: str
     allocation: Allocation | None = None
-    consumer: Consumer | None = None
+    listing: Listing | None = None
     problem: str = ""
 
 

@@ -15,6 +15,8 @@ from enbloc.model.pods import NodeSelectorTerm
 #: Of one claim, as the API server enforces it.
 MOST_RESULTS: Final = 32
 MOST_CONSUMERS: Final = 256
+#: The API group of Kubernetes' own PodGroups, of which one is one consumer.
+SCHEDULING: Final = "scheduling.k8s.io"
 #: Alternatives of one request.
 MOST_ALTERNATIVES: Final = 8
 
@@ -332,6 +334,11 @@ class Allocation:
     at: float | None = field(default=None, compare=False)
 
 
+def pod_group_id(name: str) -> str:
+    """The `Consumer.id` of the PodGroup of Kubernetes of that name."""
+    return f"{SCHEDULING}/{name}"
+
+
 class Consumer(NamedTuple):
     """One of `status.reservedFor`."""
 
@@ -339,6 +346,13 @@ class Consumer(NamedTuple):
     name: str
     uid: str
     group: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its UID; of a PodGroup of Kubernetes, of which pods know no more than the name, that."""
+        if (self.group, self.resource) == (SCHEDULING, "podgroups"):
+            return pod_group_id(self.name)
+        return self.uid
 
 
 class DeviceState(NamedTuple):
@@ -360,6 +374,7 @@ class ResourceClaim:
 
     Attributes:
         owner: UID of its controller; "" = none.
+        pod_group: the name of its controller, if that is a PodGroup of Kubernetes; "" = it is not.
         extended_for: UID of the pod whose extended resources it was made for; "" = no such claim.
         allocation: None = nothing yet.
         states: of the devices that it has got, where their drivers say anything.
@@ -370,6 +385,7 @@ class ResourceClaim:
     uid: str = ""
     spec: ClaimSpec = ClaimSpec()
     owner: str = ""
+    pod_group: str = ""
     extended_for: str = ""
     deleting: bool = False
     allocation: Allocation | None = None
@@ -386,8 +402,12 @@ class ResourceClaim:
         return f"{self.namespace}/{self.name}"
 
     def reserved(self, uid: str) -> bool:
-        """Whether the pod with this UID is among those that it is reserved for."""
+        """Whether the object with this UID is among those that it is reserved for."""
         return any(each.uid == uid for each in self.reserved_for)
+
+    def reserves(self, *ids: str) -> bool:
+        """Whether it is reserved for one of these, as `Consumer.id` names them."""
+        return any(each.id in ids for each in self.reserved_for)
 
 
 Fact = ResourceSlice | DeviceClass | ResourceClaim

@@ -4,7 +4,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 from enbloc.model.devices.asked import (
     NOTHING_ASKED,
@@ -12,7 +12,9 @@ from enbloc.model.devices.asked import (
     Terms,
     Verdict,
     alternatives_score,
+    consumer_of,
     failed,
+    full,
     misfit,
     unclassed,
     unmade,
@@ -93,6 +95,13 @@ class Memory:
         return verdict
 
 
+class User(NamedTuple):
+    """A pod on a node that uses a claim, and as whom it counts among the claim's consumers."""
+
+    uid: PodUID
+    consumer: str
+
+
 class Inventory:
     """The objects, and the devices that are in use.
 
@@ -126,7 +135,7 @@ class Inventory:
         self._wide_pools: frozenset[PoolKey] = frozenset()
         self._used: Layered[PoolKey, Use] = Layered()
         self._holders: Layered[PoolKey, frozenset[str]] = Layered()
-        self._users: Layered[str, frozenset[str]] = Layered()
+        self._users: Layered[str, frozenset[User]] = Layered()
         self._named: Layered[str, frozenset[str]] = Layered()
         self._known: Layered[str, tuple[str, ...]] = Layered()
 
@@ -302,11 +311,7 @@ class Inventory:
         """A pod exists, or has changed."""
         if pod.spec.resource_claims or self._known.get(pod.uid):
             self.leave(pod.uid)
-            named = tuple(
-                f"{pod.key.namespace}/{name}"
-                for name, of in zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
-                if name and not of.template
-            )
+            named = tuple(f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
             self._known.set(pod.uid, named or None)
             for key in named:
                 self._named.set(key, (self._named.get(key) or frozenset()) | {pod.uid})
@@ -352,7 +357,7 @@ class Inventory:
         if claim is None:
             return False
         if problem or self.shared(key) or self.allocation(key) is not None:
-            return key
+            return key, claim.reserved_for and claim.reserves(pod.uid, consumer_of(pod))
         return claim.spec
 
     def asked(self, pod: Pod) -> Asked:  # noqa: C901  # one step after the other
@@ -377,11 +382,10 @@ class Inventory:
             refusal = misfit(pod, position, name, claim)
             if refusal or claim is None:
                 return Asked(refusal)
-            own = bool(pod.spec.resource_claims[position].template)
-            allocation = claim.allocation if own else self.allocation(key)
+            allocation = claim.allocation if claim.owner == pod.uid else self.allocation(key)
             if allocation is not None:
                 if self._full(pod, claim):
-                    return Asked("resourceclaim in use")
+                    return Asked(full(claim.key))
                 broken = broken or failed(claim)
                 score += alternatives_score(claim.spec, allocation)
                 pins += [allocation.terms] if allocation.terms is not None else []
@@ -419,13 +423,17 @@ class Inventory:
         return demand, unclassed(spec, key, found) or told(demand.problem, key)
 
     def _full(self, pod: Pod, claim: ResourceClaim) -> bool:
-        """Whether so many use a claim that the pod cannot."""
-        if claim.reserved(pod.uid):
+        """Whether so many use a claim that the pod cannot; it speaks for all that are alike."""
+        users = self._users.get(claim.key) or frozenset()
+        if len(claim.reserved_for) + len(users) < MOST_CONSUMERS:
             return False
-        users = {each.uid for each in claim.reserved_for} | (
-            self._users.get(claim.key) or frozenset()
-        )
-        return pod.uid not in users and len(users) >= MOST_CONSUMERS
+        own = consumer_of(pod)
+        if claim.reserves(pod.uid, own):
+            return False
+        consumers = {each.consumer for each in users}
+        if pod.pod_group and own in consumers:
+            return False
+        return len(consumers.union(each.id for each in claim.reserved_for)) >= MOST_CONSUMERS
 
     def _served(self, pod: Pod) -> dict[str, DeviceClass]:
         found = {each.resource for each in pod.spec.extended if each.amount}

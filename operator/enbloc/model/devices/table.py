@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from enbloc.model import cel
-from enbloc.model.devices.asked import Verdict, failed, misfit
-from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision
+from enbloc.model.devices.asked import Verdict, consumer_of, failed, misfit
+from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision, Listing
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.effort import STEP, UNSEEN
 from enbloc.model.devices.extended import MEANT, Mappings, meant
 from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
-from enbloc.model.devices.inventory import Inventory
+from enbloc.model.devices.inventory import Inventory, User
 from enbloc.model.devices.pools import PoolKey, Reach
 from enbloc.model.devices.results import allocation_of, score_of
 from enbloc.model.devices.search import (
@@ -382,8 +382,9 @@ class Devices(Inventory):
 
     def _sit(self, seat: Seat) -> None:
         self._seats.set(seat.pod.uid, seat)
+        user = User(seat.pod.uid, consumer_of(seat.pod))
         for key in seat.claims:
-            self._users.set(key, (self._users.get(key) or frozenset()) | {seat.pod.uid})
+            self._users.set(key, (self._users.get(key) or frozenset()) | {user})
 
     def remove(self, pod: Pod) -> None:
         """The pod sits nowhere any more, and what only it held is free."""
@@ -397,8 +398,9 @@ class Devices(Inventory):
         decided = self.decision(pod.uid)
         self._left = (pod.uid, seat.node, decided) if decided else None
         self._seats.set(pod.uid, None)
+        user = User(pod.uid, consumer_of(seat.pod))
         for key in seat.claims:
-            users = (self._users.get(key) or frozenset()) - {pod.uid}
+            users = (self._users.get(key) or frozenset()) - {user}
             self._users.set(key, users or None)
             if not users:
                 self._release(key)
@@ -422,13 +424,19 @@ class Devices(Inventory):
         return DeviceDecision(tuple(claims), made) if claims or made else None
 
     def _decided(self, seat: Seat, key: str) -> ClaimDecision | None:
-        claim, held = self._claims.get(key), self._held.get(key)
-        uid = claim.uid if claim is not None else ""
+        """What is written of one claim; None = nothing.
+
+        A reservation that stands is looked at again before the pod is bound: what an earlier plan
+        takes back may not be seen yet.
+        """
+        pod, claim, held = seat.pod, self._claims.get(key), self._held.get(key)
+        uid, listing = claim.uid if claim is not None else "", _listing(pod, key)
         if claim is not None and claim.allocation is not None:
-            return None if claim.reserved(seat.pod.uid) else ClaimDecision(key, uid)
+            reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
+            return None if reserved else ClaimDecision(key, uid, listing=listing)
         if held is None or key in seat.lacking:
             return ClaimDecision(key, uid, problem=CANNOT)
-        return ClaimDecision(key, uid, held.allocation)
+        return ClaimDecision(key, uid, held.allocation, listing)
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> DeviceDecision | None:
         """What a pod that sits nowhere has got of an earlier attempt, and may give back.
@@ -446,14 +454,13 @@ class Devices(Inventory):
             claim = self._claims.get(key) if name else None
             if name is None or claim is None or misfit(pod, position, name, claim):
                 continue
-            users = {each.uid for each in claim.reserved_for} | (
-                self._users.get(key) or frozenset()
-            )
+            placed = self._users.get(key) or frozenset()
+            users = {each.id for each in claim.reserved_for} | {each.uid for each in placed}
             given = claim.allocation
-            if given is None or not users <= members:
+            if given is None or not users <= {*members, consumer_of(pod)}:
                 continue
             if users or given.terms is not None or failed(claim):
-                claims.append(ClaimDecision(key, claim.uid))
+                claims.append(ClaimDecision(key, claim.uid, listing=_listing(pod, key)))
         made = self._own_extended(pod)
         extended = None
         if made is not None and pod.uid not in self._making:
@@ -515,6 +522,15 @@ class Devices(Inventory):
         if held.demand is not None:
             left = tuple(each for each in self._tried.get(held.node) or () if each != key)
             self._tried.set(held.node, left or None)
+
+
+def _listing(pod: Pod, key: str) -> Listing | None:
+    """How the PodGroup of Kubernetes that a pod names would list one of its claims."""
+    if not pod.pod_group:
+        return None
+    name = key.partition("/")[2]
+    named = zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
+    return Listing(pod.pod_group, tuple(of for each, of in named if each == name))
 
 
 def _searched(

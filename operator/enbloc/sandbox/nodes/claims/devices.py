@@ -3,12 +3,18 @@
 """What becomes of ResourceClaims: made from templates, released by pods that ended, given back."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, Resource
 from enbloc.sandbox.nodes.claims.following import Change, Identity, each
-from enbloc.sandbox.nodes.claims.of_pods import Objects, device_claims, owned_by
+from enbloc.sandbox.nodes.claims.of_pods import (
+    SCHEDULING,
+    Objects,
+    device_claims,
+    owned_by,
+    pod_group,
+)
 from enbloc.sandbox.nodes.objects import Object, reference
 
 RESOURCE_CLAIM_TEMPLATES: Final = Resource(
@@ -28,13 +34,18 @@ class Devices:
         claims: the ResourceClaims.
         templates: what they are made from.
         pods: whom they are for.
-        made: pod UID and pod claim → the claim that was made, whatever the watches show yet.
+        made: UID of the owner and its name for the claim → the claim that was made, whatever the
+            watches show yet.
+        pod_groups: Kubernetes' own, which may have claims for all of their pods.
+        grouping: where these are served; None = nowhere.
     """
 
     claims: Objects
     templates: Objects
     pods: Objects
     made: Mapping[tuple[str, str], str]
+    pod_groups: Objects = field(default_factory=dict[str, Object])
+    grouping: Resource | None = None
 
 
 def changes(devices: Devices) -> Iterator[Change]:
@@ -49,51 +60,90 @@ def changes(devices: Devices) -> Iterator[Change]:
         if pod.spec.get("resourceClaims") and not pod.deleting and not pod.finished
     ]
     yield from each(devices.claims.values(), lambda claim: _claim(claim, devices))
-    yield from each(needy, lambda pod: _pod(pod, owned.get(pod.metadata.uid, []), devices))
+    if (grouping := devices.grouping) is not None:
+        groups = [each for each in devices.pod_groups.values() if not each.deleting]
+        yield from each(groups, lambda group: _made_for(group, grouping, owned, devices))
+    yield from each(needy, lambda pod: _pod(pod, owned, devices))
 
 
-def _pod(pod: Object, owned: list[Object], devices: Devices) -> Iterator[Change]:
-    """Claims that are to be made for a pod, or to be named in its status."""
-    templates = {
-        one["name"]: one["resourceClaimTemplateName"]
-        for one in pod.spec["resourceClaims"]
+def _pod(pod: Object, owned: Mapping[str, list[Object]], devices: Devices) -> Iterator[Change]:
+    """The same for a pod, of whose claims its PodGroup may have some."""
+    name, group = pod_group(pod), None
+    if name and devices.grouping is not None:
+        group = devices.pod_groups.get(f"{pod.metadata.namespace}/{name}")
+        if group is None:
+            return  # whether it has them is not known yet
+    yield from _made_for(pod, PODS, owned, devices, group)
+
+
+def _made_for(
+    owner: Object,
+    resource: Resource,
+    owned: Mapping[str, list[Object]],
+    devices: Devices,
+    group: Object | None = None,
+) -> Iterator[Change]:
+    """Claims that are to be made for a pod or a PodGroup, or to be named in its status.
+
+    Args:
+        owner: the pod, or the PodGroup.
+        resource: its kind.
+        owned: the claims by the UIDs of their owners.
+        devices: all that there is.
+        group: of a pod; what both call the same and make from the same is the PodGroup's.
+    """
+    shared = [_source(one) for one in (group.spec.get("resourceClaims") if group else None) or ()]
+    asked = {
+        one["name"]: one
+        for one in owner.spec.get("resourceClaims") or ()
         if one.get("resourceClaimTemplateName")
     }
-    uid, namespace = pod.metadata.uid, pod.metadata.namespace
+    namespace = owner.metadata.namespace
     named: dict[str, str] = {}
-    for alias, known in device_claims(pod):
-        if alias not in templates or known is None:
+    for alias, known in device_claims(owner):
+        if alias not in asked or known is None:
             continue
+        whose = group if group is not None and _source(asked[alias]) in shared else owner
         there = devices.claims.get(f"{namespace}/{known}") if known else None
-        if there is not None and owned_by(there, pod):
+        if there is not None and owned_by(there, whose):
             continue
-        marked = (c.metadata.name for c in owned if c.annotations.get(FOR_POD_CLAIM) == alias)
-        name = next(marked, None) or devices.made.get((uid, alias))
+        theirs = owned.get(whose.metadata.uid, ())
+        marked = (c.metadata.name for c in theirs if c.annotations.get(FOR_POD_CLAIM) == alias)
+        name = next(marked, None) or devices.made.get((whose.metadata.uid, alias))
+        template = devices.templates.get(f"{namespace}/{asked[alias]['resourceClaimTemplateName']}")
         if name is not None:
             if name != known:
                 named[alias] = name
-        elif template := devices.templates.get(f"{namespace}/{templates[alias]}"):
-            yield Change(pod, RESOURCE_CLAIMS, _made_from(template, pod, alias), create=True)
+        elif template is not None and whose is owner:
+            body = _made_from(template, owner, resource, alias)
+            yield Change(owner, RESOURCE_CLAIMS, body, create=True)
     if named:
         kept = {
             one["name"]: one
-            for one in pod.status.get("resourceClaimStatuses") or ()
+            for one in owner.status.get("resourceClaimStatuses") or ()
             if one["name"] not in named
         }
         fresh = [{"name": alias, "resourceClaimName": name} for alias, name in named.items()]
         state = {"resourceClaimStatuses": [*kept.values(), *fresh]}
-        yield Change(pod, PODS, {"status": state}, "status")
+        yield Change(owner, resource, {"status": state}, "status")
 
 
-def _made_from(template: Object, pod: Object, alias: str) -> dict[str, Any]:
+def _source(claim: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a pod and its PodGroup both have to say, for a claim to be the PodGroup's."""
+    return tuple(
+        claim.get(each) for each in ("name", "resourceClaimName", "resourceClaimTemplateName")
+    )
+
+
+def _made_from(template: Object, of: Object, resource: Resource, alias: str) -> dict[str, Any]:
     given: Mapping[str, Any] = template.spec.get("metadata") or {}
-    base = f"{pod.metadata.name}-{alias}-"
+    base = f"{of.metadata.name}-{alias}-"
     if len(base) > _LONGEST_BASE:
         name, rest = (
-            text[: len(text) * _LONGEST_BASE // len(base)] for text in (pod.metadata.name, alias)
+            text[: len(text) * _LONGEST_BASE // len(base)] for text in (of.metadata.name, alias)
         )
         base = f"{name}-{rest}"
-    owner = {**reference(pod, PODS), "blockOwnerDeletion": False}
+    owner = {**reference(of, resource), "blockOwnerDeletion": False}
     return {
         "metadata": {
             "generateName": base,
@@ -112,13 +162,9 @@ def _claim(claim: Object, devices: Devices) -> Iterator[Change]:
     remaining: list[Mapping[str, Any]] = []
     gone: list[Identity] = []
     for consumer in reserved:
-        pod = devices.pods.get(f"{namespace}/{consumer['name']}")
-        if consumer["resource"] != "pods" or consumer.get("apiGroup"):
-            remaining.append(consumer)
-        elif pod is None or pod.metadata.uid != consumer["uid"]:
-            gone.append((PODS, namespace, consumer["name"], consumer["uid"]))
-        elif not _done(pod):
-            remaining.append(consumer)
+        over, who = _over(consumer, namespace, devices)
+        gone += [who] if over and who is not None else []
+        remaining += [] if over else [consumer]
     finalizers = claim.metadata.finalizers or []
     held = _PROTECTION in finalizers
     unprotected = {"metadata": {"finalizers": [one for one in finalizers if one != _PROTECTION]}}
@@ -134,6 +180,23 @@ def _claim(claim: Object, devices: Devices) -> Iterator[Change]:
         yield Change(claim, RESOURCE_CLAIMS, unprotected)
     if not remaining and not claim.deleting:
         yield from _left_behind(claim, devices)
+
+
+def _over(
+    consumer: Mapping[str, Any], namespace: str, devices: Devices
+) -> tuple[bool, Identity | None]:
+    """Whether a consumer needs its claim no more, and who is not there if that is so."""
+    key = f"{namespace}/{consumer['name']}"
+    kind = consumer.get("apiGroup") or "", consumer["resource"]
+    if kind == ("", "pods"):
+        resource, found = PODS, devices.pods.get(key)
+    elif kind == (SCHEDULING, "podgroups") and devices.grouping is not None:
+        resource, found = devices.grouping, devices.pod_groups.get(key)
+    else:
+        return False, None
+    if found is None or found.metadata.uid != consumer["uid"]:
+        return True, (resource, namespace, consumer["name"], consumer["uid"])
+    return resource == PODS and _done(found), None
 
 
 def _left_behind(claim: Object, devices: Devices) -> Iterator[Change]:

@@ -6,12 +6,15 @@ Written from the Kubernetes documentation, apart from the scheduler's code on pu
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from enbloc.sandbox.nodes.objects import Object
 from enbloc.sandbox.nodes.selectors import fits_node
 
 Objects = Mapping[str, Object]
+
+#: The API group of Kubernetes' own PodGroups.
+SCHEDULING: Final = "scheduling.k8s.io"
 
 
 def volume_claims(pod: Object) -> Iterator[tuple[str, dict[str, Any] | None]]:
@@ -40,14 +43,19 @@ def device_claims(pod: Object) -> Iterator[tuple[str, str | None]]:
         yield "", str(extended["resourceClaimName"])
 
 
+def pod_group(pod: Object) -> str:
+    """The PodGroup of Kubernetes that a pod names; "" = none."""
+    return str((pod.spec.get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
 def has_claims(pod: Object) -> bool:
     """Whether a pod names a claim of any kind."""
     return any(True for _ in volume_claims(pod)) or any(True for _ in device_claims(pod))
 
 
-def owned_by(claim: Object, pod: Object) -> bool:
-    """Whether a claim was made for this very pod."""
-    return claim.controller_uid == pod.metadata.uid
+def owned_by(claim: Object, owner: Object) -> bool:
+    """Whether a claim was made for this very pod, or PodGroup."""
+    return claim.controller_uid == owner.metadata.uid
 
 
 def unmet(
@@ -88,11 +96,18 @@ def _unmet_devices(pod: Object, node: Object, claim: Object | None) -> str:
     if allocation is None:
         return "is not allocated"
     reserved = claim.status.get("reservedFor") or ()
-    if not any(one.get("uid") == pod.metadata.uid for one in reserved):
+    if not any(_is_for(pod, one) for one in reserved):
         return "is not reserved for the pod"
     if not _reaches(allocation.get("nodeSelector"), node):
         return "has devices that are not to be had on this node"
     return ""
+
+
+def _is_for(pod: Object, consumer: Mapping[str, Any]) -> bool:
+    """Whether a consumer of a claim is the pod, or its PodGroup, of which it knows the name."""
+    if consumer.get("apiGroup") == SCHEDULING and consumer.get("resource") == "podgroups":
+        return consumer.get("name") == pod_group(pod)
+    return bool(consumer.get("uid") == pod.metadata.uid)
 
 
 def _reaches(selector: Mapping[str, Any] | None, node: Object) -> bool:
