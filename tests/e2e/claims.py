@@ -260,6 +260,29 @@ class Claims:
             RESOURCE_SLICES, {"metadata": {"name": f"{node}-by-hand"}, "spec": spec}
         )
 
+    async def fabric(self, *devices: str) -> None:
+        """Devices that all nodes reach, and a class and a template for one of them."""
+        await self.device_class()
+        await self.template(device_class=self.name("gpu"))
+        spec = {
+            "driver": DEVICE_DRIVER,
+            "allNodes": True,
+            "pool": {"name": self.name("fabric"), "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": each} for each in devices],
+        }
+        await self._create(
+            RESOURCE_SLICES, {"metadata": {"name": self.name("fabric")}, "spec": spec}
+        )
+
+    def consumers(self) -> dict[str, list[tuple[str, str]]]:
+        """For whom each claim is reserved: what and which."""
+        return {
+            one.metadata.name: [
+                (each["resource"], each["name"]) for each in one.status.get("reservedFor") or ()
+            ]
+            for one in self.all(RESOURCE_CLAIMS)
+        }
+
     async def slices(self, node: str) -> list[dict[str, Any]]:
         """The ResourceSlices of a node now."""
         query = {"fieldSelector": f"spec.nodeName={node}"}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes' own Workloads and PodGroups, and a control plane that serves them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from enbloc.kube.paths import NATIVE_POD_GROUPS, Resource
@@ -13,7 +14,8 @@ WORKLOADS = Resource(GROUPS.group, GROUPS.version, "workloads", "Workload")
 
 def native_control_plane(*, jobs: bool = True) -> ControlPlane:
     """A control plane of 1.36 that serves them, and perhaps makes them for Jobs."""
-    wanted = ["GenericWorkload", *(["GangScheduling", "WorkloadWithJob"] if jobs else [])]
+    wanted = ["GenericWorkload", "DRAWorkloadResourceClaims"]
+    wanted += ["GangScheduling", "WorkloadWithJob"] if jobs else []
     gates = f"--feature-gates={','.join(f'{gate}=true' for gate in wanted)}"
     served = f"--runtime-config={GROUPS.api_version}=true"
     return ControlPlane(flags={API_SERVER: [gates, served], CONTROLLER_MANAGER: [gates]})
@@ -30,7 +32,9 @@ def workload(name: str, minimum: int) -> dict[str, Any]:
     }
 
 
-def group(name: str, minimum: int, *, of: str = "") -> dict[str, Any]:
+def group(
+    name: str, minimum: int, *, of: str = "", claims: Sequence[Mapping[str, str]] = ()
+) -> dict[str, Any]:
     """A PodGroup, perhaps of a Workload's template; a minimum of 0 is the basic policy."""
     ref = {"workload": {"workloadName": of, "podGroupTemplateName": "workers"}}
     return {
@@ -40,6 +44,7 @@ def group(name: str, minimum: int, *, of: str = "") -> dict[str, Any]:
         "spec": {
             "schedulingPolicy": {"gang": {"minCount": minimum}} if minimum else {"basic": {}},
             **({"podGroupTemplateRef": ref} if of else {}),
+            **({"resourceClaims": claims} if claims else {}),
         },
     }
 

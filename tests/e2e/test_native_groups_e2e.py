@@ -12,7 +12,9 @@ import pytest
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import JOBS, POD_GROUPS, PODS
 from enbloc.model import names
+from tests.e2e import incidents
 from tests.e2e import native_objects as native
+from tests.e2e.claims import Claims, from_template, sharing
 from tests.e2e.requests import Requests
 from tests.e2e.targets import ControlPlaneTarget, Target
 from tests.e2e.world import World
@@ -37,8 +39,8 @@ def target(native_target: ControlPlaneTarget) -> Target:
     return native_target
 
 
-async def group(world: World, name: str, minimum: int, *, of: str = "") -> None:
-    body = native.group(name, minimum, of=of)
+async def group(world: World, name: str, minimum: int, **how: Any) -> None:
+    body = native.group(name, minimum, **how)
     await world.client.create(native.GROUPS, body, world.namespace)
 
 
@@ -245,3 +247,68 @@ async def test_a_group_deleted_while_it_is_bound_stays_until_its_pods_are_gone(
     await gone(world, native.GROUPS, "train")
     await gone(world, POD_GROUPS, "train")
     assert [one async for one in world.client.list(PODS, world.namespace)] == []
+
+
+# ── claims that a PodGroup lists: semantics §2.10, §3.8 ──────────────────────────────────────
+
+#: More than a claim has consumers.
+MANY = 300
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "template"])
+async def test_a_gang_of_300_shares_a_claim_that_its_podgroup_lists(
+    world: World, claims: Claims, *, named: bool
+) -> None:
+    """The PodGroup is its one consumer, and has the device until it is gone."""
+    await world.nodes(4, cpu=MANY)
+    await claims.fabric("link")
+    if named:
+        await claims.resource_claim("shared", device_class=claims.name("gpu"))
+    claim = sharing("shared") if named else from_template()
+    await group(world, "train", MANY, claims=claim)
+    world.watch_over("train", MANY)
+    await members(world, "train", MANY, resourceClaims=claim)
+    await world.bound("train", MANY)
+    [consumers] = claims.consumers().values()
+    assert consumers == [("podgroups", "train")]
+    await told(world, "train", "True", "Scheduled")
+
+    for index in range(MANY):
+        await world.delete_pod(f"train-{index}")
+    await world.client.delete(native.GROUPS, "train", world.namespace)
+    await world.until(lambda: not claims.devices(), "the device is free")
+
+
+async def test_what_is_reserved_for_a_podgroup_outlives_a_scheduler(
+    world: World, claims: Claims
+) -> None:
+    await world.nodes(2, cpu=SIZE)
+    await claims.fabric("link")
+    await incidents.slow_writes(world, lambda _, path: path.endswith("/binding"))
+    await group(world, "train", SIZE, claims=from_template())
+    await members(world, "train", SIZE, resourceClaims=from_template())
+    await world.until(lambda: any(claims.consumers().values()), "the claim is reserved")
+    world.scheduler.kill()
+    assert len(world.observer.bound(world.namespace)) < SIZE
+
+    await world.start_scheduler()
+    await world.bound("train", SIZE)
+    assert list(claims.consumers().values()) == [[("podgroups", "train")]]
+
+
+async def test_two_gangs_never_have_the_device_that_both_podgroups_need(
+    world: World, claims: Claims
+) -> None:
+    await world.nodes(2, cpu=2 * SIZE)
+    await claims.fabric("link")
+    for name in ("left", "right"):
+        await group(world, name, SIZE, claims=from_template())
+        await members(world, name, SIZE, resourceClaims=from_template())
+    first = await world.either_bound({"left": SIZE, "right": SIZE})
+    other = {"left": "right", "right": "left"}[first]
+    assert world.observer.bound(world.namespace, other) == {}
+
+    for index in range(SIZE):
+        await world.delete_pod(f"{first}-{index}")
+    await world.client.delete(native.GROUPS, first, world.namespace)
+    await world.bound(other, SIZE)
