@@ -21,8 +21,8 @@ from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, StorageClass
+from tests.model.devices.objects import DRIVER, device, device_class, exactly, slice_of
 from tests.model.devices.objects import claim as resource_claim
-from tests.model.devices.objects import device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import RWO, RWOP, RWX, bound, held_by, pv, pvc, segment
@@ -307,6 +307,32 @@ def test_a_gang_of_300_of_a_pod_group_of_kubernetes_shares_one_claim() -> None:
     decided = [effect.target.decided.devices for effect in preparing(cluster).values()]
     assert len(decided) == 300
     assert len({each.claims for each in decided if each is not None}) == 1
+
+
+def test_members_with_a_claim_that_they_share_and_one_of_their_own_go_where_there_are_devices() -> (
+    None
+):
+    """The filter asks one of them for all: it must not count as served what that one has got."""
+    far = slice_of(None, device("0", attributes={"far": True}), pool="net", allNodes=True)
+    classes = [device_class(f"is-{each}", is_far(each)) for each in ("true", "false")]
+    near = [
+        slice_of(node, *(device(str(at), attributes={"far": False}) for at in range(2)))
+        for node in ("n1", "n2")
+    ]
+    cluster = cluster_of(far, *near, *classes)
+    seen(cluster, [resource_claim("shared", exactly(of="is-true"))])
+    cluster.group("g", 4)
+    wanted = replace(spec(cpu=1), resource_claims=(*GPU, PodResourceClaim("own")))
+    for index in range(4):
+        seen(cluster, [resource_claim(f"own-{index}", exactly(of="is-false"))])
+        named = ("shared", f"own-{index}")
+        cluster.pod(f"g-{index}", "g", spec=wanted, resource_claims=named)
+    cluster.settle()
+    assert len(preparing(cluster)) == 4, cluster.condition("g")
+
+
+def is_far(value: str) -> str:
+    return f'device.attributes["{DRIVER}"].far == {value}'
 
 
 def test_more_than_256_pods_without_a_pod_group_of_kubernetes_are_told_why_they_cannot() -> None:

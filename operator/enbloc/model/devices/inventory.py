@@ -382,7 +382,9 @@ class Inventory:
             refusal = misfit(pod, position, name, claim)
             if refusal or claim is None:
                 return Asked(refusal)
-            allocation = claim.allocation if claim.owner == pod.uid else self.allocation(key)
+            # The pod may have been placed: it is asked for all that are alike, and lack their own.
+            own = claim.owner == pod.uid or self._named.get(key) == frozenset((pod.uid,))
+            allocation = claim.allocation if own else self.allocation(key)
             if allocation is not None:
                 if self._full(pod, claim):
                     return Asked(full(claim.key))
