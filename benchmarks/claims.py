@@ -14,6 +14,7 @@ from enbloc.engine import Engine
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactGone, FactSeen, GroupSeen, PodGone, PodSeen
 from enbloc.model.devices.facts import (
+    MOST_CONSUMERS,
     Ask,
     ClaimSpec,
     Device,
@@ -39,6 +40,7 @@ from enbloc.model.volumes.facts import (
 
 GiB = 1024**3
 DRIVER = "gpu.example.com"
+FABRIC = "fabric.example.com"
 
 
 def _gang(name: str, size: int, spec: PodSpec) -> Iterator[Pod]:
@@ -132,24 +134,30 @@ def _slice(index: int, devices: int) -> ResourceSlice:
     )
 
 
-def _devices(name: str, size: int) -> tuple[list[Pod], list[Fact]]:
-    """Members with a claim each, made from one template for one device."""
+def _devices(name: str, size: int, shared: str = "") -> tuple[list[Pod], list[Fact]]:
+    """Members with a claim each, made from one template for one device; and one that they share."""
+    own = PodResourceClaim("gpu", "one-gpu")
     spec = PodSpec(
-        requests=(("cpu", 100), ("pods", 1)), resource_claims=(PodResourceClaim("gpu", "one-gpu"),)
+        requests=(("cpu", 100), ("pods", 1)),
+        resource_claims=(own, PodResourceClaim("link")) if shared else (own,),
     )
     pods = [
-        replace(pod, resource_claims=(f"{pod.key.name}-gpu",)) for pod in _gang(name, size, spec)
+        replace(pod, resource_claims=(f"{pod.key.name}-gpu", *((shared,) if shared else ())))
+        for pod in _gang(name, size, spec)
     ]
     wanted = ClaimSpec((Request("gpu", Ask("gpu", DRIVER)),))
     claims: list[Fact] = [
         ResourceClaim("b", f"{pod.key.name}-gpu", f"uid-{pod.key.name}", wanted, owner=pod.uid)
         for pod in pods
     ]
+    if shared:
+        link = ClaimSpec((Request("link", Ask("link", FABRIC)),))
+        claims.append(ResourceClaim("b", shared, f"uid-{shared}", link))
     return pods, claims
 
 
 def gang_with_devices(nodes: int = 1000, size: int = 512, devices: int = 8) -> Iterator[Figure]:
-    """A device for each member, of as many as nodes have."""
+    """A device for each member, of as many as nodes have; and one of a network for all of them."""
     engine = cluster(nodes)
     engine.apply(FactSeen(DeviceClass(DRIVER, (f'device.driver == "{DRIVER}"',))))
     gc.collect()
@@ -160,4 +168,14 @@ def gang_with_devices(nodes: int = 1000, size: int = 512, devices: int = 8) -> I
     tracemalloc.stop()
     times = [_planned(engine, f"g{n}", *_devices(f"g{n}", size)) for n in range(5)]
     yield f"claims/gang-{size}-with-devices", statistics.median(times) * 1e3
+    engine.apply(FactSeen(DeviceClass(FABRIC, (f'device.driver == "{FABRIC}"',))))
+    traits = Traits(names=(f"{FABRIC}/model",))
+    links = (Device("link", ("fast",), traits),)
+    engine.apply(
+        FactSeen(ResourceSlice("f", FABRIC, "f", site=Site(everywhere=True), devices=links))
+    )
+    times = [
+        _planned(engine, f"s{n}", *_devices(f"s{n}", MOST_CONSUMERS, "link")) for n in range(5)
+    ]
+    yield f"claims/gang-{MOST_CONSUMERS}-with-a-shared-device", statistics.median(times) * 1e3
     yield "claims/memory-of-a-device", kept / (nodes * devices)

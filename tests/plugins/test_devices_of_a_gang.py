@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs whose members have claims, as the engine plans them."""
 
+import random
 from typing import Any
+
+import pytest
 
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.pods import PodResourceClaim, PodUID
+from enbloc.plugins.dynamic_resources_filter import DeviceFilter
 from tests.model.devices.objects import (
     DRIVER,
     ask,
@@ -16,6 +20,8 @@ from tests.model.devices.objects import (
     device_class,
     exactly,
     first_of,
+    nodes,
+    pod,
     slice_of,
 )
 from tests.world.builders import spec
@@ -155,3 +161,52 @@ def test_a_claim_that_appears_lets_its_gang_be_tried_again() -> None:
     world.settle(seconds=60)
 
     assert given(world) == {"m": ["n1/0"]}
+
+
+# ── what a class shares, and what each member has for itself ─────────────────────────────────
+
+FAR = f'device.attributes["{DRIVER}"].far == true'
+NEAR = f'device.attributes["{DRIVER}"].far == false'
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_a_filter_remembers_of_rows_is_what_it_would_say_anew(seed: int) -> None:
+    """Once the shared claim has devices, rows are asked again only where a pod came or left."""
+    rng = random.Random(seed)
+    names = [f"n{at}" for at in range(4)]
+    table = nodes(*names)
+    wide = rng.random() < 0.5  # the shared claim is for a device of a network, or of a node
+    facts: list[Any] = [
+        device_class("far", FAR),
+        device_class("near", NEAR),
+        slice_of(None, device("0", attributes={"far": True}), pool="net", allNodes=True),
+        *(
+            slice_of(name, *(device(str(at), attributes={"far": False}) for at in range(2)))
+            for name in names
+        ),
+        claim("shared", exactly(of="far" if wide else "near")),
+        *(claim(f"own-{at}", exactly(of="near")) for at in range(9)),
+    ]
+    members = [pod(f"p{at}", "shared", f"own-{at}", shared=True) for at in range(9)]
+    for fact in facts:
+        table.ledgers.put(fact)
+    for each in members:
+        table.ledgers.enter(each)
+    class_of, fork = members[0], table.fork()
+    kept, placed = DeviceFilter(class_of, fork.ledgers.devices), dict[int, Any]()
+    for at, each in enumerate(members):
+        fresh = DeviceFilter(class_of, fork.ledgers.devices)
+        mask = kept.filter(class_of, fork)
+        assert mask.tolist() == fresh.filter(class_of, fork).tolist()
+        if at == 4:
+            kept = kept.fork()
+        if placed and rng.random() < 0.3:
+            gone = rng.choice(sorted(placed))
+            fork.rise(placed[gone], members[gone])
+            kept.removed(members[gone], placed.pop(gone))
+            continue
+        rows = mask.nonzero()[0].tolist()
+        if rows:
+            placed[at] = rng.choice(rows)
+            fork.sit(placed[at], each)
+            kept.placed(each, placed[at])

@@ -4,7 +4,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, Final, NamedTuple
+from copy import copy
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +38,25 @@ class _Seen(NamedTuple):
     groups: list[Rows]
 
 
+class _Known(NamedTuple):
+    """What all rows have answered, for as long as the class asks for the same.
+
+    Attributes:
+        asked: what it asked for.
+        mask: bool[N], brought up to date row by row.
+    """
+
+    asked: Asked
+    names: Sequence[str]
+    mask: Mask
+
+
 class DeviceFilter:
     """What nodes answer about one class of pods.
 
     A row is asked anew where only its own devices matter; all rows are where the class may get
-    devices that several nodes see, or shares a claim that a plan may allocate.
+    devices that several nodes see, or shares a claim that a plan may allocate. Once that claim has
+    devices, the others are each node's own again.
     """
 
     reason: ClassVar[str] = CANNOT
@@ -50,6 +65,8 @@ class DeviceFilter:
         asked = devices.asked(pod)
         self._asked = asked
         self._kept: _Seen | None = None
+        self._known: _Known | None = None
+        self._touched: set[int] = set()
         keys = (f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
         self._shares = any(map(devices.shared, keys))
         self.reads = Reads.NODE
@@ -60,8 +77,19 @@ class DeviceFilter:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """The devices for all claims of the pod are there, and what its claims have is in reach."""
-        devices = nodes.ledgers.devices
-        asked = self._now(pod, devices)
+        asked = self._now(pod, nodes.ledgers.devices)
+        known, touched = self._known, self._touched
+        if known is None or known.asked != asked or known.names != nodes.names:
+            mask = self._answers(pod, asked, nodes)
+            self._remember(pod, asked, nodes, mask)
+            return mask
+        for row in sorted(touched):
+            known.mask[row] = self._answers(pod, asked, nodes.take(np.array([row])))[0]
+        touched.clear()
+        return known.mask.copy()
+
+    def _answers(self, pod: Pod, asked: Asked, nodes: Nodes) -> Mask:
+        """bool[N]: what the rows answer now."""
         if asked.refusal or asked.stale or asked.failed:
             return np.zeros(len(nodes), np.bool_)
         mask = _in_reach(asked, nodes)
@@ -69,6 +97,32 @@ class DeviceFilter:
             if verdict.reason:
                 mask[rows] = False
         return mask
+
+    def _remember(self, pod: Pod, asked: Asked, nodes: Nodes, mask: Mask) -> None:
+        """Keep what all rows have answered, if from now on each goes by its own devices alone."""
+        devices = nodes.ledgers.devices
+        served = devices.extended(pod, asked.served)[:1] if asked.served else ()
+        self._known = None
+        if self._shares and not devices.may_share((*asked.demands, *served)):
+            self._known = _Known(asked, nodes.names, mask.copy())
+        self._touched.clear()
+
+    def placed(self, pod: Pod, row: int) -> None:
+        """A pod came to a row, and may have its devices."""
+        del pod
+        self._touched.add(row)
+
+    def removed(self, pod: Pod, row: int) -> None:
+        """A pod left a row."""
+        self.placed(pod, row)
+
+    def fork(self) -> Self:
+        """A copy that hears of changes of its own."""
+        made = copy(self)
+        made._touched = set(self._touched)  # noqa: SLF001  # one of our own
+        if self._known is not None:
+            made._known = self._known._replace(mask=self._known.mask.copy())  # noqa: SLF001
+        return made
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Each node counts under its first reason, as kube-scheduler finds it."""
