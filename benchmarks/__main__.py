@@ -24,6 +24,7 @@ from benchmarks import (
     flood_served,
     gang_cost,
     status_cost,
+    transport,
 )
 from benchmarks.engine import Figure
 from hack.build_controlplane import BuildError, ensure
@@ -44,6 +45,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "completeness": completeness.completeness,
     "flood": flood.flood,
     "flood_served": flood_served.flood_served,
+    "transport": transport.transport,
 }
 #: These need a real API server.
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {

@@ -10,7 +10,7 @@ from typing import Final
 
 # A week's delay gives the registry time to withdraw a poisoned release.
 DELAY = dt.timedelta(days=7)
-_IMAGE = ["--extra", "exact", "--extra", "fast"]
+_IMAGE = ["--extra", "exact"]
 _EXTRAS = [*_IMAGE, "--extra", "sandbox"]
 ARGUMENTS = {
     "run": [*_EXTRAS, "--group", "build"],

@@ -197,7 +197,7 @@ def serve(
         options = _options(component, flags)
         if file is not None:
             return _written(options.configuration, file)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_until_signalled(server, options))
     except EnblocError as error:
         if log_format == "text":
@@ -328,11 +328,12 @@ async def _until_signalled(server: Server, options: "Options") -> int:
     return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Uvloop where it is installed (extra `fast`), else asyncio's own."""
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Uvloop where it is installed, which it is on all but Windows, else asyncio's own."""
     try:
         import uvloop  # noqa: PLC0415  # optional
     except ImportError:
+        logger.info("uvloop is not installed: running on asyncio's own event loop, which is slower")
         return asyncio.new_event_loop
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
