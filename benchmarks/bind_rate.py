@@ -3,6 +3,7 @@
 """Pods bound per second on a real API server, beside a bare client in the same run."""
 
 import asyncio
+import compileall
 import json
 import sys
 import time
@@ -53,7 +54,12 @@ def pod_group(name: str, minimum: int) -> dict[str, Any]:
 async def enbloc(
     command: str, kubeconfig: Path
 ) -> AsyncGenerator[asyncio.subprocess.Process, None]:
-    """`enbloc scheduler`, `controller` or `run`, as long as the context lasts."""
+    """`enbloc scheduler`, `controller` or `run`, as long as the context lasts.
+
+    Compiled before, as the image is: else every start compiles all modules, where the environment
+    says that bytecode is not to be written.
+    """
+    compileall.compile_dir(ROOT / "operator", quiet=1)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "enbloc.cli", command, "--kubeconfig", str(kubeconfig)),
         *("--no-leader-elect", "--secure-port", "0"),

@@ -33,7 +33,7 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey, equals
 from enbloc.telemetry import Problems
-from tests.kube.fake import answer, event, pod, pods, talking_to
+from tests.kube.fake import answer, event, pod, pods, stream, talking_to
 
 
 class Server:
@@ -222,3 +222,66 @@ async def test_the_engine_learns_what_selects_pods(stream: Stream) -> None:
         Synced(stream),
         WorkloadGone(keys[0]),
     ]
+
+
+def shown(version: int, **status: Any) -> dict[str, Any]:
+    """A bound pod as its kubelet shows it."""
+    return {**pod("p", version, nodeName="n"), "status": status}
+
+
+READY = [{"type": "Ready", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("later", "told"),
+    [
+        pytest.param(shown(6, phase="Running", conditions=READY), 0, id="it is ready"),
+        pytest.param(shown(6, phase="Running", podIP="10.0.0.1"), 0, id="it has an address"),
+        pytest.param(shown(6, phase="Succeeded"), 1, id="it is over"),
+        pytest.param({**pod("p", 6, nodeName="n", priority=1), "status": {"phase": "Running"}}, 1,
+                     id="it has another priority"),
+        pytest.param({**pod("p", 6), "status": {"phase": "Running"}}, 1, id="it has no node"),
+    ],
+)  # fmt: skip
+async def test_of_a_bound_pod_only_what_changes_something_that_is_read_is_an_event(
+    later: dict[str, Any], told: int
+) -> None:
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(5, shown(5, phase="Running"))
+        lines = [event("MODIFIED", later), event("DELETED", shown(9))]
+        return await stream(request, lines, "hang")
+
+    queue, problems, seen = EventQueue(), Problems(), list[Any]()
+    async with talking_to(server) as client:
+        malformed = MalformedObjects(lambda *_: None)
+        informer = Informers(client, queue, malformed, {}, problems).pods(also=seen.append)
+        running = asyncio.create_task(informer.run())
+        events = list[Event]()
+        async with asyncio.timeout(10):
+            while not events or not isinstance(events[-1], PodGone):
+                await queue.wait(None)
+                events += queue.take()
+        running.cancel()
+        await asyncio.wait([running])
+    assert sum(isinstance(each, PodSeen) for each in events) == 1 + told
+    assert len(seen) == 4  # the controller is told of each: added, synced, modified, deleted
+
+
+async def test_a_pod_that_waits_is_an_event_whatever_has_changed() -> None:
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(5, pod("p", 5))
+        return await stream(request, [event("MODIFIED", pod("p", 6))], "hang")
+
+    queue, problems, events = EventQueue(), Problems(), list[Event]()
+    async with talking_to(server) as client:
+        malformed = MalformedObjects(lambda *_: None)
+        informer = Informers(client, queue, malformed, {}, problems).pods()
+        running = asyncio.create_task(informer.run())
+        async with asyncio.timeout(10):
+            while sum(isinstance(each, PodSeen) for each in events) < 2:
+                await queue.wait(None)
+                events += queue.take()
+        running.cancel()
+        await asyncio.wait([running])

@@ -11,7 +11,7 @@ from enbloc.config import default_profiles
 from enbloc.engine import Engine
 from enbloc.engine.events import GroupSeen, NodeSeen, PodSeen, SlotsFree, Stream, Synced
 from enbloc.framework.status import Code, Status, refuse
-from enbloc.live.plugin_times import SAMPLED, PluginTimes, member_call
+from enbloc.live.plugin_times import SAMPLED, MemberCall, PluginTimes
 from tests.world.builders import group, node, pod, spec
 
 
@@ -90,9 +90,9 @@ def test_evaluations_count_for_the_decisions_that_were_not_measured_too() -> Non
 
 def test_every_call_about_a_member_is_measured() -> None:
     before = plugin("B", "PreBind", "Unschedulable"), plugin("B", "PreBind", "Error")
-    with member_call("enbloc", "B", "PreBind") as call:
+    with MemberCall("enbloc", "B", "PreBind") as call:
         call.answered(refuse("no"))
-    with pytest.raises(ValueError, match="broken"), member_call("enbloc", "B", "PreBind"):
+    with pytest.raises(ValueError, match="broken"), MemberCall("enbloc", "B", "PreBind"):
         raises()
     after = plugin("B", "PreBind", "Unschedulable"), plugin("B", "PreBind", "Error")
     assert after == (before[0] + 1, before[1] + 1)

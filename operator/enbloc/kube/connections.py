@@ -10,6 +10,7 @@ every deviation from HTTP/1.1 is an error: nothing is guessed about what a write
 import asyncio
 import socket
 import ssl
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -66,7 +67,8 @@ class Connections:
         self._server = server
         self._host = (server.raw_host or "").rstrip(".")
         self._server_name = server_name or self._host
-        self._slots = asyncio.Semaphore(limit)
+        self._free = limit
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._idle: list[_Connection] = []
         self._tls: ssl.SSLContext | None = None
         self._closed = False
@@ -104,7 +106,11 @@ class Connections:
             NotConnected: nothing was sent.
             OSError: the connection broke; the request may have been processed.
         """
-        async with self._slots:
+        if self._free:
+            self._free -= 1
+        else:
+            await self._turn()
+        try:
             connection = self._take() or await self._connected(connect)
             try:
                 return await connection.ask(request, limits)
@@ -118,6 +124,27 @@ class Connections:
                 return await connection.ask(request, limits)
             finally:
                 self._give_back(connection)
+        finally:
+            self._pass_on()
+
+    async def _turn(self) -> None:
+        """Wait for a connection that another request is done with; first come, first served."""
+        mine = asyncio.get_running_loop().create_future()
+        self._waiting.append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():
+                self._pass_on()  # it came at the same time
+            raise
+
+    def _pass_on(self) -> None:
+        while self._waiting:
+            first = self._waiting.popleft()
+            if not first.done():
+                first.set_result(None)
+                return
+        self._free += 1
 
     def _take(self) -> "_Connection | None":
         """The connection that was used last; it has had the least time to break."""

@@ -42,13 +42,19 @@ class Resource:
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if namespace is not None and self.namespaced:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _encoded(namespace)]
         parts.append(self.plural)
         if name:
-            parts.append(quote(name, safe=""))
+            parts.append(_encoded(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def _encoded(text: str) -> str:
+    """Percent-encoded; the names of most objects are as they are."""
+    plain = text.replace("-", "a").replace(".", "a")
+    return text if plain.isascii() and plain.isalnum() else quote(text, safe="")
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod")

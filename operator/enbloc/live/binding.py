@@ -24,7 +24,7 @@ from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live.extenders import Extenders
 from enbloc.live.objects import Objects
-from enbloc.live.plugin_times import member_call
+from enbloc.live.plugin_times import MemberCall
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
@@ -146,7 +146,7 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
         try:
             if not _has_work(plugin, target):
                 continue
-            with member_call(profile.name, plugin.name, "PreBind") as call:
+            with MemberCall(profile.name, plugin.name, "PreBind") as call:
                 status = call.answered(await plugin.pre_bind(target, api))
         except Fenced:
             raise
@@ -172,7 +172,7 @@ async def unreserve(profile: Profile, target: Target, api: MemberApi) -> None:
         try:
             if not _has_work(plugin, target):
                 continue
-            with member_call(profile.name, plugin.name, "Unreserve") as call:
+            with MemberCall(profile.name, plugin.name, "Unreserve") as call:
                 status = call.answered(await plugin.unreserve(target, api))
         except Fenced:
             raise
@@ -218,7 +218,7 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
 async def _by_plugins(profile: Profile, target: Target, api: MemberApi) -> Status:
     for plugin in profile.bind:
         try:
-            with member_call(profile.name, plugin.name, "Bind") as call:
+            with MemberCall(profile.name, plugin.name, "Bind") as call:
                 answer = call.answered(await plugin.bind(target, api))
         except Fenced:
             raise
@@ -234,7 +234,7 @@ async def after(profile: Profile, target: Target, api: MemberApi) -> None:
     """Tell the PostBind plugins; they cannot object."""
     for plugin in profile.post_bind:
         try:
-            with member_call(profile.name, plugin.name, "PostBind"):
+            with MemberCall(profile.name, plugin.name, "PostBind"):
                 await plugin.post_bind(target, api)
         except Exception:
             logger.exception("Plugin %s failed at PostBind", plugin.name)

@@ -31,7 +31,7 @@ class Informer(Generic[T]):
     Args:
         stream: which of the engine's streams this is; None = it waits for none of these.
         reflector: where the objects come from.
-        seen: what an object means to the engine.
+        seen: what an object means to the engine; None = nothing that it does not know.
         gone: what the end of an object means to the engine.
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
@@ -44,7 +44,7 @@ class Informer(Generic[T]):
         self,
         stream: Stream | None,
         reflector: Reflector[T],
-        seen: Callable[[T], Event],
+        seen: Callable[[T], Event | None],
         gone: Callable[[Meta], Event],
         queue: EventQueue,
         malformed: MalformedObjects,
@@ -142,8 +142,9 @@ class Informer(Generic[T]):
         match item:
             case items.Added() | items.Modified():
                 event = self._seen(item.object)
-                self._malformed.seen(resource, item.meta, self._problem(event))
-                self._queue.put(event)
+                if event is not None:
+                    self._malformed.seen(resource, item.meta, self._problem(event))
+                    self._queue.put(event)
             case items.Deleted():
                 self._malformed.gone(resource, item.meta)
                 self._queue.put(self._gone(item.meta))

@@ -3,8 +3,9 @@
 """Informers: what the API server streams becomes the engine's events."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -77,6 +78,8 @@ OPTIONAL: Final = {
     POD_GROUPS: "pods without a group are scheduled, and groups are not",
     PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
 }
+#: All that is read of a pod but its resourceVersion.
+_BUT_VERSION: Final = attrgetter(*(f.name for f in fields(Pod) if f.name != "resource_version"))
 
 
 class PriorityClassObject(msgspec.Struct, gc=False):
@@ -132,16 +135,27 @@ class Informers:
         conditions: PodConditions | None = None,
         also: Callable[[items.Item[PodObject]], None] | None = None,
     ) -> Informer[PodObject]:
-        """All pods; `conditions`, if given, learns what they show, and `also` is given them too."""
-        keep = self._declared()
+        """All pods; `conditions`, if given, learns what they show, and `also` is given them too.
 
-        def seen(shown: PodObject) -> Event:
+        Of a bound pod only what changes something that is read becomes an event: most of what its
+        kubelet writes does not.
+        """
+        keep = self._declared()
+        bound: dict[PodUID, Pod] = {}
+
+        def seen(shown: PodObject) -> Event | None:
             pod = self.auto.pod(shown, codec.pod(shown, keep))
             if conditions is not None:
                 conditions.seen(pod)
+            if pod.node:
+                known, bound[pod.uid] = bound.get(pod.uid), pod
+                if known is not None and _alike(known, pod):
+                    bound[pod.uid] = known
+                    return None
             return PodSeen(pod)
 
         def gone(meta: Meta) -> Event:
+            bound.pop(PodUID(meta.uid), None)
             self.auto.gone(PodUID(meta.uid))
             if conditions is not None:
                 conditions.gone(PodUID(meta.uid))
@@ -287,7 +301,7 @@ class Informers:
         stream: Stream,
         resource: Resource,
         shape: type[T],
-        seen: Callable[[T], Event],
+        seen: Callable[[T], Event | None],
         gone: Callable[[Meta], Event],
     ) -> Informer[T]:
         report = partial(self.problems.report, f"watching {resource.label()}")
@@ -319,3 +333,8 @@ class Informers:
                 return str(getattr(fact, "problem", ""))
             case _:
                 return ""
+
+
+def _alike(known: Pod, pod: Pod) -> bool:
+    """Whether nothing of a pod that is read has changed but its version."""
+    return known.phase is pod.phase and bool(_BUT_VERSION(known) == _BUT_VERSION(pod))

@@ -4,9 +4,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, Self, TypeVar
 
 from enbloc.framework.status import Code, Status
 from enbloc.live.traces import Traces
@@ -90,37 +89,32 @@ class PluginTimes:
 
 
 class MemberCall:
-    """One call of a plugin about one member."""
-
-    status = _ERROR
-
-    def answered(self, status: Status) -> Status:
-        """Take note of its answer."""
-        self.status = _name(status.code)
-        return status
-
-
-@contextmanager
-def member_call(profile: str, plugin: str, point: str) -> Generator[MemberCall, None, None]:
-    """Measure one call of a plugin about one member that is being bound.
+    """Measures one call of a plugin about one member that is being bound.
 
     Args:
         profile: whose plugin.
         plugin: its name.
         point: the extension point, as kube-scheduler spells it.
     """
-    call = MemberCall()
-    if point == "PostBind":  # it gives no answer
-        call.status = _SUCCESS
-    began = time.perf_counter()
-    try:
-        yield call
-    except BaseException:
-        call.status = _ERROR
-        raise
-    finally:
-        seconds = time.perf_counter() - began
-        metrics.series(metrics.PLUGIN_DURATION, plugin, point, call.status).observe(seconds)
-        metrics.series(metrics.EXTENSION_POINT_DURATION, point, call.status, profile).observe(
-            seconds
-        )
+
+    __slots__ = ("_began", "_plugin", "_point", "_profile", "_status")
+
+    def __init__(self, profile: str, plugin: str, point: str) -> None:
+        self._profile, self._plugin, self._point = profile, plugin, point
+        self._status = _SUCCESS if point == "PostBind" else _ERROR  # that gives no answer
+
+    def answered(self, status: Status) -> Status:
+        """Take note of its answer."""
+        self._status = _name(status.code)
+        return status
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        seconds = time.perf_counter() - self._began
+        status = self._status if kind is None else _ERROR
+        metrics.series(metrics.PLUGIN_DURATION, self._plugin, self._point, status).observe(seconds)
+        labels = self._point, status, self._profile
+        metrics.series(metrics.EXTENSION_POINT_DURATION, *labels).observe(seconds)

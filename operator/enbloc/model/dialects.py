@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from enbloc.model.dns_names import SUBDOMAIN
@@ -68,7 +69,8 @@ DIALECTS: Final = (
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
     Dialect("Grove", ("grove.io/podgang",), ("grove.io/podclique",)),
 )
-_GROUPS: Final = frozenset(key for dialect in DIALECTS for key in dialect.groups)
+#: The place of the dialect in DIALECTS that each key names a group in.
+_TOLD_IN: Final = {key: place for place, each in enumerate(DIALECTS) for key in each.groups}
 _ALONE: Final[Mapping[str, Dialect]] = {
     key: dialect for dialect in DIALECTS for key in dialect.alone
 }
@@ -143,10 +145,9 @@ def _named(
 ) -> Membership | None:
     """What a pod says in all dialects together; None = nothing."""
     found = Membership(native, key=NATIVE_FIELD) if native else None
-    if _GROUPS.isdisjoint(annotations) and _GROUPS.isdisjoint(labels):
-        return found
-    for dialect in DIALECTS:
-        said = _said(labels, annotations, dialect)
+    told = {_TOLD_IN[key] for pairs in (annotations, labels) for key in pairs if key in _TOLD_IN}
+    for place in sorted(told):
+        said = _said(labels, annotations, DIALECTS[place])
         if found is None or said is None:
             found = found or said
         elif found.group != said.group:
@@ -206,7 +207,7 @@ def readable(member: Membership) -> Membership:
     """
     if not member.group:
         return member
-    if len(member.group) > _LONGEST_GROUP or not SUBDOMAIN.fullmatch(member.group):
+    if len(member.group) > _LONGEST_GROUP or not _is_subdomain(member.group):
         return Membership(problem=_unreadable(member.key, member.group))
     if len(member.role) > _LONGEST_ROLE:
         problem = (
@@ -215,6 +216,12 @@ def readable(member: Membership) -> Membership:
         )
         return member._replace(role="", problem="; ".join(filter(None, (member.problem, problem))))
     return member
+
+
+@lru_cache(maxsize=4096)
+def _is_subdomain(name: str) -> bool:
+    """Whether a group may have this name; all members of a group ask the same."""
+    return SUBDOMAIN.fullmatch(name) is not None
 
 
 def _unreadable(key: str, group: str) -> str:

@@ -11,6 +11,7 @@ metrics/prometheus/restclient/metrics.go, metrics/prometheus/workqueue/metrics.g
 """
 
 import platform
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
@@ -48,15 +49,20 @@ DECLARED: Final[list[Declared]] = []
 
 
 class SharedHistogram(Histogram):
-    """A histogram that takes what is true of many at once, as of all members of a gang."""
+    """A histogram that takes what is true of many at once, as of all members of a gang.
+
+    It finds the bucket by bisection: seven observations are made for every pod that is bound.
+    """
+
+    def observe(self, amount: float, exemplar: dict[str, str] | None = None) -> None:  # noqa: ARG002  # the library's signature
+        """Observe an amount."""
+        self._sum.inc(amount)
+        self._buckets[bisect_left(self._upper_bounds, amount)].inc(1)
 
     def observe_all(self, amount: float, count: int) -> None:
         """Observe one amount so many times."""
         self._sum.inc(amount * count)
-        for bound, bucket in zip(self._upper_bounds, self._buckets, strict=True):
-            if amount <= bound:
-                bucket.inc(count)
-                break
+        self._buckets[bisect_left(self._upper_bounds, amount)].inc(count)
 
 
 def _counter(
