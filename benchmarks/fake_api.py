@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
@@ -88,7 +88,7 @@ async def serve(port_file: Path, watched: bytes, tls: ssl.SSLContext) -> None:
 
 
 @contextmanager
-def fake_api(watched: bytes = b"") -> Iterator[Cluster]:
+def fake_api(watched: bytes = b"") -> Generator[Cluster]:
     """A server whose watches bring these lines, and how to talk to it: TLS, with a certificate."""
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -103,21 +103,7 @@ class Call:
     limit: int = ANSWER_BYTES
 
 
-class Response(Protocol):
-    """What both ways of asking answer with."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, by their names as the API server spells them."""
-        ...
-
-
-R = TypeVar("R", bound=Response)
+R = TypeVar("R", aiohttp.ClientResponse, Answer)
 Send = Callable[[Call, str | None], Awaitable[R]]
 
 
@@ -395,7 +381,7 @@ def _code(status: int) -> str:
     return str(status) if status in _STATUSES else f"{status // 100}xx"
 
 
-def _succeeded(response: Response) -> bool:
+def _succeeded(response: aiohttp.ClientResponse | Answer) -> bool:
     return 200 <= response.status < 300
 
 
