@@ -68,6 +68,10 @@ CHECK_TOOLS: Mapping[str, Tool] = {
     "kubeconform": Tool("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform"),
     "actionlint": Tool("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
 }
+#: Schedulers to compare with, beside kube-scheduler.
+PEER_TOOLS: Mapping[str, Tool] = {
+    "coscheduling": Tool("coscheduling", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+}
 #: Which minor of Kubernetes to build instead of the newest.
 MINOR = "ENBLOC_KUBERNETES"
 

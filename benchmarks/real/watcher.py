@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Notes when pods of a namespace came to be, and when each was bound, as a watch shows it.
+
+    python -m benchmarks.real.watcher KUBECONFIG NAMESPACE EXPECTED RESULT.json
+
+It says on stdout that the watch is open ("open"), how many pods are bound ("bound 17", twice a
+second at most), and that all expected ones are ("all"). It ends when its stdin does, and leaves
+the times: seconds of CLOCK_MONOTONIC, which is the same for all processes of a machine.
+"""
+
+import asyncio
+import os
+import select
+import socket
+import ssl
+import sys
+import time
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from enbloc.kube import load
+
+_NAME: Final = b'"metadata":{"name":"'
+_NODE: Final = b'"nodeName":"'
+_DELETED: Final = b'{"type":"DELETED"'
+
+
+class Times(msgspec.Struct):
+    """When each pod was first seen, and first seen with a node.
+
+    Attributes:
+        created: seconds of CLOCK_MONOTONIC, by the pod's name.
+        bound: the same.
+        cpu: seconds of CPU that the watcher has used.
+    """
+
+    created: dict[str, float] = {}
+    bound: dict[str, float] = {}
+    cpu: float = 0.0
+
+
+def note(times: Times, line: bytes, now: float) -> None:
+    """Take one event of the watch in, without decoding it."""
+    begin = line.find(_NAME)
+    if begin < 0 or line.startswith(_DELETED):
+        return
+    begin += len(_NAME)
+    name = line[begin : line.index(b'"', begin)].decode()
+    times.created.setdefault(name, now)
+    if name not in times.bound and _NODE in line:
+        times.bound[name] = now
+
+
+def opened(server: str, tls: ssl.SSLContext | None, namespace: str) -> socket.socket:
+    """A connection on which the answer to the watch comes."""
+    url = urlsplit(server)
+    assert tls is not None, "the control plane speaks TLS"
+    assert url.hostname, server
+    plain = socket.create_connection((url.hostname, url.port or 443), timeout=30)
+    secured = tls.wrap_socket(plain, server_hostname=url.hostname)
+    # To HTTP/1.0 the server answers without chunks: the body is lines, and nothing else.
+    path = f"/api/v1/namespaces/{namespace}/pods?watch=1&timeoutSeconds=7200"
+    secured.sendall(f"GET {path} HTTP/1.0\r\nAccept: application/json\r\n\r\n".encode())
+    return secured
+
+
+def watch(connection: socket.socket, expected: int) -> Times:
+    """Follow the watch until stdin ends."""
+    times, rest, said, head = Times(), b"", 0.0, True
+    told, count = False, 0
+    while True:
+        ready, _, _ = select.select([connection, sys.stdin], [], [], 0.5)
+        now = time.monotonic()
+        if connection in ready:
+            data = connection.recv(1 << 18)
+            # What TLS has decrypted already does not make the socket readable again.
+            while isinstance(connection, ssl.SSLSocket) and connection.pending():
+                data += connection.recv(1 << 18)
+            assert data, "the server ended the watch"
+            rest += data
+            if head:
+                top, found, rest = rest.partition(b"\r\n\r\n")
+                if not found:
+                    rest = top
+                    continue
+                assert top.split(b" ", 2)[1] == b"200", top
+                head = False
+                print("open", flush=True)
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                note(times, line, now)
+        if len(times.bound) != count and (now > said + 0.5 or not count):
+            count, said = len(times.bound), now
+            print("bound", count, flush=True)
+        if not told and len(times.bound) >= expected:
+            told = True
+            print("all", flush=True)
+        if sys.stdin in ready and not os.read(sys.stdin.fileno(), 1024):
+            return times
+
+
+def main() -> None:
+    """Watch, and leave the times."""
+    kubeconfig, namespace, expected, result = sys.argv[1:]
+    cluster = asyncio.run(load(Path(kubeconfig), None))
+    times = watch(opened(cluster.server, cluster.ssl_context(), namespace), int(expected))
+    times.cpu = time.process_time()
+    Path(result).write_bytes(msgspec.json.encode(times))
+
+
+if __name__ == "__main__":
+    main()
