@@ -24,8 +24,8 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks.bind_rate import ROOT, all_at_once
 from benchmarks.engine import Figure
+from benchmarks.server import ROOT, all_at_once
 from enbloc.kube import Client, load
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import CRDS, POD_GROUPS, PODS

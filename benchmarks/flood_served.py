@@ -19,8 +19,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.bind_rate import all_at_once
 from benchmarks.engine import Figure
+from benchmarks.server import all_at_once
 from benchmarks.tricks import (
     PERIOD,
     PRIORITY,

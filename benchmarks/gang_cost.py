@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.bind_rate import NAMESPACE, NODE_COUNT, all_at_once, enbloc, pod, pod_group, prepare
 from benchmarks.engine import Figure
+from benchmarks.server import NAMESPACE, NODE_COUNT, all_at_once, enbloc, pod, pod_group, prepare
 from enbloc.kube import Client, PatchType, Reflector, load
 from enbloc.kube.items import Added, Modified
 from enbloc.kube.paths import POD_GROUPS, PODS

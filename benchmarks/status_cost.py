@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from benchmarks.bind_rate import NAMESPACE, all_at_once, enbloc, pod_group, prepare
 from benchmarks.engine import Figure
 from benchmarks.gang_cost import START_SECONDS, cpu
+from benchmarks.server import NAMESPACE, all_at_once, enbloc, pod_group, prepare
 from enbloc.kube import Client, PatchType, Reflector, load
 from enbloc.kube.items import Added, Modified
 from enbloc.kube.paths import POD_GROUPS, PODS

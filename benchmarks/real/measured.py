@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, nullcontext
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,7 @@ from tests.e2e import manifests
 from tests.hack.processes import Process, free_port
 
 #: So many pods the bare client binds, before and after the scheduler; and to warm the server up.
-RAW, WARM = 2000, 300
+RAW, WARM = 1000, 300
 #: Pods are created at this share of the ceiling when it is measured how long each waits.
 PACE: Final = 0.25
 PACED: Final = 1000
@@ -97,9 +98,9 @@ class Run:
     def _on(self, index: int) -> str:
         return f"n{index % len(self._case.nodes)}"
 
-    async def _raw(self, namespace: str, most: int = RAW) -> Raw:
+    async def _raw(self, namespace: str, count: int = RAW) -> Raw:
         """How many Bindings a client gets through that sends nothing else."""
-        asked = self._case.pods[:most]
+        asked = list(islice(cycle(self._case.pods), count))
         bodies = [pod(f"p{index}", "nobody", one) for index, one in enumerate(asked)]
         await self._stage.all_of([create(PODS, body, namespace) for body in bodies])
         bindings = [binding(namespace, f"p{index}", self._on(index)) for index in range(len(asked))]

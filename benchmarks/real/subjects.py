@@ -11,7 +11,7 @@ from typing import Any, Final
 from enbloc.controller.sources import coscheduling
 from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.model import names
-from hack.build_controlplane import PEER_TOOLS, ensure
+from hack.build_controlplane import PEER_TOOLS, TOOLS, ensure, module_version
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import Server
 from tests.hack.processes import Process
@@ -128,3 +128,14 @@ COSCHEDULING: Final = Subject(
     coscheduling.RESOURCE,
     label="scheduling.x-k8s.io/pod-group",
 )
+
+
+def version(peer: str) -> str:
+    """The version of Kubernetes that a peer is made of; it is built if need be.
+
+    Raises:
+        BuildError: it cannot be built.
+    """
+    tools = PEER_TOOLS if peer in PEER_TOOLS else TOOLS
+    ensure([peer], tools=tools)
+    return module_version(tools[peer].module, "k8s.io/kubernetes")

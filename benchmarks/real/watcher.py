@@ -68,30 +68,50 @@ def opened(server: str, tls: ssl.SSLContext | None, namespace: str) -> socket.so
     return secured
 
 
-def watch(connection: socket.socket, expected: int) -> Times:
+class Watching:
+    """The watch, opened again where the server ends it: it may, when the machine has much to do.
+
+    A new watch begins with what is there, so no pod is missed; the time of some may be late then.
+    """
+
+    def __init__(self, server: str, tls: ssl.SSLContext | None, namespace: str) -> None:
+        self._where = server, tls, namespace
+        self._open()
+
+    def _open(self) -> None:
+        self.connection, self._rest, self._in_head = opened(*self._where), b"", True
+
+    def read(self) -> list[bytes]:
+        """The lines that have come."""
+        data = self.connection.recv(1 << 18)
+        # What TLS has decrypted already does not make the socket readable again.
+        while isinstance(self.connection, ssl.SSLSocket) and self.connection.pending():
+            data += self.connection.recv(1 << 18)
+        if not data:
+            print("the server ended the watch; it is opened again", file=sys.stderr, flush=True)
+            self.connection.close()
+            self._open()
+            return []
+        self._rest += data
+        if self._in_head:
+            head, found, rest = self._rest.partition(b"\r\n\r\n")
+            if not found:
+                return []
+            assert head.split(b" ", 2)[1] == b"200", head
+            self._in_head, self._rest = False, rest
+            print("open", flush=True)
+        *lines, self._rest = self._rest.split(b"\n")
+        return lines
+
+
+def watch(watching: Watching, expected: int) -> Times:
     """Follow the watch until stdin ends."""
-    times, rest, said, head = Times(), b"", 0.0, True
-    told, count = False, 0
+    times, said, count, told = Times(), 0.0, 0, False
     while True:
-        ready, _, _ = select.select([connection, sys.stdin], [], [], 0.5)
+        ready, _, _ = select.select([watching.connection, sys.stdin], [], [], 0.5)
         now = time.monotonic()
-        if connection in ready:
-            data = connection.recv(1 << 18)
-            # What TLS has decrypted already does not make the socket readable again.
-            while isinstance(connection, ssl.SSLSocket) and connection.pending():
-                data += connection.recv(1 << 18)
-            assert data, "the server ended the watch"
-            rest += data
-            if head:
-                top, found, rest = rest.partition(b"\r\n\r\n")
-                if not found:
-                    rest = top
-                    continue
-                assert top.split(b" ", 2)[1] == b"200", top
-                head = False
-                print("open", flush=True)
-            *lines, rest = rest.split(b"\n")
-            for line in lines:
+        if watching.connection in ready:
+            for line in watching.read():
                 note(times, line, now)
         if len(times.bound) != count and (now > said + 0.5 or not count):
             count, said = len(times.bound), now
@@ -107,7 +127,7 @@ def main() -> None:
     """Watch, and leave the times."""
     kubeconfig, namespace, expected, result = sys.argv[1:]
     cluster = asyncio.run(load(Path(kubeconfig), None))
-    times = watch(opened(cluster.server, cluster.ssl_context(), namespace), int(expected))
+    times = watch(Watching(cluster.server, cluster.ssl_context(), namespace), int(expected))
     times.cpu = time.process_time()
     Path(result).write_bytes(msgspec.json.encode(times))
 
