@@ -102,6 +102,7 @@ def figures(found: Findings) -> Iterator[Figure]:
     yield "ceiling-client-cpu", (found.before.client + found.after.client) / 2
     yield "bound", bound
     yield "left-unbound", len(found.case.pods) - bound
+    yield "watch-reopened", load.times.reopened
     yield "rate", reached
     yield "of-ceiling", 100 * reached / ceiling
     yield "cpu", 1000 * load.cpu / bound

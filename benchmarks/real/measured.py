@@ -112,11 +112,10 @@ class Run:
             await asyncio.sleep(LAST_SECONDS)
             used = self._stage.used().since(before)
             took = time.monotonic() - began
-            times = await watch.times()
         await self._stage.all_of([deletion(namespace, f"p{n}") for n in range(len(asked))])
         return Raw(
             len(asked),
-            measures.rate(times),
+            len(asked) / sent.seconds,
             1000 * sent.cpu / len(asked),
             Used({name: cpu - took * idle[name] for name, cpu in used.items()}),
         )
