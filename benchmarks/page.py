@@ -45,6 +45,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "without start": "cpu-without-start",
     "API server beyond": "kube-apiserver-beyond-bare-without-start",
     "etcd beyond": "etcd-beyond-bare-without-start",
+    "pods/s that come": "wait-at",
     "wait p50, ms": "wait-p50",
     "p99": "wait-p99",
     "of bare client's p99, ×": "wait-p99-of-bare",

@@ -3,6 +3,7 @@
 """What a run came to, with the machine that it was taken on, as a file."""
 
 import datetime as dt
+import math
 import os
 import platform
 import re
@@ -88,9 +89,12 @@ def read(path: Path) -> Results:
 
 
 def merged(earlier: Results | None, date: str, here: Machine, figures: dict[str, float]) -> Results:
-    """New figures in place of the older ones of the same names; none of another machine stays."""
+    """New figures in place of the older ones of the same names.
+
+    None of another machine stays, and none that could not be had (NaN).
+    """
     kept = earlier.figures if earlier is not None and earlier.machine == here else {}
-    rounded = {name: float(f"{value:.5g}") for name, value in figures.items()}
+    rounded = {name: float(f"{v:.5g}") for name, v in figures.items() if math.isfinite(v)}
     return Results(date, here, dict(sorted({**kept, **rounded}.items())))
 
 

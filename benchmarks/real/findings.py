@@ -79,7 +79,8 @@ class Findings:
         after: and after it.
         start: of the scheduler.
         load: all pods at once.
-        steady: seconds from creation to Binding, of pods that come at a steady rate.
+        pace: how many pods came per second after that.
+        steady: seconds from creation to Binding of each of them.
         bare: the same when the bare client binds them.
     """
 
@@ -88,6 +89,7 @@ class Findings:
     after: Raw
     start: Start
     load: Load
+    pace: float
     steady: list[float]
     bare: list[float]
 
@@ -119,6 +121,7 @@ def figures(found: Findings) -> Iterator[Figure]:
     yield "memory-retained", load.memory.now
     yield "start-seconds", start.seconds
     yield "start-cpu", start.cpu
+    yield "wait-at", found.pace
     for share in (50, 99):
         mine, bare = (measures.percentile(one, share / 100) for one in (found.steady, found.bare))
         yield f"wait-p{share}", 1000 * mine

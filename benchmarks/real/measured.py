@@ -37,8 +37,9 @@ from tests.hack.processes import Process, free_port
 
 #: So many pods the bare client binds, before and after the scheduler; and to warm the server up.
 RAW, WARM = 1000, 300
-#: Pods are created at this share of the ceiling when it is measured how long each waits.
-PACE: Final = 0.25
+#: How fast pods come when it is measured how long each waits: at this share of the ceiling, and at
+#: that of what the scheduler reaches at most, or it would be measured how a backlog grows.
+OF_CEILING, OF_REACHED = 0.25, 0.5
 PACED: Final = 1000
 #: Rounds of churn per second, and for how long at most (seconds).
 CHURN_RATE, CHURN_SECONDS = 20, 300
@@ -73,10 +74,10 @@ class Run:
         await self._prepare()
         before = await self._raw(BEFORE)
         start = await self._start()
-        load, steady = await self._load(before.rate)
+        load, pace, steady = await self._load(before.rate)
         after = await self._raw(AFTER)
-        bare = await self._raw_delays(PACE * before.rate)
-        return Findings(self._case, before, after, start, load, steady, bare)
+        bare = await self._raw_delays(pace)
+        return Findings(self._case, before, after, start, load, pace, steady, bare)
 
     async def _prepare(self) -> None:
         """Kinds, namespaces, nodes."""
@@ -195,11 +196,12 @@ class Run:
             member_of[name] = gang
         return groups, units, member_of
 
-    async def _load(self, ceiling: float) -> tuple[Load, list[float]]:
-        """All pods are there when it starts; then some more come, at a part of the ceiling's rate.
+    async def _load(self, ceiling: float) -> tuple[Load, float, list[float]]:
+        """All pods are there when it starts; then some more come at a steady pace.
 
         Returns:
-            The first, and how long each of the second waited.
+            What became of the first; how many of the second came per second, and how long each
+            waited.
         """
         stage, count = self._stage, len(self._case.pods)
         groups, units, _ = self._pods(LOAD, count)
@@ -223,7 +225,9 @@ class Run:
                     writes(stage.running) - asked,
                     self._dropped(),
                 )
-                return load, await self._steady(PACE * ceiling)
+                assert len(load.times.bound) > 1, f"hardly a pod is bound\n{process.tail()}"
+                pace = min(OF_CEILING * ceiling, OF_REACHED * measures.rate(load.times))
+                return load, pace, await self._steady(pace)
 
     def _dropped(self) -> float:
         if not self._subject.metrics:

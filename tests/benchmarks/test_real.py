@@ -115,6 +115,7 @@ def test_figures_tell_what_is_beyond_the_bare_client_and_the_start() -> None:
             writes=Counter({"POST events": 202}),
             dropped=0.0,
         ),
+        pace=50.0,
         steady=[0.004, 0.002],
         bare=[0.001, 0.002],
     )

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results are kept with the machine that they were taken on."""
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from benchmarks.results import Results
 def test_new_figures_take_the_place_of_older_ones_of_the_same_machine(tmp_path: Path) -> None:
     path = tmp_path / "results" / "today.json"
     results.add(path, {"a": 1.0, "b": 2.0})
-    results.add(path, {"b": 3.0, "c": 0.123456789})
+    results.add(path, {"b": 3.0, "c": 0.123456789, "d": math.nan})
     kept = results.read(path)
     assert kept.figures == {"a": 1.0, "b": 3.0, "c": 0.12346}
     assert kept.machine == results.machine()
