@@ -13,6 +13,7 @@ Figures are kept in benchmarks/results/, and added to those of the same day and 
 import argparse
 import datetime as dt
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -105,11 +106,20 @@ def real(own: Sequence[str], peers: Sequence[str], scale: float) -> dict[str, Be
     return {name: partial(run, name) for name in REAL}
 
 
-def once(benchmark: Benchmark) -> Iterator[Figure]:
-    """The figures of a benchmark as they come, printed."""
-    for name, value in benchmark():
-        print(f"{name:75} {budgets.shown(value):>10}", flush=True)
-        yield name, value
+def taken(name: str, benchmark: Benchmark, path: Path) -> bool:
+    """Print the figures of a benchmark as they come, and keep them; whether it came to its end."""
+    figures: dict[str, float] = {}
+    try:
+        for figure, value in benchmark():
+            print(f"{figure:75} {budgets.shown(value):>10}", flush=True)
+            figures[figure] = value
+    except Exception:  # noqa: BLE001  # the others are run all the same
+        traceback.print_exc()
+        print(f"{name} failed", flush=True)
+        return False
+    finally:
+        results.add(path, figures)
+    return True
 
 
 def held(name: str, benchmark: Benchmark, limits: Mapping[str, Limit]) -> bool:
@@ -122,9 +132,9 @@ def held(name: str, benchmark: Benchmark, limits: Mapping[str, Limit]) -> bool:
     missed: list[str] = []
     for _ in range(TRIES):
         before = slowness()
-        taken = dict(benchmark())
+        figures = dict(benchmark())
         pace = (before + slowness()) / 2
-        for figure, value in taken.items():
+        for figure, value in figures.items():
             limit = limits.get(figure, Limit())
             fair = limit.comparable(value, pace)
             best[figure] = limit.better(best[figure], fair) if figure in best else fair
@@ -201,12 +211,11 @@ def main() -> int:
         limits = budgets.budgets()
         return 0 if all([held(name, chosen[name], limits) for name in names]) else 1  # noqa: C419
     path = options.results or results.path_of(dt.datetime.now(dt.UTC).date())
-    for name in names:
-        results.add(path, dict(once(chosen[name])))
+    ended = [taken(name, chosen[name], path) for name in names]
     kept = results.read(path)
     print(f"\n{path}: {kept.machine.text()}\n")
     print(budgets.table(budgets.rows(budgets.targets(), kept.figures)))
-    return 0
+    return 0 if all(ended) else 1
 
 
 if __name__ == "__main__":

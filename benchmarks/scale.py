@@ -205,7 +205,7 @@ def _synced() -> Engine:
     return engine
 
 
-def memory(nodes: int = 2000, pods: int = 20_000) -> Iterator[Figure]:
+def memory(nodes: int = 1000, pods: int = 5000) -> Iterator[Figure]:
     """What the engine keeps of nodes and running pods, decoded from what a server sends."""
     engine = _synced()
     gc.collect()

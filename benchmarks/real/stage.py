@@ -22,7 +22,7 @@ from tests.e2e.bare import FLAGS
 
 ROOT: Final = Path(__file__).parents[2]
 #: No pod is bound for so long: no more will be (seconds).
-STALLED: Final = 30.0
+STALLED: Final = 60.0
 #: How long a job of the client may take at most (seconds).
 PATIENCE: Final = 600.0
 SERVERS: Final = ("etcd", API_SERVER)
@@ -157,7 +157,7 @@ class Stage:
             await process.wait()
 
 
-async def settled(pid: int, seconds: float = 15.0) -> None:
+async def settled(pid: int, seconds: float = 60.0) -> None:
     """Wait until a process has next to nothing left to do."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
