@@ -197,7 +197,7 @@ class Run:
         return groups, units, member_of
 
     async def _load(self, ceiling: float) -> tuple[Load, float, list[float]]:
-        """All pods are there when it starts; then some more come at a steady pace.
+        """All pods are there when it starts; when they are gone, some come at a steady pace.
 
         Returns:
             What became of the first; how many of the second came per second, and how long each
@@ -227,6 +227,9 @@ class Run:
                 )
                 assert len(load.times.bound) > 1, f"hardly a pod is bound\n{process.tail()}"
                 pace = min(OF_CEILING * ceiling, OF_REACHED * measures.rate(load.times))
+                # The trace fills the cluster: what comes next would find no room.
+                await stage.all_of([deletion(LOAD, f"p{index}") for index in range(count)])
+                await settled(process.pid)
                 return load, pace, await self._steady(pace)
 
     def _dropped(self) -> float:
