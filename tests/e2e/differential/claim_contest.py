@@ -4,8 +4,8 @@
 
 A scheduler changes the claims that it decides about, so what one has used is taken away before the
 other is asked. Several streams tell of claims and volumes: a pod waits behind a scheduling gate
-until its objects are as the controllers leave them, and both schedulers have had a pause to see
-them. That is a matter of time, so a difference counts only when it shows again after longer ones.
+until its objects are as the controllers leave them, and no watch has shown a change for a while.
+That is a matter of time, so a difference counts only when it shows again after a longer while.
 """
 
 import asyncio
@@ -21,21 +21,32 @@ from enbloc.kube.errors import AlreadyExists, NotFound
 from enbloc.kube.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e.bare import Bare, PlanResult
+from tests.e2e.differential import sights
 from tests.e2e.differential.claim_cases import Case, Maker, nodes
 from tests.e2e.differential.claim_objects import (
+    CAPACITIES,
     CLAIMS,
+    CSI_NODES,
     NAMESPACE,
     RESOURCE_CLAIMS,
+    SLICES,
     STANDING_CLAIMS,
+    TEMPLATES,
     VOLUMES,
     Made,
 )
 from tests.e2e.differential.clusters import Cluster
 from tests.e2e.differential.contest import KUBE, Answer, Contest
+from tests.e2e.differential.sights import Sights
+from tests.e2e.differential.vocabulary import Json
 from tests.hack.processes import Process
 
-#: How long schedulers are given to see a case (seconds), first and before a difference counts.
-PAUSES: Final = (0.15, 2.0)
+#: For how long nothing may have changed before a scheduler is asked (seconds), first and before a
+#: difference counts.
+PAUSES: Final = (0.05, 2.0)
+#: What no scheduler changes is the same for both.
+UNCHANGED: Final = (SLICES, CSI_NODES, CAPACITIES)
+WATCHED: Final = (PODS, VOLUMES, CLAIMS, RESOURCE_CLAIMS, TEMPLATES, *UNCHANGED)
 GATE: Final = "example.com/not-yet"
 BLOCKED: Final = "Scheduling is blocked"
 GENERATED: Final = re.compile(r"(case-[0-9-]+-r[0-9])-[a-z0-9]{5}")
@@ -90,10 +101,16 @@ class ClaimAnswer:
 
 
 class ClaimContest:
-    """The contest of two schedulers over claims."""
+    """The contest of two schedulers over claims.
 
-    def __init__(self, bare: Bare, contest: Contest, controllers: Process) -> None:
+    Attributes:
+        again: how many cases were asked once more, since the first answers differed.
+    """
+
+    def __init__(self, bare: Bare, sights: Sights, contest: Contest, controllers: Process) -> None:
+        self.again = 0
         self._bare = bare
+        self._sights = sights
         self._contest = contest
         self._controllers = controllers
         self._asked = 0
@@ -107,7 +124,10 @@ class ClaimContest:
     async def answer(self, seed: str, maker: Maker, names: Sequence[str]) -> ClaimAnswer:
         """Ask both; once more, and slower, when they differ."""
         found = await self._both(seed, maker, names, PAUSES[0])
-        return found if not found.difference else await self._both(seed, maker, names, PAUSES[1])
+        if not found.difference:
+            return found
+        self.again += 1
+        return await self._both(seed, maker, names, PAUSES[1])
 
     async def _both(
         self, seed: str, maker: Maker, names: Sequence[str], pause: float
@@ -116,17 +136,22 @@ class ClaimContest:
         devices: dict[str, tuple[str, ...]] = {}
         pods: dict[str, str] = {}
         case = maker(seed, seed, names)
+        common = [one for one in case.objects if one.resource in UNCHANGED]
         order = (KUBE, SCHEDULER_NAME)
-        for scheduler in order if seed[-1] in "02468" else reversed(order):
-            self._asked += 1
-            tag = f"t{self._asked}"
-            mine = maker(seed, tag, names)
-            pods[scheduler] = f"{NAMESPACE}/{mine.pod['metadata']['name']}"
-            verdict, chosen = await self._ask(mine, scheduler, pause)
-            # Names differ by their tags, and what the controllers append.
-            message = GENERATED.sub(r"\1", verdict.message.replace(tag, seed))
-            verdicts[scheduler] = replace(verdict, message=message)
-            devices[scheduler] = chosen
+        try:
+            await asyncio.gather(*(self._make(one) for one in common))
+            for scheduler in order if seed[-1] in "02468" else reversed(order):
+                self._asked += 1
+                tag = f"t{self._asked}"
+                mine = maker(seed, tag, names)
+                pods[scheduler] = f"{NAMESPACE}/{mine.pod['metadata']['name']}"
+                verdict, chosen = await self._ask(mine, scheduler, pause)
+                # Names differ by their tags, and what the controllers append.
+                message = GENERATED.sub(r"\1", verdict.message.replace(tag, seed))
+                verdicts[scheduler] = replace(verdict, message=message)
+                devices[scheduler] = chosen
+        finally:
+            await asyncio.gather(*(self._remove(one) for one in common))
         scores = self._contest.scores(pods[KUBE])
         name = case.pod["metadata"]["name"]
         answer = Answer(name, verdicts[KUBE], verdicts[SCHEDULER_NAME], scores)
@@ -135,25 +160,26 @@ class ClaimContest:
     async def _ask(
         self, case: Case, scheduler: str, pause: float
     ) -> tuple[PlanResult, tuple[str, ...]]:
-        made: list[Made] = []
         spec = {**case.pod["spec"], "schedulerName": scheduler, "schedulingGates": [{"name": GATE}]}
         pod = Made(PODS, {**case.pod, "spec": spec})
+        made = [one for one in case.objects if one.resource not in UNCHANGED]
         try:
-            for one in [*case.objects, pod]:
-                made.append(one)
+            # A controller binds claims in the order in which they come.
+            claims = [one for one in made if one.resource == CLAIMS]
+            await asyncio.gather(*(self._make(one) for one in made if one not in claims))
+            for one in [*claims, pod]:
                 await self._make(one)
             await self._settled(case)
-            await asyncio.sleep(pause)
+            await self._sights.quiet(pause)
             await self._patch(pod, {"spec": {"schedulingGates": None}})
-            verdict = await self._verdict(pod, case)
+            verdict = await self._verdict(pod, case, scheduler)
             return verdict, await self._chosen(pod)
         except (AssertionError, TimeoutError) as late:
             self._controllers.check()
             said = json.dumps([case.pod, *(one.body for one in case.objects)])
             raise AssertionError(f"{scheduler} says nothing: {late} {said}") from late
         finally:
-            await self._take_away(reversed(made), case)
-            await asyncio.sleep(pause)
+            await self._take_away(pod, made)
 
     async def _make(self, one: Made) -> None:
         body = {key: value for key, value in one.body.items() if key != "status"}
@@ -163,60 +189,65 @@ class ClaimContest:
 
     async def _settled(self, case: Case) -> None:
         """Wait until the controllers have done all that they will do before a node is chosen."""
-        volumes = [one for one in case.objects if one.resource == VOLUMES]
-        await asyncio.gather(
-            *(self._until(one, lambda it: it["status"].get("phase", "Pending") != "Pending")
-              for one in volumes),
-            *(self._until(Made(CLAIMS, {"metadata": {"name": name}}), _is_bound)
-              for name in case.bound),
-        )  # fmt: skip
-        pod = Made(PODS, case.pod)
-        for volume in case.pod["spec"].get("volumes", ()):
-            if "ephemeral" in volume:
-                await self._until(
-                    Made(CLAIMS, {"metadata": {"name": f"{pod.name}-{volume['name']}"}}), _is_there
-                )
+        find = self._sights.find
+        volumes = [one.name for one in case.objects if one.resource == VOLUMES]
+        name = case.pod["metadata"]["name"]
+        ephemeral = _ephemeral_claims(case.pod)
         templates = sum(
             "resourceClaimTemplateName" in one for one in case.pod["spec"].get("resourceClaims", ())
         )
-        await self._until(
-            pod, lambda it: len(it["status"].get("resourceClaimStatuses", ())) >= templates
-        )
 
-    async def _until(self, one: Made, holds: Any) -> None:
-        async with asyncio.timeout(CONTROLLERS):
-            while True:
-                with suppress(NotFound):
-                    if holds(await self._read(one)):
-                        return
-                await asyncio.sleep(0.02)
+        def settled() -> bool:
+            pod = find(PODS, name)
+            return (
+                all((it := find(VOLUMES, one)) and it.phase != "Pending" for one in volumes)
+                and all((it := find(CLAIMS, one)) and it.phase == "Bound" for one in case.bound)
+                and all(find(CLAIMS, one) for one in ephemeral)
+                and pod is not None
+                and len(pod.status.get("resourceClaimStatuses", ())) >= templates
+            )
 
-    async def _verdict(self, pod: Made, case: Case) -> PlanResult:
-        """The node, as soon as a claim names it: nobody here makes volumes."""
-        claims = [Made(CLAIMS, {"metadata": {"name": name}}) for name in _claim_names(pod, case)]
-        async with asyncio.timeout(30.0):
-            while True:
-                found = await self._read(pod)
-                if node := found["spec"].get("nodeName"):
-                    await self._must_be_met(found, claims)
-                    return PlanResult(node=node)
-                for claim in claims:
-                    with suppress(NotFound):
-                        annotations = (await self._read(claim))["metadata"].get("annotations", {})
-                        if SELECTED in annotations:
-                            return PlanResult(node=annotations[SELECTED])
-                for one in found["status"].get("conditions", ()):
-                    message = str(one.get("message", ""))
-                    unplaced = (one["type"], one["status"]) == ("PodScheduled", "False")
-                    if unplaced and message and not message.startswith(BLOCKED):
-                        return PlanResult(message=message)
-                await asyncio.sleep(0.02)
+        await self._sights.until(settled, CONTROLLERS)
 
-    async def _must_be_met(self, pod: dict[str, Any], volume_claims: Sequence[Made]) -> None:
+    async def _verdict(self, pod: Made, case: Case, scheduler: str) -> PlanResult:
+        """The node, as soon as a claim names it: nobody here makes volumes.
+
+        kube-scheduler names it in the pod before it begins to wait for volumes, a second at least.
+        """
+        find = self._sights.find
+        claims = _claim_names(case.pod)
+
+        def said() -> PlanResult | None:
+            found = find(PODS, pod.name)
+            if found is None:
+                return None
+            if node := found.spec.get("nodeName"):
+                return PlanResult(node=node)
+            for one in claims:
+                claim = find(CLAIMS, one)
+                if claim and SELECTED in claim.metadata.annotations:
+                    return PlanResult(node=claim.metadata.annotations[SELECTED])
+            for one in found.status.get("conditions", ()):
+                message = str(one.get("message", ""))
+                unplaced = (one["type"], one["status"]) == ("PodScheduled", "False")
+                if unplaced and message and not message.startswith(BLOCKED):
+                    return PlanResult(message=message)
+            node = found.status.get("nominatedNodeName")
+            if scheduler == KUBE and claims and node:
+                return PlanResult(node=node)
+            return None
+
+        verdict: PlanResult = await self._sights.until(said)
+        found = await self._read(pod)
+        if found["spec"].get("nodeName"):
+            await self._must_be_met(found, claims)
+        return verdict
+
+    async def _must_be_met(self, pod: Json, volume_claims: Sequence[str]) -> None:
         """Raise where a pod was bound before its claims: a kubelet would not start it."""
-        for one in volume_claims:
-            claim = await self._read(one)
-            assert claim["spec"].get("volumeName"), f"bound before its claim {one.name}"
+        for name in volume_claims:
+            claim = await self._read(Made(CLAIMS, {"metadata": {"name": name}}))
+            assert claim["spec"].get("volumeName"), f"bound before its claim {name}"
         for name in _device_claims(pod):
             claim = await self._read(Made(RESOURCE_CLAIMS, {"metadata": {"name": name}}))
             users = [one["uid"] for one in claim.get("status", {}).get("reservedFor", ())]
@@ -235,19 +266,29 @@ class ClaimContest:
                 ]
         return tuple(sorted(found))
 
-    async def _take_away(self, made: Any, case: Case) -> None:
-        """Delete what was made, with what stands in the way of it."""
-        own = [
-            Made(CLAIMS, {"metadata": {"name": f"{case.pod['metadata']['name']}-{one['name']}"}})
-            for one in case.pod["spec"].get("volumes", ())
-            if "ephemeral" in one
-        ]
-        for one in [*made, *own]:
-            if one.resource in (VOLUMES, CLAIMS, RESOURCE_CLAIMS):
-                await self._bare.delete(one.resource, one.name, one.namespace)
-                with suppress(NotFound):
-                    await self._patch(one, {"metadata": {"finalizers": None}})
-            await self._bare.delete(one.resource, one.name, one.namespace)
+    async def _take_away(self, pod: Made, made: Sequence[Made]) -> None:
+        """Delete the pod, what was made for it, and then what it wanted."""
+        generated: list[Made] = []
+        with suppress(NotFound):
+            found = await self._read(pod)
+            generated = [
+                Made(RESOURCE_CLAIMS, {"metadata": {"name": one["resourceClaimName"]}})
+                for one in found["status"].get("resourceClaimStatuses", ())
+                if "resourceClaimName" in one
+            ]
+        own = [Made(CLAIMS, {"metadata": {"name": name}}) for name in _ephemeral_claims(pod.body)]
+        await self._remove(pod)
+        gone = {(one.resource, one.name): one for one in [*made, *generated, *own]}
+        await asyncio.gather(*(self._remove(one) for one in gone.values()))
+        find = self._sights.find
+        await self._sights.until(lambda: not any(find(*one) for one in gone))
+
+    async def _remove(self, one: Made) -> None:
+        """Delete an object, with what stands in the way of it."""
+        await self._bare.delete(one.resource, one.name, one.namespace)
+        if one.resource in (VOLUMES, CLAIMS, RESOURCE_CLAIMS):
+            with suppress(NotFound):
+                await self._patch(one, {"metadata": {"finalizers": None}})
 
     async def _read(self, one: Made) -> dict[str, Any]:
         return await self._bare.client.get(one.resource, one.name, one.namespace)
@@ -255,14 +296,6 @@ class ClaimContest:
     async def _patch(self, one: Made, patch: Any, subresource: str = "") -> None:
         where = one.resource, one.name, patch, one.namespace
         await self._bare.client.patch(*where, kind=PatchType.MERGE, subresource=subresource)
-
-
-def _is_there(_found: dict[str, Any]) -> bool:
-    return True
-
-
-def _is_bound(claim: dict[str, Any]) -> bool:
-    return bool(claim["status"].get("phase") == "Bound")
 
 
 def _device_claims(pod: dict[str, Any]) -> list[str]:
@@ -274,14 +307,15 @@ def _device_claims(pod: dict[str, Any]) -> list[str]:
     return [one["resourceClaimName"] for one in asked if one.get("resourceClaimName")]
 
 
-def _claim_names(pod: Made, case: Case) -> list[str]:
-    names: list[str] = []
-    for volume in case.pod["spec"].get("volumes", ()):
-        if "persistentVolumeClaim" in volume:
-            names.append(volume["persistentVolumeClaim"]["claimName"])
-        elif "ephemeral" in volume:
-            names.append(f"{pod.name}-{volume['name']}")
-    return names
+def _ephemeral_claims(pod: Json) -> list[str]:
+    name = pod["metadata"]["name"]
+    return [f"{name}-{one['name']}" for one in pod["spec"].get("volumes", ()) if "ephemeral" in one]
+
+
+def _claim_names(pod: Json) -> list[str]:
+    """The names of a pod's PersistentVolumeClaims."""
+    sources = [one.get("persistentVolumeClaim") for one in pod["spec"].get("volumes", ())]
+    return [*(one["claimName"] for one in sources if one), *_ephemeral_claims(pod)]
 
 
 @asynccontextmanager
@@ -297,7 +331,8 @@ async def opened_claims(
     bare.start_enbloc()
     contest = Contest(bare, kube, {})
     try:
-        yield ClaimContest(bare, contest, controllers)
+        async with sights.opened(bare.client, WATCHED) as seen:
+            yield ClaimContest(bare, seen, contest, controllers)
         await contest.stage.become(Cluster())
     finally:
         kube.stop(0)
