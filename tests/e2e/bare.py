@@ -40,7 +40,8 @@ def bare_control_plane() -> ControlPlane:
 #: What kube-scheduler's PostFilter plugins add at the end: whether freeing device claims helped
 #: ("not found": it was not even looked at), and whether victims could make room.
 AFTERWARDS: Final = re.compile(
-    "( no new claims to deallocate,| still not schedulable,)? preemption:.*$|(?<=[.]) not found$",
+    "( no new claims to deallocate,| still not schedulable,"
+    "| (deallocation|deletion) of ResourceClaim completed,)? preemption:.*$|(?<=[.]) not found$",
     re.DOTALL,
 )
 

@@ -1,30 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random storage and devices, and pods with claims on them; the same seed makes the same ones.
+"""Random storage, and pods with volumes on it; the same seed makes the same ones.
 
 Every object of a case has a tag in its name, for each scheduler gets objects of its own.
 """
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from enbloc.kube.paths import PODS
 from tests.e2e.differential.claim_objects import (
+    ATTACHMENTS,
     CAPACITIES,
     CLAIMS,
     CLASSES,
     COUNTED,
     CSI_NODES,
     DISK,
-    GPU_CLASSES,
-    GPU_DRIVER,
+    EXTENDED,
     HOSTNAME,
+    MIGRATED,
     NAMESPACE,
-    RESOURCE_CLAIMS,
-    SLICES,
-    TEMPLATES,
     VOLUMES,
     ZONE,
     Made,
@@ -35,16 +33,10 @@ SIZES: Final = ("1Gi", "2Gi", "5Gi", "10Gi")
 ZONES: Final = ("a", "b", "c")
 #: What a volume is accessed by, as often as people say so.
 MODES: Final = ("ReadWriteOnce", "ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")
-SELECTORS: Final = (
-    f'device.attributes["{GPU_DRIVER}"].index > 1',
-    f'device.attributes["{GPU_DRIVER}"].index in [0, 3]',
-    f'device.attributes["{GPU_DRIVER}"].model.startsWith("a")',
-    f'device.attributes["{GPU_DRIVER}"].driverVersion.isGreaterThan(semver("1.5.0"))',
-    f'cel.bind(d, device.attributes["{GPU_DRIVER}"], has(d.healthy) && d.healthy)',
-    f'device.capacity["{GPU_DRIVER}"].memory.isGreaterThan(quantity("20Gi"))',
-    f'device.attributes["{GPU_DRIVER}"].model.matches("^(a|t)[0-9]+$")',
-    'device.attributes["nobody.example.com"].?nothing.orValue(1) == 1',
-)
+
+
+#: What a volume and its claim must have in common.
+RARE: Final = ("volumeMode", "volumeAttributesClassName")
 
 
 @dataclass(frozen=True)
@@ -54,12 +46,14 @@ class Case:
     Attributes:
         objects: in the order in which they can be made.
         pod: to be placed; no schedulerName yet.
-        bound: claims that the PV controller must have bound first.
+        phases: what the PV controller must have made of claims first.
+        deleted: claims that are deleted then, and stay while a pod uses them.
     """
 
     objects: tuple[Made, ...]
     pod: Json
-    bound: tuple[str, ...] = ()
+    phases: Mapping[str, str] = field(default_factory=dict[str, str])
+    deleted: tuple[str, ...] = ()
 
 
 Maker = Callable[[str, str, Sequence[str]], Case]
@@ -73,6 +67,9 @@ def nodes(seed: str) -> tuple[Json, ...]:
 
 def _node(rng: random.Random, name: str) -> Json:
     room = {"cpu": rng.choice(["4", "4", "100m"]), "memory": "8Gi", "pods": "110"}
+    if rng.random() < 0.15:
+        # What a device plugin has comes before what a driver has in slices.
+        room[EXTENDED] = rng.choice(["0", "1", "2"])
     return {
         "metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: rng.choice(ZONES)}},
         "spec": {},
@@ -84,7 +81,8 @@ def _node(rng: random.Random, name: str) -> Json:
     }
 
 
-def _pod(rng: random.Random, name: str, **spec: list[Json]) -> Json:
+def pod_with(rng: random.Random, name: str, **spec: list[Json]) -> Json:
+    """A pod of one container, which uses all claims that the rest of the spec has."""
     cpu = rng.choice(["100m", "500m", "1"])
     resources: Json = {"requests": {"cpu": cpu}}
     if "resourceClaims" in spec:
@@ -105,35 +103,69 @@ def storage(seed: str, tag: str, names: Sequence[str]) -> Case:
     objects = [*_csi(rng, tag, names)]
     for i in range(rng.randint(0, 5)):
         objects.append(
-            _volume(rng, f"pv-{tag}-{i}", names, rng.choice(["local", "local", "at-once"]))
+            _volume(rng, f"pv-{tag}-{i}", names, rng.choice(["local", "local", "at-once", ""]), i)
         )
-    bound: list[str] = []
-    for i in range(rng.randint(0, 3)):
-        objects += _placed(rng, f"there-{tag}-{i}", names)
-        bound.append(f"there-{tag}-{i}")
+    there = [f"there-{tag}-{i}" for i in range(rng.randint(0, 3))]
+    for name in there:
+        objects += _placed(rng, name, names)
+    phases = dict.fromkeys(there, "Bound")
     volumes: list[Json] = []
     for i in range(rng.choice([1, 1, 1, 2, 3])):
-        name = f"data-{tag}-{i}"
-        kind = rng.random()
-        if kind < 0.1:
+        if rng.random() < 0.1:
             volumes.append(_ephemeral(rng, f"v{i}"))
             continue
+        name = f"data-{tag}-{i}"
         source: Json = {"claimName": name, **({"readOnly": True} if rng.random() < 0.1 else {})}
         volumes.append({"name": f"v{i}", "persistentVolumeClaim": source})
-        if kind < 0.14:
-            continue
-        if kind < 0.45:
-            objects += _bound(rng, name, names)
-            bound.append(name)
-        else:
-            objects.append(_claim(rng, name, rng.choice(list(CLASSES))))
-    if bound and rng.random() < 0.2:
-        shared = {"claimName": bound[0]}
-        volumes.append({"name": "shared", "persistentVolumeClaim": shared})
-    if rng.random() < 0.1:
-        disk = {"pdName": rng.choice(["d1", "d2"]), "readOnly": rng.random() < 0.5}
-        volumes.append({"name": "inline", "gcePersistentDisk": disk})
-    return Case(tuple(objects), _pod(rng, f"case-{tag}", volumes=volumes), tuple(bound))
+        made, phase = _wanted(rng, name, names)
+        objects += made
+        if phase:
+            phases[name] = phase
+    deleted: list[str] = []
+    if there and rng.random() < 0.2:
+        volumes.append({"name": "shared", "persistentVolumeClaim": {"claimName": there[0]}})
+        if rng.random() < 0.2:
+            deleted.append(there[0])
+    if rng.random() < 0.15:
+        volumes.append({"name": "inline", **_inline(rng)})
+    pod = pod_with(rng, f"case-{tag}", volumes=volumes)
+    return Case(tuple(objects), pod, phases, tuple(deleted))
+
+
+def _wanted(rng: random.Random, name: str, names: Sequence[str]) -> tuple[list[Made], str]:
+    """A claim, or none, and the phase in which it will be; "" where that is to be seen."""
+    kind = rng.random()
+    if kind < 0.05:
+        return [], ""
+    if kind < 0.4:
+        return _bound(rng, name, names), "Bound"
+    if kind < 0.43:
+        claim = _claim(rng, name, "local")
+        claim.body["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+        claim.body["spec"]["volumeName"] = f"gone-{name}"
+        return [claim], "Lost"
+    return [_claim(rng, name, rng.choice([*CLASSES, *CLASSES, "", "missing"]))], ""
+
+
+def _inline(rng: random.Random) -> Json:
+    """A volume without a claim; some of them no two pods on a node may have."""
+    read_only = rng.random() < 0.5
+    disk = rng.choice(["d1", "d2"])
+    kinds: list[Json] = [
+        {"gcePersistentDisk": {"pdName": disk, "readOnly": read_only}},
+        {"awsElasticBlockStore": {"volumeID": disk}},
+        {
+            "iscsi": {
+                "targetPortal": "p",
+                "iqn": f"iqn.2026-01.com.example:{disk}",
+                "lun": 0,
+                "readOnly": read_only,
+            }
+        },
+        {"rbd": {"monitors": rng.sample(["m1", "m2", "m3"], 2), "image": disk}},
+        {"csi": {"driver": DISK}},
+    ]
+    return rng.choice(kinds)
 
 
 def _csi(rng: random.Random, tag: str, names: Sequence[str]) -> list[Made]:
@@ -147,7 +179,7 @@ def _csi(rng: random.Random, tag: str, names: Sequence[str]) -> list[Made]:
                 "topologyKeys": [ZONE],
                 **({"allocatable": {"count": rng.randint(0, 3)}} if rng.random() < 0.7 else {}),
             }
-            for driver in (DISK, COUNTED)
+            for driver in (DISK, COUNTED, MIGRATED)
             if rng.random() < 0.85
         ]
         body = {"metadata": {"name": name}, "spec": {"drivers": drivers}}
@@ -174,12 +206,20 @@ def _csi(rng: random.Random, tag: str, names: Sequence[str]) -> list[Made]:
 
 
 def _volume(
-    rng: random.Random, name: str, names: Sequence[str], storage_class: str, **more: Json
+    rng: random.Random,
+    name: str,
+    names: Sequence[str],
+    storage_class: str,
+    index: int = 0,
+    **more: Json,
 ) -> Made:
     source: Json = {"hostPath": {"path": "/data"}}
-    if rng.random() < 0.5:
+    kind = rng.random()
+    if kind < 0.5:
         source = {"csi": {"driver": rng.choice([DISK, COUNTED]), "volumeHandle": name}}
-    labels = {ZONE: rng.choice(ZONES)} if rng.random() < 0.15 else {}
+    elif kind < 0.6:
+        source = {"gcePersistentDisk": {"pdName": name}}
+    labels = {ZONE: rng.choice([*ZONES, "a__b"])} if rng.random() < 0.15 else {}
     where: Json = {}
     if rng.random() < 0.75:
         key, values = (
@@ -190,14 +230,18 @@ def _volume(
         term = {"matchExpressions": [{"key": key, "operator": "In", "values": values}]}
         where = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
     spec = {
-        "capacity": {"storage": rng.choice(SIZES)},
+        # No two have one size: which of them is taken then is chance.
+        "capacity": {"storage": f"{int(rng.choice(SIZES)[:-2]) * 1024 + index}Mi"},
         "accessModes": _modes(rng),
         "storageClassName": storage_class,
         "persistentVolumeReclaimPolicy": "Retain",
+        **_rare(rng),
         **source,
         **where,
         **more,
     }
+    if "csi" not in spec:
+        spec.pop("volumeAttributesClassName", None)
     return Made(VOLUMES, {"metadata": {"name": name, "labels": labels}, "spec": spec})
 
 
@@ -207,12 +251,21 @@ def _modes(rng: random.Random) -> list[str]:
     return [mode] if mode == "ReadWriteOncePod" else sorted({mode, "ReadWriteOnce"})
 
 
+def _rare(rng: random.Random) -> Json:
+    """What few volumes and claims have."""
+    found: Json = {"volumeMode": "Block"} if rng.random() < 0.05 else {}
+    if rng.random() < 0.05:
+        found["volumeAttributesClassName"] = "gold"
+    return found
+
+
 def _spec_of_claim(rng: random.Random, storage_class: str) -> Json:
     labels = {"selector": {"matchLabels": {ZONE: rng.choice(ZONES)}}}
     return {
         "accessModes": [rng.choice(MODES)],
         "storageClassName": storage_class,
         "resources": {"requests": {"storage": rng.choice(SIZES)}},
+        **_rare(rng),
         **(labels if storage_class in ("local", "at-once") and rng.random() < 0.1 else {}),
     }
 
@@ -235,140 +288,27 @@ def _bound(rng: random.Random, name: str, names: Sequence[str]) -> list[Made]:
     volume.body["spec"] |= {"capacity": {"storage": "10Gi"}, "accessModes": [mode]}
     claim = _claim(rng, name, "local")
     claim.body["spec"] |= {"accessModes": [mode], "volumeName": f"of-{name}"}
-    claim.body["spec"].pop("selector", None)
+    for one in ("selector", *RARE):
+        claim.body["spec"].pop(one, None)
+        volume.body["spec"].pop(one, None)
     return [volume, claim]
 
 
 def _placed(rng: random.Random, name: str, names: Sequence[str]) -> list[Made]:
     """A pod on a node, with a volume that the pod to be placed may want too."""
-    source = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
-    pod = _pod(rng, name, volumes=[source])
-    pod["spec"]["nodeName"] = rng.choice(names)
-    return [*_bound(rng, name, names), Made(PODS, pod)]
-
-
-# ── devices ──────────────────────────────────────────────────────────────────────────────────
-
-
-def devices(seed: str, tag: str, names: Sequence[str]) -> Case:
-    """A pod with resource claims, on nodes with devices of which some are in use."""
-    rng = random.Random(f"devices {seed}")
-    objects: list[Made] = []
-    free: dict[str, list[str]] = {}
-    for name in names:
-        if rng.random() < 0.85:
-            made = _slices(rng, f"slice-{tag}-{name}", name, {"nodeName": name})
-            objects += made
-            free[name] = [one["name"] for one in made[0].body["spec"]["devices"]]
-    if rng.random() < 0.25:
-        where: Json = {"allNodes": True}
-        if rng.random() < 0.5:
-            term = {"key": ZONE, "operator": "In", "values": [rng.choice(ZONES)]}
-            where = {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
-        objects += _slices(rng, f"slice-{tag}-net", "net", where)
-    for i in range(rng.randint(0, 3)):
-        pools = [pool for pool, left in free.items() if left]
-        if pools:
-            pool = rng.choice(pools)
-            device = free[pool].pop(rng.randrange(len(free[pool])))
-            objects.append(_used(f"used-{tag}-{i}", pool, device))
-    wanted: list[Json] = []
-    for i in range(rng.choice([1, 1, 2])):
-        spec = _asked(rng)
-        metadata = {"name": f"claim-{tag}-{i}", "namespace": NAMESPACE}
-        if rng.random() < 0.25:
-            objects.append(Made(TEMPLATES, {"metadata": metadata, "spec": {"spec": spec}}))
-            wanted.append({"name": f"r{i}", "resourceClaimTemplateName": metadata["name"]})
-        else:
-            objects.append(Made(RESOURCE_CLAIMS, {"metadata": metadata, "spec": spec}))
-            wanted.append({"name": f"r{i}", "resourceClaimName": metadata["name"]})
-    pod = _pod(rng, f"case-{tag}", resourceClaims=wanted)
-    return Case(tuple(objects), pod)
-
-
-def _slices(rng: random.Random, name: str, pool: str, where: Json) -> list[Made]:
-    """A pool of devices; some of them share counters, which stand in a slice of their own."""
-    partitioned = rng.random() < 0.2
-    count = 2 if partitioned else rng.choice([1] * 30 + [2])
-    spec = {
-        "driver": GPU_DRIVER,
-        "pool": {"name": pool, "generation": 1, "resourceSliceCount": count},
-        **where,
-    }
-    listed = [_device(rng, i, partitioned=partitioned) for i in range(rng.randint(1, 4))]
-    made = [Made(SLICES, {"metadata": {"name": name}, "spec": {**spec, "devices": listed}})]
-    if partitioned:
-        counters = [{"name": "card", "counters": {"memory": {"value": "80Gi"}}}]
-        body = {"metadata": {"name": f"{name}-all"}, "spec": {**spec, "sharedCounters": counters}}
-        made.append(Made(SLICES, body))
+    volumes: list[Json] = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+    if rng.random() < 0.3:
+        volumes.append({"name": "inline", **_inline(rng)})
+    pod = pod_with(rng, name, volumes=volumes)
+    node = pod["spec"]["nodeName"] = rng.choice(names)
+    volume, claim = _bound(rng, name, names)
+    made = [volume, claim, Made(PODS, pod)]
+    if "csi" in volume.body["spec"] and rng.random() < 0.3:
+        # Where it was before, or where its pod is.
+        attached = {
+            "attacher": volume.body["spec"]["csi"]["driver"],
+            "nodeName": rng.choice([node, *names]),
+            "source": {"persistentVolumeName": volume.name},
+        }
+        made.append(Made(ATTACHMENTS, {"metadata": {"name": f"at-{name}"}, "spec": attached}))
     return made
-
-
-def _device(rng: random.Random, index: int, *, partitioned: bool) -> Json:
-    attributes: Json = {
-        "model": {"string": rng.choice(["a100", "a100", "t4"])},
-        "index": {"int": index},
-        "numa": {"int": rng.randint(0, 1)},
-        "driverVersion": {"version": rng.choice(["1.2.0", "1.5.1", "2.0.0"])},
-    }
-    if rng.random() < 0.4:
-        attributes["healthy"] = {"bool": rng.random() < 0.7}
-    memory = rng.choice(["16Gi", "40Gi", "80Gi"])
-    made: Json = {
-        "name": f"gpu-{index}",
-        "attributes": attributes,
-        "capacity": {"memory": {"value": memory}},
-    }
-    if rng.random() < 0.1:
-        effect = rng.choice(["NoSchedule", "NoExecute"])
-        made["taints"] = [{"key": "example.com/sick", "value": "yes", "effect": effect}]
-    if partitioned:
-        consumed = {"memory": {"value": memory}}
-        made["consumesCounters"] = [{"counterSet": "card", "counters": consumed}]
-    return made
-
-
-def _used(name: str, pool: str, device: str) -> Made:
-    """A claim that has a device already."""
-    exactly = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1}
-    result = {"request": "r", "driver": GPU_DRIVER, "pool": pool, "device": device}
-    term = {"key": "metadata.name", "operator": "In", "values": [pool]}
-    selector = {"nodeSelectorTerms": [{"matchFields": [term]}]}
-    return Made(
-        RESOURCE_CLAIMS,
-        {
-            "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
-            "status": {"allocation": {"devices": {"results": [result]}, "nodeSelector": selector}},
-        },
-    )
-
-
-def _asked(rng: random.Random) -> Json:
-    """The spec of a claim."""
-    requests: list[Json] = []
-    for i in range(rng.choice([1, 1, 1, 2])):
-        if rng.random() < 0.2:
-            subrequests = [{"name": f"s{j}", **_request(rng)} for j in range(2)]
-            requests.append({"name": f"q{i}", "firstAvailable": subrequests})
-        else:
-            requests.append({"name": f"q{i}", "exactly": _request(rng)})
-    spec: Json = {"requests": requests}
-    if rng.random() < 0.25:
-        spec["constraints"] = [{"matchAttribute": f"{GPU_DRIVER}/numa"}]
-    return {"devices": spec}
-
-
-def _request(rng: random.Random) -> Json:
-    names = [*GPU_CLASSES, "any", "any", "a100", "large"]
-    name = rng.choice([one for one in names if one != "broken" or rng.random() < 0.1])
-    one: Json = {"deviceClassName": name}
-    if rng.random() < 0.15:
-        one["allocationMode"] = "All"
-    else:
-        one |= {"allocationMode": "ExactCount", "count": rng.choice([1, 1, 1, 2, 3])}
-    if rng.random() < 0.4:
-        one["selectors"] = [{"cel": {"expression": rng.choice(SELECTORS)}}]
-    if rng.random() < 0.15:
-        one["tolerations"] = [{"key": "example.com/sick", "operator": "Exists"}]
-    return one

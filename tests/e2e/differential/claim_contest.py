@@ -9,6 +9,7 @@ That is a matter of time, so a difference counts only when it shows again after 
 """
 
 import asyncio
+import datetime as dt
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -24,6 +25,7 @@ from tests.e2e.bare import Bare, PlanResult
 from tests.e2e.differential import sights
 from tests.e2e.differential.claim_cases import Case, Maker, nodes
 from tests.e2e.differential.claim_objects import (
+    ATTACHMENTS,
     CAPACITIES,
     CLAIMS,
     CSI_NODES,
@@ -37,7 +39,7 @@ from tests.e2e.differential.claim_objects import (
 )
 from tests.e2e.differential.clusters import Cluster
 from tests.e2e.differential.contest import KUBE, Answer, Contest
-from tests.e2e.differential.sights import Sights
+from tests.e2e.differential.sights import Seen, Sights
 from tests.e2e.differential.vocabulary import Json
 from tests.hack.processes import Process
 
@@ -46,7 +48,7 @@ from tests.hack.processes import Process
 PAUSES: Final = (0.05, 2.0)
 #: What no scheduler changes is the same for both.
 UNCHANGED: Final = (SLICES, CSI_NODES, CAPACITIES)
-WATCHED: Final = (PODS, VOLUMES, CLAIMS, RESOURCE_CLAIMS, TEMPLATES, *UNCHANGED)
+WATCHED: Final = (PODS, VOLUMES, ATTACHMENTS, CLAIMS, RESOURCE_CLAIMS, TEMPLATES, *UNCHANGED)
 GATE: Final = "example.com/not-yet"
 BLOCKED: Final = "Scheduling is blocked"
 GENERATED: Final = re.compile(r"(case-[0-9-]+-r[0-9])-[a-z0-9]{5}")
@@ -57,18 +59,23 @@ SELECTED: Final = "volume.kubernetes.io/selected-node"
 CONTROLLERS: Final = 20.0
 
 
-class Silent(AssertionError):
+class SilentError(AssertionError):
     """A scheduler, or a controller, has not done in time what was waited for."""
 
 
 @dataclass(frozen=True)
 class ClaimAnswer:
-    """What both said about a pod, and which devices each chose."""
+    """What both said about a pod, and which devices each chose.
+
+    Attributes:
+        features: what one of these devices is or has.
+    """
 
     answer: Answer
     case: Case
     kube_devices: tuple[str, ...]
     enbloc_devices: tuple[str, ...]
+    features: frozenset[str] = frozenset()
 
     @property
     def difference(self) -> str:
@@ -118,6 +125,7 @@ class ClaimContest:
         self._contest = contest
         self._controllers = controllers
         self._asked = 0
+        self._features: set[str] = set()
 
     async def become(self, seed: str) -> Cluster:
         """Change the nodes into those of this seed."""
@@ -130,7 +138,7 @@ class ClaimContest:
 
         kube-scheduler says nothing of a pod whose ResourceClaims it has not seen yet.
         """
-        with suppress(Silent):
+        with suppress(SilentError):
             found = await self._both(seed, maker, names, PAUSES[0])
             if not found.difference:
                 return found
@@ -143,6 +151,7 @@ class ClaimContest:
         verdicts: dict[str, PlanResult] = {}
         devices: dict[str, tuple[str, ...]] = {}
         pods: dict[str, str] = {}
+        self._features.clear()
         case = maker(seed, seed, names)
         common = [one for one in case.objects if one.resource in UNCHANGED]
         order = (KUBE, SCHEDULER_NAME)
@@ -163,7 +172,8 @@ class ClaimContest:
         scores = self._contest.scores(pods[KUBE])
         name = case.pod["metadata"]["name"]
         answer = Answer(name, verdicts[KUBE], verdicts[SCHEDULER_NAME], scores)
-        return ClaimAnswer(answer, case, devices[KUBE], devices[SCHEDULER_NAME])
+        both = devices[KUBE], devices[SCHEDULER_NAME]
+        return ClaimAnswer(answer, case, *both, frozenset(self._features))
 
     async def _ask(
         self, case: Case, scheduler: str, pause: float
@@ -172,12 +182,15 @@ class ClaimContest:
         pod = Made(PODS, {**case.pod, "spec": spec})
         made = [one for one in case.objects if one.resource not in UNCHANGED]
         try:
-            # A controller binds claims in the order in which they come.
+            # A controller binds claims in the order in which they come, to volumes that it knows.
             claims = [one for one in made if one.resource == CLAIMS]
             await asyncio.gather(*(self._make(one) for one in made if one not in claims))
+            await self._available(made)
             for one in [*claims, pod]:
                 await self._make(one)
             await self._settled(case)
+            for one in case.deleted:
+                await self._bare.delete(CLAIMS, one, NAMESPACE)
             await self._sights.quiet(pause)
             await self._patch(pod, {"spec": {"schedulingGates": None}})
             verdict = await self._verdict(pod, case, scheduler)
@@ -185,7 +198,7 @@ class ClaimContest:
         except TimeoutError as late:
             self._controllers.check()
             said = json.dumps([case.pod, *(one.body for one in case.objects)])
-            raise Silent(f"{scheduler} says nothing of {said}") from late
+            raise SilentError(f"{scheduler} says nothing of {said}") from late
         finally:
             await self._take_away(pod, made)
 
@@ -195,10 +208,18 @@ class ClaimContest:
         if "status" in one.body:
             await self._patch(one, {"status": one.body["status"]}, "status")
 
+    async def _available(self, made: Sequence[Made]) -> None:
+        """Wait until a controller has seen all volumes."""
+        volumes = [one.name for one in made if one.resource == VOLUMES]
+        find = self._sights.find
+        await self._sights.until(
+            lambda: all((it := find(VOLUMES, one)) and it.phase != "Pending" for one in volumes),
+            CONTROLLERS,
+        )
+
     async def _settled(self, case: Case) -> None:
         """Wait until the controllers have done all that they will do before a node is chosen."""
         find = self._sights.find
-        volumes = [one.name for one in case.objects if one.resource == VOLUMES]
         name = case.pod["metadata"]["name"]
         ephemeral = _ephemeral_claims(case.pod)
         templates = sum(
@@ -208,8 +229,10 @@ class ClaimContest:
         def settled() -> bool:
             pod = find(PODS, name)
             return (
-                all((it := find(VOLUMES, one)) and it.phase != "Pending" for one in volumes)
-                and all((it := find(CLAIMS, one)) and it.phase == "Bound" for one in case.bound)
+                all(
+                    (it := find(CLAIMS, one)) and it.phase == phase
+                    for one, phase in case.phases.items()
+                )
                 and all(find(CLAIMS, one) for one in ephemeral)
                 and pod is not None
                 and len(pod.status.get("resourceClaimStatuses", ())) >= templates
@@ -220,58 +243,114 @@ class ClaimContest:
     async def _verdict(self, pod: Made, case: Case, scheduler: str) -> PlanResult:
         """The node, as soon as a claim names it: nobody here makes volumes.
 
-        kube-scheduler names it in the pod before it begins to wait for volumes, a second at least.
+        kube-scheduler names it in the pod before it begins to wait for volumes or devices: for a
+        second at least, or for five.
         """
-        find = self._sights.find
+        attaching = asyncio.create_task(self._attach(pod)) if scheduler != KUBE else None
         claims = _claim_names(case.pod)
-
-        def said() -> PlanResult | None:
-            found = find(PODS, pod.name)
-            if found is None:
-                return None
-            if node := found.spec.get("nodeName"):
-                return PlanResult(node=node)
-            for one in claims:
-                claim = find(CLAIMS, one)
-                if claim and SELECTED in claim.metadata.annotations:
-                    return PlanResult(node=claim.metadata.annotations[SELECTED])
-            for one in found.status.get("conditions", ()):
-                message = str(one.get("message", ""))
-                unplaced = (one["type"], one["status"]) == ("PodScheduled", "False")
-                if unplaced and message and not message.startswith(BLOCKED):
-                    return PlanResult(message=message)
-            node = found.status.get("nominatedNodeName")
-            if scheduler == KUBE and claims and node:
-                return PlanResult(node=node)
-            return None
-
-        verdict: PlanResult = await self._sights.until(said)
+        try:
+            verdict: PlanResult = await self._sights.until(
+                lambda: self._said(pod.name, claims, scheduler)
+            )
+        finally:
+            if attaching:
+                attaching.cancel()
+                await asyncio.gather(attaching, return_exceptions=True)
         found = await self._read(pod)
         if found["spec"].get("nodeName"):
             await self._must_be_met(found, claims)
         return verdict
+
+    def _said(self, name: str, claims: Sequence[str], scheduler: str) -> PlanResult | None:
+        pod = self._sights.find(PODS, name)
+        if pod is None:
+            return None
+        if node := pod.spec.get("nodeName"):
+            return PlanResult(node=node)
+        for one in claims:
+            claim = self._sights.find(CLAIMS, one)
+            if claim and SELECTED in claim.metadata.annotations:
+                return PlanResult(node=claim.metadata.annotations[SELECTED])
+        for one in pod.status.get("conditions", ()):
+            message = str(one.get("message", ""))
+            unplaced = (one["type"], one["status"]) == ("PodScheduled", "False")
+            if unplaced and message and not message.startswith(BLOCKED):
+                return PlanResult(message=message)
+        node = pod.status.get("nominatedNodeName")
+        if scheduler == KUBE and node and (claims or self._waits(pod)):
+            return PlanResult(node=node)
+        return None
+
+    def _waits(self, pod: Seen) -> list[tuple[str, list[Json]]]:
+        """The claims of a pod with devices that are still to be attached, and these."""
+        found: list[tuple[str, list[Json]]] = []
+        for name in _device_claims(pod.spec, pod.status):
+            claim = self._sights.find(RESOURCE_CLAIMS, name)
+            if claim and (devices := _unattached(claim.status)):
+                found.append((name, devices))
+        return found
+
+    async def _attach(self, made: Made) -> None:
+        """Say of devices, as their drivers would, that the pod can have them now."""
+
+        def waits() -> list[tuple[str, list[Json]]]:
+            pod = self._sights.find(PODS, made.name)
+            return self._waits(pod) if pod else []
+
+        while True:
+            for name, devices in await self._sights.until(waits):
+                now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                said = [
+                    {
+                        **{
+                            key: one[key]
+                            for key in ("driver", "pool", "device", "shareID")
+                            if key in one
+                        },
+                        "conditions": [
+                            {
+                                "type": each,
+                                "status": "True",
+                                "reason": "Attached",
+                                "message": "",
+                                "lastTransitionTime": now,
+                            }
+                            for each in one["bindingConditions"]
+                        ],
+                    }
+                    for one in devices
+                ]
+                await self._patch(_resource_claim(name), {"status": {"devices": said}}, "status")
+                await self._sights.until(lambda: name not in dict(waits()))  # noqa: B023
 
     async def _must_be_met(self, pod: Json, volume_claims: Sequence[str]) -> None:
         """Raise where a pod was bound before its claims: a kubelet would not start it."""
         for name in volume_claims:
             claim = await self._read(Made(CLAIMS, {"metadata": {"name": name}}))
             assert claim["spec"].get("volumeName"), f"bound before its claim {name}"
-        for name in _device_claims(pod):
-            claim = await self._read(Made(RESOURCE_CLAIMS, {"metadata": {"name": name}}))
-            users = [one["uid"] for one in claim.get("status", {}).get("reservedFor", ())]
+        for name in _device_claims(pod["spec"], pod["status"]):
+            status = (await self._read(_resource_claim(name))).get("status", {})
+            users = [one["uid"] for one in status.get("reservedFor", ())]
             assert pod["metadata"]["uid"] in users, f"bound before its claim {name} was reserved"
+            assert not _unattached(status), f"bound before the devices of {name} were attached"
 
     async def _chosen(self, pod: Made) -> tuple[str, ...]:
-        """The devices that the pod's claims have got."""
+        """The devices that the pod's claims have got, with what they consume."""
         found: list[str] = []
-        for name in _device_claims(await self._read(pod)):
+        it = await self._read(pod)
+        if "extendedResourceClaimStatus" in it["status"]:
+            self._features.add("extended resource")
+        for name in _device_claims(it["spec"], it["status"]):
             with suppress(NotFound):
-                claim = await self._read(Made(RESOURCE_CLAIMS, {"metadata": {"name": name}}))
+                claim = await self._read(_resource_claim(name))
                 allocation = claim.get("status", {}).get("allocation", {})
-                found += [
-                    f"{one['request']}={one['pool']}/{one['device']}"
-                    for one in allocation.get("devices", {}).get("results", ())
-                ]
+                for one in allocation.get("devices", {}).get("results", ()):
+                    self._features.update(each for each in one if one[each])
+                    if "/" in one["request"]:
+                        self._features.add("alternative")
+                    consumed = sorted(one.get("consumedCapacity", {}).items())
+                    share = "".join(f" {each}={amount}" for each, amount in consumed)
+                    found.append(f"{one['request']}={one['pool']}/{one['device']}{share}")
         return tuple(sorted(found))
 
     async def _take_away(self, pod: Made, made: Sequence[Made]) -> None:
@@ -279,11 +358,7 @@ class ClaimContest:
         generated: list[Made] = []
         with suppress(NotFound):
             found = await self._read(pod)
-            generated = [
-                Made(RESOURCE_CLAIMS, {"metadata": {"name": one["resourceClaimName"]}})
-                for one in found["status"].get("resourceClaimStatuses", ())
-                if "resourceClaimName" in one
-            ]
+            generated = [_resource_claim(name) for name in _device_claims({}, found["status"])]
         own = [Made(CLAIMS, {"metadata": {"name": name}}) for name in _ephemeral_claims(pod.body)]
         await self._remove(pod)
         gone = {(one.resource, one.name): one for one in [*made, *generated, *own]}
@@ -306,13 +381,26 @@ class ClaimContest:
         await self._bare.client.patch(*where, kind=PatchType.MERGE, subresource=subresource)
 
 
-def _device_claims(pod: dict[str, Any]) -> list[str]:
+def _device_claims(spec: Json, status: Json) -> list[str]:
     """The names of a pod's ResourceClaims, those made for it among them."""
     asked = [
-        *pod["spec"].get("resourceClaims", ()),
-        *pod["status"].get("resourceClaimStatuses", ()),
+        *spec.get("resourceClaims", ()),
+        *status.get("resourceClaimStatuses", ()),
+        status.get("extendedResourceClaimStatus") or {},
     ]
     return [one["resourceClaimName"] for one in asked if one.get("resourceClaimName")]
+
+
+def _resource_claim(name: str) -> Made:
+    return Made(RESOURCE_CLAIMS, {"metadata": {"name": name}})
+
+
+def _unattached(claim: Json) -> list[Json]:
+    """The devices of a claim of which their driver has still to say something."""
+    results = claim.get("allocation", {}).get("devices", {}).get("results", ())
+    said = {(one["driver"], one["pool"], one["device"]) for one in claim.get("devices", ())}
+    waiting = (one for one in results if one.get("bindingConditions"))
+    return [one for one in waiting if (one["driver"], one["pool"], one["device"]) not in said]
 
 
 def _ephemeral_claims(pod: Json) -> list[str]:

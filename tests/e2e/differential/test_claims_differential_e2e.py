@@ -26,7 +26,7 @@ import pytest
 
 from tests.controlplane import CONTROLLER_MANAGER, SCHEDULER
 from tests.e2e import bare
-from tests.e2e.differential import claim_cases, claim_contest
+from tests.e2e.differential import claim_cases, claim_contest, device_cases
 from tests.e2e.differential.claim_cases import Maker
 from tests.e2e.differential.claim_contest import ClaimContest
 from tests.e2e.targets import ControlPlaneTarget
@@ -56,8 +56,25 @@ STORAGE_REASONS: Final = (
     "exceed max volume count",
     "did not have enough free storage",
     "ReadWriteOncePod access mode already in-use",
+    "had no available volume zone",
+    "had no available disk",
+    "is being deleted",
+    "bound to non-existent persistentvolume",
 )
-DEVICE_REASONS: Final = ("cannot allocate all claims",)
+DEVICE_REASONS: Final = (
+    "cannot allocate all claims",
+    "resourceclaim not available on the node",
+    "Insufficient example.com/gpu",
+)
+#: What some of the devices that pods are given must be or have.
+FEATURES: Final = (
+    "adminAccess",
+    "bindingConditions",
+    "consumedCapacity",
+    "tolerations",
+    "extended resource",
+    "alternative",
+)
 
 
 @pytest.fixture
@@ -98,7 +115,7 @@ async def contestants(
     ("maker", "reasons"),
     [
         pytest.param(claim_cases.storage, STORAGE_REASONS, id="volumes"),
-        pytest.param(claim_cases.devices, DEVICE_REASONS, id="devices"),
+        pytest.param(device_cases.devices, DEVICE_REASONS, id="devices"),
     ],
 )
 async def test_enbloc_gives_the_verdicts_of_kube_scheduler_on_claims(
@@ -117,6 +134,7 @@ async def test_enbloc_gives_the_verdicts_of_kube_scheduler_on_claims(
             seen["with devices"] += found.same_node and bool(found.kube_devices)
             seen["errors"] += found.is_error
             seen.update(each for each in reasons if each in message)
+            seen.update(one for one in FEATURES if found.same_node and one in found.features)
             if found.difference:
                 differences.append(found.report(world))
                 print(differences[-1])
@@ -129,3 +147,5 @@ async def test_enbloc_gives_the_verdicts_of_kube_scheduler_on_claims(
     if seen["cases"] >= VARIED:
         assert 0.2 < seen["refused"] / seen["cases"] < 0.8, seen
         assert set(reasons) <= set(seen), seen
+        if maker is device_cases.devices:
+            assert set(FEATURES) <= set(seen), seen
