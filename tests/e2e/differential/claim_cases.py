@@ -206,12 +206,7 @@ def _csi(rng: random.Random, tag: str, names: Sequence[str]) -> list[Made]:
 
 
 def _volume(
-    rng: random.Random,
-    name: str,
-    names: Sequence[str],
-    storage_class: str,
-    index: int = 0,
-    **more: Json,
+    rng: random.Random, name: str, names: Sequence[str], storage_class: str, index: int = 0
 ) -> Made:
     source: Json = {"hostPath": {"path": "/data"}}
     kind = rng.random()
@@ -238,7 +233,6 @@ def _volume(
         **_rare(rng),
         **source,
         **where,
-        **more,
     }
     if "csi" not in spec:
         spec.pop("volumeAttributesClassName", None)
@@ -283,9 +277,10 @@ def _ephemeral(rng: random.Random, name: str) -> Json:
 def _bound(rng: random.Random, name: str, names: Sequence[str]) -> list[Made]:
     """A claim and its volume, which know of each other."""
     mode = rng.choice(MODES)
-    reference = {"claimRef": {"name": name, "namespace": NAMESPACE}}
-    volume = _volume(rng, f"of-{name}", names, "local", **reference)
+    reference = {"name": name, "namespace": NAMESPACE}
+    volume = _volume(rng, f"of-{name}", names, "local")
     volume.body["spec"] |= {"capacity": {"storage": "10Gi"}, "accessModes": [mode]}
+    volume.body["spec"]["claimRef"] = reference
     claim = _claim(rng, name, "local")
     claim.body["spec"] |= {"accessModes": [mode], "volumeName": f"of-{name}"}
     for one in ("selector", *RARE):

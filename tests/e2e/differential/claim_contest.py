@@ -189,8 +189,8 @@ class ClaimContest:
             for one in [*claims, pod]:
                 await self._make(one)
             await self._settled(case)
-            for one in case.deleted:
-                await self._bare.delete(CLAIMS, one, NAMESPACE)
+            for name in case.deleted:
+                await self._bare.delete(CLAIMS, name, NAMESPACE)
             await self._sights.quiet(pause)
             await self._patch(pod, {"spec": {"schedulingGates": None}})
             verdict = await self._verdict(pod, case, scheduler)

@@ -72,7 +72,8 @@ def devices(seed: str, tag: str, names: Sequence[str]) -> Case:
             slices += _pool(rng, f"slice-{tag}-{name}", name, {"nodeName": name}, names)
     for driver in (GPU_DRIVER, NIC_DRIVER):
         if rng.random() < 0.25:
-            where = rng.choice([{"allNodes": True}, {"nodeSelector": _in_zone(rng)}])
+            reach: list[Json] = [{"allNodes": True}, {"nodeSelector": _in_zone(rng)}]
+            where = rng.choice(reach)
             slices += _pool(rng, f"slice-{tag}-{driver}", "net", where, names, driver)
     used = [_used(rng, f"used-{tag}-{i}", slices) for i in range(rng.randint(0, 3))]
     objects = [*slices, *(one for one in used if one)]
@@ -142,8 +143,12 @@ def _pool(
             # Each device says itself which nodes reach it.
             at = {"driver": driver, "pool": spec["pool"], "perDeviceNodeSelection": True}
             for one in listed:
-                reach = [{"nodeName": rng.choice(names)}, {"nodeSelector": _in_zone(rng)}]
-                one.update(rng.choice([*reach, {"allNodes": True}]))
+                reach: list[Json] = [
+                    {"nodeName": rng.choice(names)},
+                    {"nodeSelector": _in_zone(rng)},
+                    {"allNodes": True},
+                ]
+                one.update(rng.choice(reach))
         metadata = {"name": f"{name}-{half}"}
         made.append(Made(SLICES, {"metadata": metadata, "spec": {**at, "devices": listed}}))
     if partitioned:
