@@ -82,7 +82,9 @@ class ClaimAnswer:
         """How enbloc's answer is not one that kube-scheduler might give; "" if it is."""
         found = self.answer.difference
         if self.is_error:
-            return ""
+            ours = self.answer.enbloc
+            error = self.answer.kube.message.partition(" filter plugin: ")[2]
+            return "" if ours.node or error in ours.message else "enbloc does not name the error"
         if found or not self.same_node or self.kube_devices == self.enbloc_devices:
             return found
         return "the devices differ"

@@ -9,12 +9,17 @@ those of one cluster (17):
     ENBLOC_DIFFERENTIAL_CLAIMS=2000 .venv/bin/python -m pytest -s -k claims tests/e2e/differential
     ENBLOC_DIFFERENTIAL_CLAIMS=10 ENBLOC_DIFFERENTIAL_SEED=17 .venv/bin/python -m pytest …
 
-Of devices the same ones must be chosen: both go through pools, slices and devices in one order. Not
-compared are attempts of kube-scheduler that end with an error of a plugin, such as of a selector
-that reads what a device has not, or of a pool that is not complete, where enbloc goes on to the
-next node. Left out are ResourceClaims that do not exist: kube-scheduler says nothing of their pods.
+Of devices the same ones must be chosen: both go through pools, slices and devices in one order. An
+error of a plugin on one node ends kube-scheduler's attempt, whichever node that was, as with a
+selector that reads what a device has not, or with a pool that is not complete; enbloc goes on to
+the next node, and must have found one or name that error among its reasons.
+
+Left out are ResourceClaims that do not exist: kube-scheduler says nothing of their pods. So are
+volumes of one size, for which of them is taken is chance, and distinctAttribute with several
+devices for one request, of which kube-scheduler compares only the last.
 """
 
+import faulthandler
 import os
 import time
 from collections import Counter
@@ -121,6 +126,7 @@ async def contestants(
 async def test_enbloc_gives_the_verdicts_of_kube_scheduler_on_claims(
     contestants: ClaimContest, maker: Maker, reasons: tuple[str, ...]
 ) -> None:
+    faulthandler.cancel_dump_traceback_later()  # which is for tests of minutes
     seen: Counter[str] = Counter()
     differences: list[str] = []
     began = time.monotonic()
