@@ -213,6 +213,24 @@ def test_a_selector_without_an_answer_is_named_where_the_search_came_by() -> Non
     }
 
 
+def test_a_selector_without_an_answer_for_devices_in_use_is_not_named() -> None:
+    """kube-scheduler asks no selector of a device that is in use, or that it has just taken."""
+    brand = {"brand": "x"}
+    table = world(
+        device_class(),
+        device_class("model", MODEL),
+        slice_of("a", *(device(f"{at}", attributes=brand) for at in range(2))),
+        slice_of("b", *(device(f"{at}", attributes=brand) for at in range(3))),
+        claim("c", exactly("first", 2), exactly("second", 1, "model"), owner="p"),
+    )
+
+    assert feasible(table, pod("p", "c")) == []
+    assert reasons(table, pod("p", "c")) == {
+        "cannot allocate all claims": 1,
+        "class model: selector #0: CEL runtime error: no such key: model": 1,
+    }
+
+
 def test_a_claim_that_has_devices_pins_the_pod_to_where_they_are() -> None:
     status = allocated("0", pool="b")
     status["allocation"]["nodeSelector"] = {

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound
+from enbloc.kube.errors import AlreadyExists, NotFound, Unreachable
 from enbloc.kube.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e.bare import Bare, PlanResult
@@ -55,6 +55,8 @@ GENERATED: Final = re.compile(r"(case-[0-9-]+-r[0-9])-[a-z0-9]{5}")
 #: How a message begins when a plugin's error on a node, whichever came first, ended the attempt.
 ERROR: Final = 'running "'
 SELECTED: Final = "volume.kubernetes.io/selected-node"
+#: How often a server is asked that does not answer in time.
+TRIES: Final = 5
 #: How long controllers may take (seconds).
 CONTROLLERS: Final = 20.0
 
@@ -140,7 +142,7 @@ class ClaimContest:
 
         kube-scheduler says nothing of a pod whose ResourceClaims it has not seen yet.
         """
-        with suppress(SilentError):
+        with suppress(SilentError, Unreachable):
             found = await self._both(seed, maker, names, PAUSES[0])
             if not found.difference:
                 return found
@@ -369,11 +371,15 @@ class ClaimContest:
         await self._sights.until(lambda: not any(find(*one) for one in gone))
 
     async def _remove(self, one: Made) -> None:
-        """Delete an object, with what stands in the way of it."""
-        await self._bare.delete(one.resource, one.name, one.namespace)
-        if one.resource in (VOLUMES, CLAIMS, RESOURCE_CLAIMS):
-            with suppress(NotFound):
-                await self._patch(one, {"metadata": {"finalizers": None}})
+        """Delete an object, with what stands in the way of it; a busy server is asked again."""
+        for _ in range(TRIES):
+            with suppress(Unreachable):
+                await self._bare.delete(one.resource, one.name, one.namespace)
+                if one.resource in (VOLUMES, CLAIMS, RESOURCE_CLAIMS):
+                    with suppress(NotFound):
+                        await self._patch(one, {"metadata": {"finalizers": None}})
+                return
+        raise AssertionError(f"cannot delete {one.resource.kind} {one.name}")
 
     async def _read(self, one: Made) -> dict[str, Any]:
         return await self._bare.client.get(one.resource, one.name, one.namespace)

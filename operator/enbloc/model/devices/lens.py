@@ -10,7 +10,7 @@ from enbloc.model.devices.capacity import consumption
 from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint
 from enbloc.model.devices.pools import Bits, Pool, positions
-from enbloc.model.devices.selectors import Selectors
+from enbloc.model.devices.selectors import Faults, Selectors
 
 #: These taints keep claims off; others only tell.
 _KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
@@ -70,7 +70,7 @@ class Lens:
             claim. Devices that it cannot use are of none.
         mixed: there are too many kinds to be told: each device is of its own, and `kinds` is empty.
         consuming: some device that it could use takes of the pool's counters.
-        faults: of each thing that is looked for, what went wrong with a selector; "" = nothing.
+        faults: of each thing that is looked for, what went wrong with a selector.
         memory: what was last said of the pool, and when.
     """
 
@@ -81,14 +81,14 @@ class Lens:
     kinds: tuple[tuple[int, Bits], ...]
     mixed: bool
     consuming: bool
-    faults: tuple[str, ...]
+    faults: tuple[Faults, ...]
     takes: dict[int, Takes] = field(repr=False)
     memory: list[Any] = field(default_factory=list[Any], repr=False)
 
     @property
     def unseen(self) -> bool:
         """There was no time to look at the pool: what it has is not known."""
-        return any(fault.endswith(UNSEEN) for fault in self.faults)
+        return any(text.endswith(UNSEEN) for faults in self.faults for text, _ in faults)
 
     @property
     def idle(self) -> bool:
@@ -98,6 +98,18 @@ class Lens:
     def consumed(self, position: int, number: int) -> Amounts | None:
         """What something that is looked for would take of a device that matches something."""
         return self.takes[id(self.pool.devices[position].traits)][number]
+
+    def mute(self, number: int) -> Bits:
+        """The devices that selectors have no answer for, for a thing that is looked for."""
+        found = 0
+        for _, bits in self.faults[number]:
+            found |= bits
+        return found
+
+    def fault(self, number: int, among: Bits) -> str:
+        """What went wrong with the first of some devices, for a thing that is looked for."""
+        found = [(bits & among & -(bits & among), text) for text, bits in self.faults[number]]
+        return min(((low, text) for low, text in found if low), default=(0, ""))[1]
 
     def kind_of(self, position: int) -> int:
         """The number of a device's kind; -1 = it is of none."""
@@ -152,7 +164,7 @@ def lens_of(
         mixed=kinds is None,
         consuming=bool(pool.consumes)
         and any(traits.consumes for traits, bits in pool.groups if bits & every),
-        faults=tuple(fault for _, fault in seen),
+        faults=tuple(faults for _, faults in seen),
         takes=takes,
     )
 
@@ -162,7 +174,7 @@ def unseen(looked_for: tuple[tuple[View, ...], tuple[str, ...]], pool: Pool) -> 
     views, attributes = looked_for
     nothing = (0,) * len(views)
     values = tuple(Values(pool, 0, attribute) for attribute in attributes)
-    faults = (f": {UNSEEN}",) * len(views)
+    faults = (((f": {UNSEEN}", (1 << len(pool.devices)) - 1),),) * len(views)
     return Lens(pool, nothing, nothing, values, (), False, False, faults, {})
 
 
@@ -201,10 +213,10 @@ def _kinds(
     return {kind(key): bits for key, bits in found.items()}
 
 
-def _matching(view: View, pool: Pool) -> tuple[Bits, str]:
+def _matching(view: View, pool: Pool) -> tuple[Bits, Faults]:
     """The devices that the class selects, and of them the request; and what went wrong."""
     left: Bits = (1 << len(pool.devices)) - 1
-    fault = ""
+    faults: Faults = ()
     for of, expressions in (
         (f"class {view.device_class.name}:", view.device_class.selectors),
         (":", view.ask.selectors),
@@ -212,9 +224,9 @@ def _matching(view: View, pool: Pool) -> tuple[Bits, str]:
         for at, expression in enumerate(expressions):
             found = view.selectors.select(expression, pool, left)
             left = found.matched
-            if found.fault:
-                fault = fault or f"{of} selector #{at}: CEL runtime error: {found.fault}"
-    return left, fault
+            start = f"{of} selector #{at}: CEL runtime error: "
+            faults += tuple((start + text, bits) for text, bits in found.faults)
+    return left, faults
 
 
 def _kept_off(taints: tuple[DeviceTaint, ...], ask: Ask) -> bool:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from enbloc.model.devices.capacity import has_room
 from enbloc.model.devices.demand import Demand, Want, too_many
+from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.devices.facts import MOST_RESULTS, Amounts
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.use import Use
@@ -178,10 +179,8 @@ class _Search:
             [[] for _ in task.demand.spec.constraints] for task in tasks
         ]
         self._all: dict[tuple[int, int], list[tuple[Place, int]]] = {}
-        self._note: tuple[int, str] | None = None
-        #: The wants, by task and number, for which devices were looked for: a selector of another
-        #: has no part in that nothing was found.
-        self._reached: dict[tuple[int, int], None] = {}
+        #: The first error, by task: it ended kube-scheduler's search, and is why this one failed.
+        self._error: tuple[int, str] | None = None
         self.left = 0
         for task in tasks:
             self._survey(task)
@@ -200,7 +199,8 @@ class _Search:
         for at, task in enumerate(self._tasks):
             reason = task.demand.problem or self._count_all(at, task)
             if reason:
-                return Outcome(None, reason, at)
+                of, first = self._error or (at, reason)
+                return Outcome(None, first, of)
         stack = [self._branches(_At())]
         while self.left > 0:
             if not stack:
@@ -216,18 +216,23 @@ class _Search:
         return Outcome(None, f"{CANNOT} within {most} steps of the search for devices", open=True)
 
     def _failed(self) -> Outcome:
-        if self._note is not None:
-            return Outcome(None, self._note[1], self._note[0])
+        for at, task in enumerate(self._tasks):
+            if any(
+                place.pool.complete and task.demand.lens(place.pool).unseen for place in task.places
+            ):
+                return Outcome(None, f": {UNSEEN}", at)
+        if self._error is not None:
+            return Outcome(None, self._error[1], self._error[0])
         places = [place for task in self._tasks for place in task.places]
         if any(place.pool.complete and place.broken for place in places):
             return Outcome(None, INVALID)
-        for at, number in self._reached:
-            task = self._tasks[at]
-            for place in task.places:
-                fault = place.pool.complete and task.demand.lens(place.pool).faults[number]
-                if fault:
-                    return Outcome(None, fault, at)
         return Outcome(None, CANNOT)
+
+    def _look(self, task: int, want: Want, pool: Pool, among: Bits) -> None:
+        """Remember what went wrong with a selector for the first of these devices."""
+        if self._error is None and among:
+            fault = self._tasks[task].demand.lens(pool).fault(want.number, among)
+            self._error = (task, fault) if fault else None
 
     # ── requests for all devices ─────────────────────────────────────────────────────────────
 
@@ -238,7 +243,6 @@ class _Search:
         for want in task.demand.wants:
             if not want.all:
                 continue
-            self._reached[at, want.number] = None
             found: list[tuple[Place, int]] = []
             asks = f", request {want.ask.name}: asks for all devices, but resource pool"
             for place in task.places:
@@ -246,6 +250,7 @@ class _Search:
                     return f"{asks} {'/'.join(place.pool.key)} is currently being updated"
                 if place.broken:
                     return f"{asks} {'/'.join(place.pool.key)} is currently invalid"
+                self._look(at, want, place.pool, place.reach.listed)
                 wanted = task.demand.lens(place.pool).matched[want.number] & place.reach.devices
                 found += [
                     (place, each)
@@ -274,7 +279,6 @@ class _Search:
                 yield at._replace(alternative=alternative)
             return
         want = demand.requests[at.request][at.alternative]
-        self._reached[at.task, want.number] = None
         number = self._number(at.task, want)
         if want.all and not number:
             return
@@ -297,20 +301,37 @@ class _Search:
     def _one_next(self, at: _At, want: Want, number: int) -> Iterator[_At]:
         places, demand = self._tasks[at.task].places, self._tasks[at.task].demand
         ahead = [self._candidates(at, want, demand, index) for index in range(len(places))]
-        if not want.ask.admin and sum(map(int.bit_count, ahead)) < number - at.done:
-            return
+        enough = want.ask.admin or sum(map(int.bit_count, ahead)) >= number - at.done
         for index in range(at.place, len(places)):
-            pool, candidates = places[index].pool, ahead[index]
+            pool, candidates = places[index].pool, ahead[index] if enough else 0
+            mute = self._mute(at, want, demand, index)
             while candidates and self.left > 0:
                 self.left -= 1
                 low = candidates & -candidates
                 position = low.bit_length() - 1
                 candidates ^= low
+                self._look(at.task, want, pool, mute & (low - 1))
                 taken = self._take(at.task, want, pool, position)
                 if taken is not None:
                     yield at._replace(done=at.done + 1, place=index, start=position + 1)
                     self._give_back(at.task, pool, position, taken)
                 candidates &= ~self._fields[pool].same(position)
+            self._look(at.task, want, pool, mute)
+
+    def _mute(self, at: _At, want: Want, demand: Demand, index: int) -> Bits:
+        """The devices of a place that are still to be tried, and that selectors do not answer for.
+
+        kube-scheduler asks selectors of devices that are not in use, before all else.
+        """
+        place = self._tasks[at.task].places[index]
+        pool = place.pool
+        if not pool.complete or place.broken:
+            return 0
+        found = demand.lens(pool).mute(want.number) & place.reach.listed
+        if found:
+            mine = self._mine[at.task].get(pool, 0)
+            found &= ~(mine if want.ask.admin else self._fields[pool].busy)
+        return found & (-1 << at.start) if index == at.place else found
 
     def _candidates(self, at: _At, want: Want, demand: Demand, index: int) -> Bits:
         """The devices of a place that are still to be tried, as far as can be told at once."""
@@ -432,11 +453,11 @@ class _Search:
             if value is None or clash:
                 for each in entered:
                     self._entered[task][each].pop()
-                if want.all and self._note is None:
+                if want.all and self._error is None:
                     device = "/".join((*pool.key, pool.devices[position].name))
                     cannot = f", request {want.ask.name}: cannot add device {device}"
                     because = "because a claim constraint would not be satisfied"
-                    self._note = (task, f"{cannot} {because}")
+                    self._error = (task, f"{cannot} {because}")
                 return None
             before.append(value)
             entered.append(index)

@@ -20,6 +20,8 @@ _MOST_OF_POOL: Final = 64
 
 
 Named = tuple[str, AttributeValue]
+#: What went wrong, each with the devices that it went wrong with.
+Faults = tuple[tuple[str, Bits], ...]
 
 
 class Fault(Protocol):
@@ -47,11 +49,11 @@ class Selection(NamedTuple):
 
     Attributes:
         matched: the devices that it selects.
-        fault: what went wrong with the first device that it has no answer for; "" = nothing.
+        faults: what went wrong with which of those that it has no answer for.
     """
 
     matched: Bits
-    fault: str = ""
+    faults: Faults = ()
 
 
 @dataclass(slots=True)
@@ -194,19 +196,19 @@ class Selectors:
     def _select(self, expression: str, pool: Pool, among: Bits) -> Selection:
         program = self._program(expression)
         if isinstance(program, str):
-            return Selection(0, program)
-        matched, fault, left = 0, "", among
+            return Selection(0, ((program, among),))
+        matched, faults, left = 0, dict[str, Bits](), among
         while left:
             if self.effort.spent:
-                return Selection(0, UNSEEN)
+                return Selection(0, ((UNSEEN, among),))
             low = left & -left
             left ^= low
             answer = program.ask(pool.key[0], pool.devices[low.bit_length() - 1])
             if answer is True:
                 matched |= low
             elif answer is not False:
-                fault = fault or answer
-        return Selection(matched, fault)
+                faults[answer] = faults.get(answer, 0) | low
+        return Selection(matched, tuple(faults.items()))
 
     def _program(self, expression: str) -> _Program | str:
         known = self._programs.get(expression)

@@ -142,7 +142,13 @@ def _kinds(demands: Sequence[Demand], lenses: Sequence[Lens], place: Place, most
         left = tuple(total - each for total, each in zip(pool.counters, used, strict=True))
     graded = any(each.graded for each in demands)
     order = tuple(_kind(lenses, each) for each in positions(free)) if graded else ()
-    return counts, shares, left, order, tuple(lens.faults for lens in lenses)
+    faults = tuple(
+        (text, bits & seen, bits & use.taken)
+        for lens in lenses
+        for each in lens.faults
+        for text, bits in each
+    )
+    return counts, shares, left, order, faults
 
 
 def _kind(lenses: Sequence[Lens], position: int) -> tuple[int, ...]:
