@@ -54,6 +54,9 @@ BLOCKED: Final = "Scheduling is blocked"
 GENERATED: Final = re.compile(r"(case-[0-9-]+-r[0-9])-[a-z0-9]{5}")
 #: How a message begins when a plugin's error on a node, whichever came first, ended the attempt.
 ERROR: Final = 'running "'
+#: What kube-scheduler says after it has made a claim without requests: for a pod with claims whose
+#: extended resources a device plugin serves on the node that it chose.
+MISTAKE: Final = "nil or empty request mappings"
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 #: How often a server is asked that does not answer in time.
 TRIES: Final = 5
@@ -83,6 +86,8 @@ class ClaimAnswer:
     def difference(self) -> str:
         """How enbloc's answer is not one that kube-scheduler might give; "" if it is."""
         found = self.answer.difference
+        if MISTAKE in self.answer.kube.message:
+            return "" if self.answer.enbloc.node else "enbloc finds no node either"
         if self.is_error:
             ours = self.answer.enbloc
             error = self.answer.kube.message.partition(" filter plugin: ")[2]
@@ -360,7 +365,7 @@ class ClaimContest:
     async def _take_away(self, pod: Made, made: Sequence[Made]) -> None:
         """Delete the pod, what was made for it, and then what it wanted."""
         generated: list[Made] = []
-        with suppress(NotFound):
+        with suppress(NotFound, Unreachable):
             found = await self._read(pod)
             generated = [_resource_claim(name) for name in _device_claims({}, found["status"])]
         own = [Made(CLAIMS, {"metadata": {"name": name}}) for name in _ephemeral_claims(pod.body)]
