@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.server import compile_enbloc
 from enbloc.controller.sources import coscheduling
 from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.model import names
@@ -63,6 +64,7 @@ def _enbloc(command: str) -> Starter:
             f"--health-port={port}",
             "--log-format=json",
         ]
+        compile_enbloc()
         return Server(command, flags, folder / f"{command}.log")
 
     return start
