@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound, Unreachable
+from enbloc.kube.errors import AlreadyExists, NotFound, ServerError, Unreachable
 from enbloc.kube.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e.bare import Bare, PlanResult
@@ -58,7 +58,8 @@ ERROR: Final = 'running "'
 #: extended resources a device plugin serves on the node that it chose.
 MISTAKE: Final = "nil or empty request mappings"
 SELECTED: Final = "volume.kubernetes.io/selected-node"
-#: How often a server is asked that does not answer in time.
+#: What comes of requests while the machine has too much to do, and how often they are sent.
+BUSY: Final = (Unreachable, ServerError)
 TRIES: Final = 5
 #: How long controllers may take (seconds).
 CONTROLLERS: Final = 20.0
@@ -147,7 +148,7 @@ class ClaimContest:
 
         kube-scheduler says nothing of a pod whose ResourceClaims it has not seen yet.
         """
-        with suppress(SilentError, Unreachable):
+        with suppress(SilentError, *BUSY):
             found = await self._both(seed, maker, names, PAUSES[0])
             if not found.difference:
                 return found
@@ -365,7 +366,7 @@ class ClaimContest:
     async def _take_away(self, pod: Made, made: Sequence[Made]) -> None:
         """Delete the pod, what was made for it, and then what it wanted."""
         generated: list[Made] = []
-        with suppress(NotFound, Unreachable):
+        with suppress(NotFound, *BUSY):
             found = await self._read(pod)
             generated = [_resource_claim(name) for name in _device_claims({}, found["status"])]
         own = [Made(CLAIMS, {"metadata": {"name": name}}) for name in _ephemeral_claims(pod.body)]
@@ -378,7 +379,7 @@ class ClaimContest:
     async def _remove(self, one: Made) -> None:
         """Delete an object, with what stands in the way of it; a busy server is asked again."""
         for _ in range(TRIES):
-            with suppress(Unreachable):
+            with suppress(*BUSY):
                 await self._bare.delete(one.resource, one.name, one.namespace)
                 if one.resource in (VOLUMES, CLAIMS, RESOURCE_CLAIMS):
                     with suppress(NotFound):
