@@ -159,8 +159,8 @@ def _pool(
     if generation == 2 and rng.random() < 0.3:
         before = {"name": pool, "generation": 1, "resourceSliceCount": 1}
         old = [_device(rng, 0, driver, partitioned=False)]
-        body = {"metadata": {"name": f"{name}-old"}, "spec": {**spec, "pool": before}}
-        body["spec"]["devices"] = old
+        at = {**spec, "pool": before, "devices": old}
+        body = {"metadata": {"name": f"{name}-old"}, "spec": at}
         made.append(Made(SLICES, body))
     return made
 
