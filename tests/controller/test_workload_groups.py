@@ -71,10 +71,10 @@ async def made(world: World, name: str) -> dict[str, Any] | None:
 
 
 async def one_member(world: World, name: str) -> None:
-    """Wait until a PodGroup counts one."""
+    """Wait until a PodGroup is made, and counts one."""
 
     async def counted() -> bool:
-        status = (await world.get(POD_GROUPS, name)).get("status") or {}
+        status = (await made(world, name) or {}).get("status") or {}
         return bool(status.get("members") == 1)
 
     await eventually(counted)
