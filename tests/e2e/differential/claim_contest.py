@@ -204,6 +204,8 @@ class ClaimContest:
             await self._sights.quiet(pause)
             await self._patch(pod, {"spec": {"schedulingGates": None}})
             verdict = await self._verdict(pod, case, scheduler)
+            if scheduler == KUBE:  # which may be at the pod's other claims still
+                await self._sights.quiet(pause)
             return verdict, await self._chosen(pod)
         except TimeoutError as late:
             self._controllers.check()
