@@ -73,6 +73,16 @@ class Share(Crowd):
         return default_normalize(scores)
 
 
+class Counted(Crowd):
+    """Counts of how many rows it was asked."""
+
+    rows = 0
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        Counted.rows += len(nodes)
+        return super().score(pod, nodes)
+
+
 def having(*plugins: object, fit: NodeResourcesFit | None = None) -> Profile:
     theirs = tuple(
         fit if fit is not None and plugin.name == fit.name else plugin for plugin in PROFILE.plugins
@@ -133,6 +143,18 @@ def test_a_gang_that_fills_a_fleet_leaves_it_as_one_placed_pod_by_pod(profile: P
     trial = trying(cluster(*fleet), profile)
     rows = trial.place_alike(pods, trial.key(pods[0]))
     assert rows == rows_one_by_one(pods, fleet, profile)
+
+
+@pytest.mark.parametrize("gang", [64, 256])
+def test_what_is_asked_grows_with_the_gang_and_not_with_its_square(gang: int) -> None:
+    """Each pod fills a node, and each full node has the scores of the others normalised anew."""
+    trial = trying(
+        cluster(*(machine(f"n{row}", 1) for row in range(gang))), having(Counted(), Size())
+    )
+    pods = members(*[Kind()] * gang)
+    Counted.rows = 0
+    assert trial.place_alike(pods, trial.key(pods[0])) == list(range(gang))
+    assert Counted.rows <= 16 * gang
 
 
 def test_amounts_too_large_for_sums_are_placed_one_by_one() -> None:

@@ -233,8 +233,9 @@ class Trial:
             feasible for a further one.
         """
         rows: list[int] = []
+        most = len(pods)
         while len(rows) < len(pods):
-            left = pods[len(rows) :]
+            left = pods[len(rows) : len(rows) + most]
             ranking = self.ranking(left[0], key)
             several = len(left) > 1 and key.holds is None and ranking.row_by_row()
             if several and self.nodes.countable(left[0].spec):
@@ -247,6 +248,8 @@ class Trial:
             for pod, row in zip(left, found, strict=False):
                 self.put(pod, row)
             rows += found
+            # Where each full node makes it end early, asking for all left each time is quadratic.
+            most = max(2, 2 * len(found))
         return rows
 
     def put(self, pod: Pod, row: int) -> None:
