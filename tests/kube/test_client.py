@@ -3,6 +3,7 @@
 """What the client sends, and what it makes of every answer."""
 
 import asyncio
+import ssl
 from email.utils import formatdate
 from functools import partial
 
@@ -15,7 +16,7 @@ import enbloc
 from enbloc.kube import errors
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.clock import boot_clock
-from enbloc.kube.config import Cluster
+from enbloc.kube.config import Cluster, FixedAuth
 from enbloc.kube.paths import EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES, allowed
 from enbloc.kube.transport import DATES, Call, host_of
@@ -28,6 +29,7 @@ from tests.kube.fake import (
     refusal,
     resets,
     says,
+    serving,
     talking_to,
 )
 
@@ -236,6 +238,27 @@ async def test_a_fenced_client_reads_but_does_not_write() -> None:
         await fenced.get(PODS, "p", "default")
         await client.create(PODS, {}, "default")
     assert len(server.seen) == 3
+
+
+async def test_a_fenced_write_is_not_sent_where_the_lease_went_while_credentials_were_renewed() -> (
+    None
+):
+    leading = True
+
+    class Slow(FixedAuth):
+        async def header(self, tls: ssl.SSLContext | None) -> str | None:
+            nonlocal leading
+            leading = False
+            return await super().header(tls)
+
+    server = Script(says(lambda: answer({})))
+    async with (
+        serving(server) as url,
+        Client(Cluster(url, auth=Slow()), component="test") as client,
+    ):
+        with pytest.raises(errors.Fenced):
+            await client.fenced(lambda: leading).create(PODS, {}, "default")
+    assert not server.seen
 
 
 async def test_a_request_outside_the_role_fails_before_it_is_sent() -> None:

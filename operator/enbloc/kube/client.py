@@ -290,10 +290,11 @@ class Client:
             accept,
             LIST_BYTES if verb == "list" else ANSWER_BYTES,
         )
+        if writes:
+            call = replace(call, check=partial(self.check_fence, verb, call.resource))
         backoff = Backoff()
         while True:
-            if writes:
-                self.check_fence(verb, call.resource)
+            call.check()
             try:
                 return await self._transport.exchange(call)
             except TooManyRequests as error:

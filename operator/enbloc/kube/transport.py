@@ -91,6 +91,7 @@ class Call:
         timeout: limits on this exchange.
         accept: how the answer is to be written.
         limit: the longest answer to read, bytes.
+        check: raises what forbids to send it now; new credentials may have taken long.
     """
 
     verb: str
@@ -101,6 +102,7 @@ class Call:
     timeout: aiohttp.ClientTimeout = READ_TIMEOUT
     accept: str = JSON
     limit: int = ANSWER_BYTES
+    check: Callable[[], None] = lambda: None
 
 
 R = TypeVar("R", aiohttp.ClientResponse, Answer)
@@ -308,6 +310,7 @@ class Transport:
 
         The time is that to the answer's headers; of a write, to its end.
         """
+        call.check()
         method, code = _METHODS[call.verb], "<error>"
         began = time.perf_counter()
         try:
