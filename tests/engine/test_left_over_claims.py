@@ -50,13 +50,20 @@ def cluster_with_gang(size: int = 2, *, nodes: str = "n1 n2", shared: bool = Fal
     return cluster
 
 
-def reserve(cluster: Cluster, name: str, allocation: Allocation, *pods: str) -> None:
+def reserve(
+    cluster: Cluster,
+    name: str,
+    allocation: Allocation,
+    *pods: str,
+    of: ResourceClaim | None = None,
+) -> None:
     """A claim has devices, and is reserved for pods."""
     consumers = tuple(
         Consumer("pods", each, cluster.pods[each].uid if each in cluster.pods else f"uid-{each}")
         for each in pods
     )
-    body = replace(claim(name, exactly(count=1)), allocation=allocation, reserved_for=consumers)
+    body = of or claim(name, exactly(count=1))
+    body = replace(body, allocation=allocation, reserved_for=consumers)
     seen(cluster, [body])
 
 
@@ -197,7 +204,8 @@ def test_members_that_are_bound_keep_their_devices() -> None:
     assert taken_back(cluster) == {"g-1": ["ns/g-1-gpus"]}
 
 
-def test_a_claim_for_extended_resources_that_is_left_over_is_deleted() -> None:
+def cluster_with_extended_claim(*consumers: str) -> Cluster:
+    """A gang of two, and a claim that says that it was made for its first member."""
     cluster = cluster_of(device_class(extendedResourceName=SERVED), *gpus("n1", "n2"))
     wanted = replace(
         spec(cpu=1),
@@ -206,20 +214,33 @@ def test_a_claim_for_extended_resources_that_is_left_over_is_deleted() -> None:
     )
     cluster.gang("g", 2, spec=wanted)
     uid = cluster.pods["g-0"].uid
-    made = replace(
-        claim("made-once", exactly(count=1)),
-        owner=uid,
-        extended_for=uid,
-        allocation=got("n1"),
-        reserved_for=(Consumer("pods", "g-0", uid),),
-    )
-    seen(cluster, [made])
+    marks = replace(claim("made-once", exactly(count=1)), owner=uid, extended_for=uid)
+    reserve(cluster, "made-once", got("n1"), *consumers, of=marks)
+    return cluster
+
+
+def test_a_claim_for_extended_resources_that_is_left_over_is_deleted() -> None:
+    cluster = cluster_with_extended_claim("g-0")
     cluster.settle()
     assert taken_back(cluster) == {"g-0": ["ns/made-once"]}
 
     cluster.tell(FactGone(ResourceClaim.kind, "ns/made-once"))
     cluster.settle(seconds=30)
     assert set(preparing(cluster)) == {"g-0", "g-1"}
+
+
+def test_a_claim_for_extended_resources_that_another_pod_uses_stays() -> None:
+    """A user can mark a claim so, and name it in a pod that runs."""
+    cluster = cluster_with_extended_claim("x")
+    cluster.settle()
+    assert taken_back(cluster) == {}
+
+    wanted = replace(spec(cpu=1), resource_claims=GPU)
+    cluster = cluster_with_extended_claim()
+    claims = ("made-once",)
+    cluster.pod("x", spec=wanted, resource_claims=claims, node="n1", scheduler="other")
+    cluster.settle()
+    assert taken_back(cluster) == {}
 
 
 # ── volumes ──────────────────────────────────────────────────────────────────────────────────

@@ -77,7 +77,7 @@ async def delete(it: Object, target: Target, api: Api) -> str:
     if not isinstance(found, ResourceClaim) or found.extended_for != target.uid:
         return ""
     # The name first: a pod that names a claim which is not there does not start.
-    return await _set(None, target, api) or await _discard(it, found.uid, api)
+    return await _set(None, target, api) or await _discard(it, found.uid, target, api)
 
 
 async def _of_before(
@@ -92,13 +92,13 @@ async def _of_before(
         return f"claim {where} of an earlier attempt is being deleted"
     if found.spec.requests == decision.requests:
         return ""
-    problem = await _discard(it, found.uid, api)
+    problem = await _discard(it, found.uid, target, api)
     return problem or f"claim {where} of an earlier attempt was deleted"
 
 
-async def _discard(it: Object, uid: str, api: Api) -> str:
-    """Delete a claim, whatever it has got; the problem, "" = none."""
-    changed = await change(api, it, lambda body: _without_finalizers(body, uid))
+async def _discard(it: Object, uid: str, target: Target, api: Api) -> str:
+    """Delete a claim that no other pod uses, whatever it has got; the problem, "" = none."""
+    changed = await change(api, it, lambda body: _without_finalizers(body, uid, target))
     if changed.problem:
         return "" if changed.code == 404 else changed.problem
     message = ""
@@ -113,11 +113,19 @@ async def _discard(it: Object, uid: str, api: Api) -> str:
     return f"{it}: {message}"
 
 
-def _without_finalizers(body: Body, uid: str) -> Body:
+def _without_finalizers(body: Body, uid: str, target: Target) -> Body | str:
     metadata = part(body, "metadata")
+    found = codec.read_resource_claim(body)
+    if isinstance(found, ResourceClaim) and found.uid == uid and _lent(found, target):
+        return f"ResourceClaim {found.key} is reserved for others: it cannot be deleted"
     if metadata.get("uid") != uid or not metadata.get("finalizers"):
         return {}
     return {"metadata": {"finalizers": None}}
+
+
+def _lent(claim: ResourceClaim, target: Target) -> bool:
+    """Whether it is reserved for anybody but the pod: any pod can name it as a claim of its own."""
+    return any(each.uid != target.uid for each in claim.reserved_for)
 
 
 async def _set(wanted: Body | None, target: Target, api: Api) -> str:

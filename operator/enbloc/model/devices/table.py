@@ -463,9 +463,15 @@ class Devices(Inventory):
                 claims.append(ClaimDecision(key, claim.uid, listing=_listing(pod, key)))
         made = self._own_extended(pod)
         extended = None
-        if made is not None and pod.uid not in self._making:
+        if made is not None and pod.uid not in self._making and not self._lent(made, pod):
             extended = ExtendedDecision((), (), Allocation(), made)
         return DeviceDecision(tuple(claims), extended) if claims or extended else None
+
+    def _lent(self, made: str, pod: Pod) -> bool:
+        """Whether others use the claim for a pod's extended resources, which any pod can name."""
+        claim, placed = self._claims.get(made), self._users.get(made) or frozenset()
+        users = {each.id for each in claim.reserved_for} if claim is not None else set[str]()
+        return not users | {each.uid for each in placed} <= {pod.uid}
 
     def stands(self, uid: PodUID) -> bool:
         """Whether what was decided for a pod can still be had, by the objects as they are now."""
