@@ -512,6 +512,18 @@ async def test_a_token_that_no_header_can_hold_is_no_login(write: Write) -> None
             await client.get(PODS, "p", "default")
 
 
+async def test_who_is_cancelled_while_credentials_are_renewed_ends(write: Write) -> None:
+    cluster = await load(write(document(user={"token": "t"})))
+    for turns in range(1, 10):
+        cluster.auth.rejected("Bearer t")
+        asking = asyncio.create_task(cluster.auth.header(None))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        ended = not asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled() or ended, f"after {turns} turns of the loop it went on"
+
+
 async def test_credentials_that_cannot_be_renewed_look_like_a_401(write: Write) -> None:
     status = write(json.dumps({"token": "t"}), "status")
     async with serving(Guard("other")) as url:

@@ -51,7 +51,8 @@ class Child:
             if self.process.returncode is None:
                 self.process.send_signal(number)
             try:
-                await asyncio.wait_for(self.process.wait(), patience)
+                async with asyncio.timeout(patience):
+                    await self.process.wait()
             except TimeoutError:
                 continue
             return

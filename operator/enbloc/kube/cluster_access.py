@@ -60,7 +60,8 @@ async def load(
     # Imported here: in a cluster nothing of it is needed, and it costs 0.4 s and 47 MiB.
     from enbloc.kube import kubeconfig as files  # noqa: PLC0415
 
-    return await asyncio.wait_for(files.read(found, context), files.LOAD_SECONDS)
+    async with asyncio.timeout(files.LOAD_SECONDS):
+        return await files.read(found, context)
 
 
 async def _at(master: str, kubeconfig: Path | None, context: str | None) -> Cluster:

@@ -116,7 +116,8 @@ class KubeconfigAuth:
 
     async def _renew(self, tls: ssl.SSLContext | None) -> None:
         try:
-            self._loaded = await asyncio.wait_for(_load(self._paths, self._context), LOAD_SECONDS)
+            async with asyncio.timeout(LOAD_SECONDS):
+                self._loaded = await _load(self._paths, self._context)
         except (ConfigError, TimeoutError) as error:
             self._due = time.monotonic() + RETRY_SECONDS
             if self._loaded is None:
