@@ -123,7 +123,8 @@ async def until(census: Census, holds: Any, scheduler: Server, seconds: float) -
             scheduler.must_run()
             async with census.changed:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(census.changed.wait(), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await census.changed.wait()
     return time.monotonic()
 
 

@@ -68,7 +68,8 @@ async def enbloc(
         yield process
     finally:
         process.terminate()
-        await asyncio.wait_for(process.wait(), 30)
+        async with asyncio.timeout(30):
+            await process.wait()
 
 
 async def all_at_once(count: int, work: Any) -> None:

@@ -60,7 +60,8 @@ class Watch:
         """Wait until it says a line that begins so; False when it says nothing new for long."""
         with suppress(TimeoutError):
             while True:
-                line = await asyncio.wait_for(self._said.readline(), STALLED)
+                async with asyncio.timeout(STALLED):
+                    line = await self._said.readline()
                 if not line:
                     raise ConnectionError("the watcher ended: see what it wrote to stderr")
                 if line.decode().startswith(words):
@@ -70,7 +71,8 @@ class Watch:
     async def times(self) -> Times:
         """End it; all that it has noted."""
         self._asked.close()
-        await asyncio.wait_for(self._process.communicate(), 60)
+        async with asyncio.timeout(60):
+            await self._process.communicate()
         return msgspec.json.decode(self._path.read_bytes(), type=Times)
 
 
@@ -111,7 +113,9 @@ class Stage:
         )
 
         async def done() -> Result:
-            if code := await asyncio.wait_for(process.wait(), PATIENCE):
+            async with asyncio.timeout(PATIENCE):
+                code = await process.wait()
+            if code:
                 raise ConnectionError(f"the client ended with code {code}")
             return msgspec.json.decode(result.read_bytes(), type=Result)
 

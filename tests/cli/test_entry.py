@@ -76,7 +76,8 @@ async def test_a_server_without_any_kubeconfig_says_that_and_nothing_else(
     home = str(tmp_path)
     flags = (command, "--log-format=text", f"--secure-port={free_port()}")
     async with started(*flags, KUBECONFIG="", KUBERNETES_SERVICE_HOST="", HOME=home) as process:
-        _, errors = await asyncio.wait_for(process.communicate(), 60)
+        async with asyncio.timeout(60):
+            _, errors = await process.communicate()
     [line] = errors.decode().splitlines()
     assert line.startswith(f"error: {home}/.kube/config: no such file; pass --kubeconfig FILE")
     assert process.returncode == 2
@@ -104,7 +105,8 @@ async def test_without_any_kubeconfig_the_version_of_the_client_is_answer_enough
 ) -> None:
     home = str(tmp_path)
     async with started("version", KUBECONFIG="", KUBERNETES_SERVICE_HOST="", HOME=home) as process:
-        output, errors = await asyncio.wait_for(process.communicate(), 60)
+        async with asyncio.timeout(60):
+            output, errors = await process.communicate()
     assert (process.returncode, output.decode()) == (0, f"enbloc {enbloc.__version__}\n")
     assert errors.decode() == "no kubeconfig here, so no API server was asked\n"
 

@@ -101,7 +101,8 @@ async def test_whoever_calls_for_a_podgroup_that_a_quota_forbids_is_told() -> No
     server, told = Server(), asyncio.Event()
     server.spoil = lambda _name: refusal(403, "Forbidden", "exceeded quota: small")
     writing = asyncio.create_task(written(server, {WHOLE: wanted()}, lambda *_: told.set()))
-    await asyncio.wait_for(told.wait(), 10.0)
+    async with asyncio.timeout(10.0):
+        await told.wait()
     writing.cancel()
 
 

@@ -17,7 +17,8 @@ from tests.cli.processes import started
 
 async def test_the_demo_shows_both_acts_and_leaves_nothing_behind(tmp_path: Path) -> None:
     async with started("demo", TMPDIR=str(tmp_path)) as process:
-        output, errors = await asyncio.wait_for(process.communicate(), 100)
+        async with asyncio.timeout(100):
+            output, errors = await process.communicate()
     text = output.decode()
     assert (process.returncode, errors) == (0, b""), text
     assert "both jobs hold GPUs, and neither can start" in text
@@ -58,7 +59,8 @@ async def test_a_trace_is_played_and_kept_until_it_is_ended(tmp_path: Path) -> N
             groups = [one["metadata"]["name"] async for one in client.list(POD_GROUPS, "default")]
         assert groups == ["a", "b"]
         process.send_signal(signal.SIGINT)
-        await asyncio.wait_for(process.communicate(), 30)
+        async with asyncio.timeout(30):
+            await process.communicate()
     assert process.returncode == 0
     assert list(folder.iterdir()) == []
 
@@ -75,10 +77,12 @@ async def test_a_demo_that_is_cut_short_ends_what_it_started(
 ) -> None:
     async with started("demo", TMPDIR=str(tmp_path)) as process:
         assert process.stdout is not None
-        while b"ready" not in await asyncio.wait_for(process.stdout.readline(), 60):
-            continue
+        async with asyncio.timeout(60):
+            while b"ready" not in await process.stdout.readline():
+                continue
         process.send_signal(number)
-        await asyncio.wait_for(process.communicate(), 40)
+        async with asyncio.timeout(40):
+            await process.communicate()
     assert process.returncode == code
     assert list(tmp_path.iterdir()) == []
 
@@ -94,6 +98,7 @@ async def test_nodes_that_cannot_be_used_are_named(tmp_path: Path, rows: str, me
     trace = tmp_path / "nodes.csv"
     trace.write_text("sn,cpu_milli,memory_mib,gpu,model\n" + rows)
     async with started("demo", "--trace", str(trace), TMPDIR=str(tmp_path)) as process:
-        _, errors = await asyncio.wait_for(process.communicate(), 60)
+        async with asyncio.timeout(60):
+            _, errors = await process.communicate()
     assert process.returncode == 2
     assert message in errors.decode()

@@ -182,7 +182,8 @@ class Bare:
                 self.enbloc.must_run()
             async with self._changed:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait_for(holds), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await self._changed.wait_for(holds)
                     return
         log = self.enbloc.tail() if self.enbloc else ""
         raise AssertionError(f"not within {seconds:g} s: {what}\n{log}")

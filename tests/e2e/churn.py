@@ -256,7 +256,8 @@ class Tenant:
     async def _pause(self, least: float, most: float) -> None:
         """Wait, unless it is the last."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._last.wait(), self._rng.uniform(least, most))
+            async with asyncio.timeout(self._rng.uniform(least, most)):
+                await self._last.wait()
 
     async def _create(self, resource: Resource, document: dict[str, Any]) -> None:
         client, namespace = self._world.client, self._world.namespace
@@ -309,7 +310,8 @@ class Machines:
         async with asyncio.TaskGroup() as tasks:
             while not last.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(last.wait(), self._rng.uniform(0, 2 * pause))
+                    async with asyncio.timeout(self._rng.uniform(0, 2 * pause)):
+                        await last.wait()
                 if not last.is_set() and len(self._well) > self._count * 2 / 3:
                     node = self._rng.choice(sorted(self._well))
                     self._well.discard(node)
@@ -354,7 +356,8 @@ class Machines:
 
     async def _wait(self, last: asyncio.Event, least: float, most: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(last.wait(), self._rng.uniform(least, most))
+            async with asyncio.timeout(self._rng.uniform(least, most)):
+                await last.wait()
 
     async def _patch(self, node: str, patch: dict[str, Any]) -> None:
         client = self._world.client

@@ -50,7 +50,8 @@ async def claims_of(world: World) -> AsyncGenerator["Claims"]:
     world.keep("provisioner", Provisioner(world.client).run())
     world.keep("watch of claims", claims.watch())
     try:
-        await asyncio.wait_for(claims.synced.wait(), 30)
+        async with asyncio.timeout(30):
+            await claims.synced.wait()
         yield claims
         assert claims.problems == []
     finally:
@@ -246,7 +247,8 @@ class Claims:
         """Give each node so many devices, by the sandbox's driver."""
         driver = DeviceDriver(self._world.client, [Shape(name, 0, 0) for name in nodes], count)
         self._world.keep(f"driver of {nodes[0]}", driver.run())
-        await asyncio.wait_for(driver.published.wait(), 30)
+        async with asyncio.timeout(30):
+            await driver.published.wait()
 
     async def slice(self, node: str, devices: Iterable[Mapping[str, Any]], **pool: Any) -> str:
         """A ResourceSlice by hand; its name."""

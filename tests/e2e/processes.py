@@ -77,7 +77,8 @@ async def finished(
         *command, stdin=pipe, stdout=pipe, stderr=pipe, env=env
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(stdin.encode()), seconds)
+        async with asyncio.timeout(seconds):
+            out, err = await process.communicate(stdin.encode())
     except BaseException:
         process.kill()
         await process.wait()

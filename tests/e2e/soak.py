@@ -155,7 +155,8 @@ class Soak:
         while (now := time.monotonic() - self._began) < self._seconds:
             wait = min(self._rng.uniform(0.5, 2 * pause), self._seconds - now)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._last.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._last.wait()
             if self._last.is_set():
                 return
             killing = time.monotonic() - self._began < self._seconds * KILLS_SHARE

@@ -103,7 +103,8 @@ class World:
         with suppress(AlreadyExists):
             account = {"metadata": {"name": "default"}}
             await self.client.create(SERVICE_ACCOUNTS, account, self.namespace)
-        await asyncio.wait_for(self.observer.synced.wait(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await self.observer.synced.wait()
 
     async def close(self, *, judge: bool) -> None:
         """Judge what was seen, then leave nothing behind.
@@ -343,7 +344,8 @@ class World:
         """What kubectl prints up to the first line with this text, as from a watch."""
         path, env = self.target.kubectl()
         command = [str(path), "-n", self.namespace, *arguments]
-        return await asyncio.wait_for(told(command, env, text), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            return await told(command, env, text)
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────
 
@@ -357,7 +359,8 @@ class World:
             assert time.monotonic() < deadline, f"not within {timeout:g} s: {what}"
             async with self.observer.changed:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.observer.changed.wait(), 0.1)
+                    async with asyncio.timeout(0.1):
+                        await self.observer.changed.wait()
 
     async def bound(self, prefix: str, count: int, *, timeout: float = PATIENCE) -> None:
         """Wait until so many pods, by the beginning of their names, have a node."""

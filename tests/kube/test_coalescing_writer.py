@@ -179,7 +179,8 @@ async def test_a_namespace_with_thousands_of_objects_keeps_no_other_waiting() ->
     for index in range(1000):
         writer.put(GroupKey("evil", str(index)), 1)
     writer.put(good, 1)
-    await asyncio.wait_for(written.wait(), 3)
+    async with asyncio.timeout(3):
+        await written.wait()
     writer.close()
 
 

@@ -265,7 +265,8 @@ async def test_a_server_that_never_answers_costs_a_bounded_time(
 async def test_the_authorities_of_client_certificates_are_looked_up(cop: Cop) -> None:
     told: asyncio.Queue[str] = asyncio.Queue()
     async with guarding(cop, AccessRules(), told.put_nowait):
-        assert await asyncio.wait_for(told.get(), 30) == "PEM"
+        async with asyncio.timeout(30):
+            assert await told.get() == "PEM"
     assert cop.paths == [
         "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
     ]

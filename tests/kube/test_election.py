@@ -47,7 +47,8 @@ def lease(store: Store) -> Any:
 
 
 async def begun(event: asyncio.Event) -> None:
-    await asyncio.wait_for(event.wait(), PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        await event.wait()
 
 
 async def test_work_that_blocks_its_loop_for_longer_than_the_lease_keeps_it() -> None:
@@ -69,8 +70,10 @@ async def test_work_that_blocks_its_loop_for_longer_than_the_lease_keeps_it() ->
         assert lease(store)["holderIdentity"] == holder
         assert lease(store)["leaseTransitions"] == 0
 
-    await asyncio.wait_for(one.run(work), PATIENCE)
-    await asyncio.wait_for(standby[0], PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        await one.run(work)
+    async with asyncio.timeout(PATIENCE):
+        await standby[0]
     assert (one.epoch, two.epoch) == (0, 1)
     assert not one.holds()
 
@@ -83,7 +86,8 @@ async def test_work_runs_in_the_loop_of_its_caller_and_its_error_comes_back() ->
         raise KeyError("work")
 
     with pytest.raises(KeyError, match="work"):
-        await asyncio.wait_for(one.run(work), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await one.run(work)
 
 
 async def test_a_lease_that_another_took_cancels_the_work() -> None:
@@ -104,7 +108,8 @@ async def test_a_lease_that_another_took_cancels_the_work() -> None:
     body["spec"]["holderIdentity"] = "another"
     store.apply("update", LEASES, "enbloc-scheduler", "ns", body)
     with pytest.raises(LeaseLost, match="another holds it"):
-        await asyncio.wait_for(task, PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await task
     assert stopped.is_set()
 
 
@@ -172,7 +177,8 @@ async def test_problems_are_reported_in_the_loop_of_the_caller() -> None:
     task = asyncio.create_task(one.run(work))
     await asyncio.sleep(0.3)
     client.before = lambda _: None
-    await asyncio.wait_for(task, PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        await task
     assert [(problem is None, here) for problem, here in told] == [(False, True), (True, True)]
 
 
@@ -183,7 +189,8 @@ async def test_a_namespace_that_does_not_exist_is_an_error_with_the_fix() -> Non
         raise AssertionError("it leads")
 
     with pytest.raises(ConfigError, match="--lease-namespace"):
-        await asyncio.wait_for(one.run(work), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await one.run(work)
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,8 @@ async def evicted(world: World, pod: dict[str, Any], uid: str = "") -> Outcome:
     victim = Victim(
         world.namespace, metadata["name"], uid or metadata["uid"], "BelowMinimum", "3 of 8 fit"
     )
-    return await asyncio.wait_for(evict(world.scheduler, victim, lambda: 1_800_000_000.0), 60.0)
+    async with asyncio.timeout(60.0):
+        return await evict(world.scheduler, victim, lambda: 1_800_000_000.0)
 
 
 @pytest.mark.parametrize(

@@ -69,4 +69,5 @@ async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:
         assert "[-]scheduler-api failed" in text
         assert "[+]scheduler-lease ok" in text
         stop.set()
-        assert await asyncio.wait_for(running, 10) == 0
+        async with asyncio.timeout(10):
+            assert await running == 0

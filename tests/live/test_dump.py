@@ -73,7 +73,8 @@ async def test_a_scheduler_that_breaks_leaves_a_dump_behind(tmp_path: Path) -> N
             scheduler._engine._state.claims.plans["nobody"] = Claim(
                 "nobody", PLAN, Against.EVERYONE
             )
-            assert await asyncio.wait_for(scheduler.run(), 20) == 1
+            async with asyncio.timeout(20):
+                assert await scheduler.run() == 1
     [path] = tmp_path.iterdir()
     dump = decoded(gzip.decompress(path.read_bytes())).dump
     assert [node.name for node in dump.present().nodes] == ["n1"]

@@ -57,7 +57,8 @@ class Told:
         self.ended: asyncio.Queue[asyncio.Task[None]] = asyncio.Queue()
 
     async def next(self) -> Evicted | EvictRefused:
-        return await asyncio.wait_for(self.events.get(), 5.0)
+        async with asyncio.timeout(5.0):
+            return await self.events.get()
 
 
 @asynccontextmanager
@@ -160,7 +161,8 @@ async def test_who_no_longer_leads_evicts_nothing_and_answers_nothing() -> None:
     server = Kubernetes()
     async with evicting(server, leads=False) as (evictions, told):
         evictions.start(evict("a"))
-        ended = await asyncio.wait_for(told.ended.get(), 5.0)
+        async with asyncio.timeout(5.0):
+            ended = await told.ended.get()
         assert told.events.empty()
         assert ended.exception() is None
     assert server.asked == ["GET a"]
@@ -173,6 +175,7 @@ async def test_evictions_under_way_are_given_up_at_the_end() -> None:
         evictions.start(evict("a"))
         await asyncio.sleep(0.01)
         evictions.close()
-        ended = await asyncio.wait_for(told.ended.get(), 5.0)
+        async with asyncio.timeout(5.0):
+            ended = await told.ended.get()
         assert ended.cancelled()
         assert told.events.empty()

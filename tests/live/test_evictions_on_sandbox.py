@@ -72,7 +72,8 @@ async def outcome(world: World, name: str, uid: PodUID) -> Evicted | EvictRefuse
     async with Client(world.cluster, component="scheduler", rules=rules) as client:
         evictions = Evictions(client, lambda: 0.0, told.put_nowait, lambda _: None)
         evictions.start(effect)
-        return await asyncio.wait_for(told.get(), 20.0)
+        async with asyncio.timeout(20.0):
+            return await told.get()
 
 
 async def reasons(world: World, name: str) -> dict[str, str]:

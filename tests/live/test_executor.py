@@ -238,4 +238,5 @@ async def test_a_bind_that_breaks_by_a_bug_of_ours_is_raised_to_end_the_process(
     world = World()
     world.executor.start([Bind("no such profile", target("a"))], 0.0)
     with pytest.raises(KeyError, match="no such profile"):
-        await asyncio.wait_for(world.executor.run(), 5.0)
+        async with asyncio.timeout(5.0):
+            await world.executor.run()

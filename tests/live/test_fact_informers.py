@@ -204,7 +204,8 @@ async def test_a_server_without_devices_delays_nothing_and_says_so_once(
         await opened.synced(1.0)
         [informer] = opened.informers.values()
         assert informer.readable()
-        await asyncio.wait_for(informer.confirm(), 1.0)
+        async with asyncio.timeout(1.0):
+            await informer.confirm()
     assert opened.events == []
     assert not problems.active
     [record] = caplog.records
@@ -349,10 +350,12 @@ async def test_who_waits_for_an_object_hears_of_what_the_stream_brings() -> None
         await asyncio.sleep(0.05)
         assert not waiting.done()
         server.change(CLAIMS, "MODIFIED", claim("c", 8))
-        assert await asyncio.wait_for(waiting, 5)
+        async with asyncio.timeout(5):
+            assert await waiting
         assert not await watches.changed([seen._replace(version=8)], 0.05)
         server.change(CLAIMS, "DELETED", claim("c", 9))
-        assert await asyncio.wait_for(watches.changed([seen._replace(version=8)], 60), 5)
+        async with asyncio.timeout(5):
+            assert await watches.changed([seen._replace(version=8)], 60)
 
 
 async def test_one_reading_takes_what_the_server_has() -> None:

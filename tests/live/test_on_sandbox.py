@@ -566,5 +566,6 @@ async def test_a_background_task_that_breaks_ends_the_process_and_is_logged(
 
     monkeypatch.setattr(Recorder, "run", broken)
     async with world.scheduler(ends_with=None) as running:
-        assert await asyncio.wait_for(running.task, PATIENCE) == 1
+        async with asyncio.timeout(PATIENCE):
+            assert await running.task == 1
     assert "Scheduler failed" in caplog.messages

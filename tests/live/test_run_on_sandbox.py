@@ -44,7 +44,8 @@ async def running(sandbox: Sandbox, folder: Path, *, elect: bool) -> AsyncGenera
         yield health
     finally:
         stop.set()
-        assert await asyncio.wait_for(task, 60) == 0
+        async with asyncio.timeout(60):
+            assert await task == 0
 
 
 async def members_of(world: World, group: str) -> object:

@@ -88,7 +88,13 @@ async def test_local_volumes_say_where_members_go(world: World) -> None:
     for name in ("n1", "n2"):
         body = volume(f"disk-{name}", "local", nodeAffinity=on_node(name))
         await world.client.create(PERSISTENT_VOLUMES, body)
+
+    async def available() -> bool:
+        found = [each async for each in world.client.list(PERSISTENT_VOLUMES)]
+        return all(each.get("status", {}).get("phase") == "Available" for each in found)
+
     async with world.controllers(Provisioner(world.client).run()), world.scheduler():
+        await world.until(available)
         await gang(world, "g", 2)
         await world.until_bound("g", 2)
     assert sorted((await world.bound("g")).values()) == ["n1", "n2"]

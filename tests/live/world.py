@@ -55,7 +55,8 @@ class Running:
     async def end(self) -> int:
         """Stop it as SIGTERM would; the exit code."""
         self.stop.set()
-        return await asyncio.wait_for(self.task, PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            return await self.task
 
 
 class World:

@@ -50,7 +50,8 @@ async def test_it_is_ready_once_every_node_offers_its_devices(tmp_path: Path) ->
 
 async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
     async with started("sandbox", *arguments, cwd=cwd) as process:
-        _, errors = await asyncio.wait_for(process.communicate(), 30)
+        async with asyncio.timeout(30):
+            _, errors = await process.communicate()
         return process.returncode, errors.decode()
 
 
@@ -73,7 +74,8 @@ async def test_it_says_how_to_use_it_and_ends_cleanly(
             assert not [node for node in nodes if node["spec"].get("taints")]
             await client.get(CRDS, "podgroups.enbloc.dev")
         process.send_signal(number)
-        _, errors = await asyncio.wait_for(process.communicate(), 10)
+        async with asyncio.timeout(10):
+            _, errors = await process.communicate()
     assert (process.returncode, errors) == (code, b"")
     assert not kubeconfig.exists()
 
