@@ -79,7 +79,7 @@ soak: $(DEV)  ## half an hour of faults, kills and lost nodes at random, on a re
 	$(BIN)/python hack/build_controlplane.py
 	$(BIN)/python -m tests.e2e.soak $(ARGS)
 
-bench: $(DEV)  ## all benchmarks, and a table of what is aimed at (hours; ARGS=lone-500 runs one)
+bench: $(DEV)  ## all benchmarks, and a table of what is aimed at (an hour; ARGS=lone-500 runs one)
 	$(BIN)/python -m benchmarks --peer kube-scheduler --peer coscheduling $(ARGS)
 
 bench-check: $(DEV)  ## the benchmarks of the engine alone, held to benchmarks/budgets.yaml

@@ -39,6 +39,7 @@ SCHEDULERS: Final[Mapping[str, str]] = {
 #: Columns of the table of cases: heading, and the figure's last name.
 COLUMNS: Final[Mapping[str, str]] = {
     "ceiling, pods/s": "ceiling",
+    "after of before, %": "ceiling-after-of-before",
     "pods/s": "rate",
     "of ceiling, %": "of-ceiling",
     "CPU, ms/pod": "cpu",

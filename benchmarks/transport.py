@@ -27,6 +27,7 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.events import Notice, ObjectReference, Recorder
 from enbloc.kube.group_status import apply_group_status
 from enbloc.kube.paths import PODS
+from enbloc.live.bind_slots import BindSlots
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.executor import Executor
@@ -243,6 +244,7 @@ async def _executed(client: Client) -> float:
             time.time,
             watches=ObjectWatches(),
             places=lambda *_: False,
+            slots=BindSlots(),
         )
         best = float("inf")
         for number in range(ROUNDS + 1):
@@ -274,7 +276,7 @@ async def _events(client: Client) -> float:
         about = ObjectReference(PODS, "batch", f"p-{index}", f"u-{index}")
         note = f"Successfully assigned batch/p-{index} to n1"
         notice = Notice("Normal", "Scheduled", "Binding", note, "enbloc", about)
-        await recorder._record(notice)  # `emit` has a pace of its own
+        await recorder._record(notice, 0.0)  # `emit` has a pace of its own
 
     return await _each(post)
 

@@ -51,9 +51,9 @@ NOTES: Final = {"direct_url.json", "REQUESTED"}
 NOT_SERVERS: Final = ("demo", "sandbox")
 #: Numpy's own build tools.
 UNUSED: Final = ("numpy/distutils", "numpy/f2py")
-#: A package with clients of every API, of which only the reader of kubeconfig files is used.
+#: A package with clients of every API, of which only the logins of kubeconfig users are used.
 CLIENT: Final = "kubernetes"
-READER: Final = "enbloc.kube.kubeconfig"
+READER: Final = "enbloc.kube.kubeconfig_logins"
 
 SBOM: Final = "share/sbom/enbloc.cdx.json"
 NOTICES: Final = "share/licenses/THIRD_PARTY_NOTICES.txt"

@@ -92,8 +92,8 @@ def keys_page() -> str:
     return "\n".join(
         (
             head("Labels and annotations", f"{WORDS} and operator/enbloc/model/dialects.py"),
-            "A key under `enbloc.dev/` that is not listed is reported by the event `UnknownKey`,",
-            "or keeps the pod from being scheduled where it seems to name a group",
+            "A key under `enbloc.dev/` that is not listed is reported by the event `UnknownKey`;",
+            "a pod that names no group keeps waiting, with reason `InvalidSpec`",
             "([semantics §6.5](semantics.md#65-groups-of-other-projects)).\n",
             "## Keys of enbloc\n",
             table("Key | Kind | On | Set by | Meaning", key_rows(words.KEYS)),

@@ -162,10 +162,14 @@ class Stage:
 
 
 async def settled(pid: int, seconds: float = 60.0) -> None:
-    """Wait until a process has next to nothing left to do."""
+    """Wait until a process has next to nothing left to do.
+
+    It is looked at for so long at a time that events, which after a burst are written 25 a second,
+    are not taken for nothing.
+    """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = cpu(pid)
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(5.0)
         if cpu(pid) - before < 0.05:
             return

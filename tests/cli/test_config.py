@@ -35,7 +35,7 @@ def test_each_file_is_checked_by_itself(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["config", "check", str(good), str(bad), str(DATA / "policy.json")]) == 2
     captured = capsys.readouterr()
     assert captured.out == f"{good}: valid\n{DATA / 'policy.json'}: valid\n"
-    assert f"warning: {good}: clientConnection.qps: accepted and not honoured" in captured.err
+    assert f"warning: {good}: percentageOfNodesToScore: accepted and not honoured" in captured.err
     assert f"{bad}: 5 problems" in captured.err
 
 
@@ -213,9 +213,7 @@ def test_what_is_not_honoured_is_logged_at_the_start(capsys: pytest.CaptureFixtu
     command = ["scheduler", "--config", str(DATA / "v1.yaml"), "--kubeconfig", "/does/not/exist"]
     assert main([*command, "--log-format", "text"]) == 2
     said = capsys.readouterr().err
-    assert (
-        "WARNING Configuration: clientConnection.qps: accepted and not honoured: there is" in said
-    )
+    assert "WARNING Configuration: percentageOfNodesToScore: accepted and not honoured: " in said
 
 
 ELECTION = "leaderElection: {leaderElect: %s, resourceNamespace: theirs}\n"

@@ -11,10 +11,34 @@ from tests.cli.processes import python
 from tests.kube.certificates import Authority
 
 HEAVY = ("numpy", "aiohttp", "kopf", "kubernetes", "pydantic")
+#: What a start needs only for what it may never meet: a login, arguments of plugins, selectors of
+#: devices, an exact search, traces, a certificate of its own.
+LATER = (
+    "cryptography",
+    "enbloc.config.arguments",
+    "enbloc.config.models",
+    "enbloc.demo",
+    "enbloc.doctor",
+    "enbloc.kube.kubeconfig_logins",
+    "enbloc.model.cel",
+    "enbloc.sandbox",
+    "highspy",
+    "kubernetes",
+    "opentelemetry",
+    "pydantic",
+    "re2",
+    "requests",
+)
 TOOLS = ("asyncio", "cachetools", "click", "msgspec", "prometheus_client", "yaml")
 
-#: Runs one process on a server that is away, in a cluster, until it has said so.
-IN_CLUSTER = """
+KUBECONFIG = """
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:9"}}]
+users: [{name: u, user: {token: t}}]
+"""
+#: Runs one process on a server that is away, until it has said so.
+RUN = """
 import asyncio, sys
 from pathlib import Path
 from enbloc.kube import Client, Options, load
@@ -22,9 +46,11 @@ from enbloc.telemetry import Health
 
 async def run(started):
     stop, health = asyncio.Event(), Health()
+    given = Path(sys.argv[1])
     cluster = await load(
+        None if given.is_dir() else given,
         env={"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "9"},
-        service_account=Path(sys.argv[1]),
+        service_account=given,
     )
     async with Client(cluster, component="test") as client:
         running = asyncio.create_task(started(client, Options(health=health, stop=stop), health))
@@ -34,14 +60,14 @@ async def run(started):
         assert await running == 0
 """
 SCHEDULER = (
-    IN_CLUSTER
+    RUN
     + """
 from enbloc.live.scheduler import Scheduler
 asyncio.run(run(lambda client, options, _: Scheduler(client, options).run()))
 """
 )
 CONTROLLER = (
-    IN_CLUSTER
+    RUN
     + """
 from enbloc.controller.shell import Controller
 asyncio.run(run(lambda client, options, health: Controller(client, options, health).run()))
@@ -103,3 +129,18 @@ def test_the_controller_decides_nothing_and_so_imports_no_numpy(service_account:
     found = imported(CONTROLLER, HEAVY, service_account)
     assert "kopf" in found
     assert "numpy" not in found
+
+
+@pytest.mark.parametrize("process", [SCHEDULER, CONTROLLER], ids=["scheduler", "controller"])
+@pytest.mark.parametrize("by", ["a service account", "a kubeconfig"])
+def test_a_start_imports_nothing_that_it_may_never_need(
+    process: str, by: str, service_account: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    known = service_account if by == "a service account" else str(path)
+    assert imported(process, LATER, known) == []
+
+
+def test_a_scheduler_imports_nothing_of_the_controller(service_account: str) -> None:
+    assert imported(SCHEDULER, ["enbloc.controller", "kopf"], service_account) == []

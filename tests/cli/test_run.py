@@ -8,10 +8,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from enbloc import controller, live
 from enbloc.errors import ConfigError
 from enbloc.kube.options import Options
+from enbloc.kube.paths import PODS
 from enbloc.kube.serving import Serving
 from enbloc.run import run_together
+from tests.kube.fake import SELDOM, Script, answer, says, serving, waits
 
 Shell = Callable[[Options], Awaitable[int]]
 
@@ -110,3 +113,14 @@ async def test_a_taken_port_is_an_error_only_where_it_was_asked_for(
         else:
             assert await run_together(options, (failing,)) == 1
             assert "HTTPS for health and metrics is off" in caplog.text
+
+
+async def test_scheduler_and_controller_each_have_the_limit_that_was_set() -> None:
+    server = Script(says(lambda: answer({})))
+    async with serving(server) as url:
+        options = Options(master=url, request_rate=SELDOM)
+        async with live.connected(options) as one, controller.connected(options) as other:
+            for client in (one, other):
+                await client.get(PODS, "p", "default")
+                assert await waits(client.get(PODS, "p", "default"))
+    assert len(server.seen) == 2

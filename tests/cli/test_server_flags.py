@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from enbloc.cli import main
 from enbloc.cli.server_flags import WITHOUT_EFFECT
@@ -16,6 +17,7 @@ from enbloc.cli.servers import scheduler
 from enbloc.errors import ConfigError
 from enbloc.kube.lease import LeaseTiming
 from enbloc.kube.options import Options
+from enbloc.model.request_rate import RequestRate
 from enbloc.run import controller_lease
 from hack.build_controlplane import ensure
 from tests.cli.options import told
@@ -142,6 +144,50 @@ def test_the_lease_is_as_the_flags_say_and_then_the_file(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("in_file", "flags", "rate"),
+    [
+        pytest.param(None, (), RequestRate(), id="nobody says"),
+        pytest.param("{}", (), RequestRate(), id="the file does not"),
+        pytest.param("{qps: 0, burst: 0}", (), RequestRate(), id="the file says 0"),
+        pytest.param("{qps: 20}", (), RequestRate(20), id="the file"),
+        pytest.param(None, ("--kube-api-qps=2.5",), RequestRate(2.5), id="a flag"),
+        pytest.param(None, ("--kube-api-burst", "7"), RequestRate(0, 7), id="the other flag"),
+        pytest.param(
+            "{qps: 20, burst: 30}", ("--kube-api-qps=5",), RequestRate(5, 30), id="the flag wins"
+        ),
+        pytest.param("{qps: 20}", ("--kube-api-qps=-1",), RequestRate(-1), id="it lifts the limit"),
+    ],
+)
+def test_the_rate_of_requests_is_as_the_flags_say_and_then_the_file(
+    in_file: str | None, flags: tuple[str, ...], rate: RequestRate, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    if in_file is not None:
+        file.write_text(f"{HEAD}clientConnection: {in_file}\n")
+        flags = (*flags, f"--config={file}")
+    options = told(*flags)
+    assert options.request_rate == rate
+    found = options.configuration
+    assert (found.request_rate if found else RequestRate()) == rate
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controller", "run"])
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--kube-api-qps=many", "must be a number, is 'many'"),
+        ("--kube-api-qps=NaN", "must be a number, is 'NaN'"),
+        ("--kube-api-burst=-1", "-1 is not in the range"),
+    ],
+)
+def test_a_rate_that_is_none_is_refused(
+    command: str, flag: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--log-format=text", flag]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("name", "controllers"),
     [
         ("batch-enbloc-scheduler", "batch-enbloc-controller"),
@@ -191,16 +237,21 @@ def test_a_flag_without_effect_is_named_and_stops_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     told(
-        "--kube-api-qps=50",
-        "--kube-api-burst",
-        "100",
+        "--kube-api-content-type=application/json",
+        "--log-flush-frequency",
+        "5s",
         "--feature-gates=A=true",
         "--feature-gates=B=false",
         "--contention-profiling",
         "--vmodule=cache=4",
     )
     said = capsys.readouterr().err
-    for name in ("kube-api-qps", "kube-api-burst", "feature-gates", "contention-profiling"):
+    for name in (
+        "kube-api-content-type",
+        "log-flush-frequency",
+        "feature-gates",
+        "contention-profiling",
+    ):
         assert said.count(f"WARNING --{name}: accepted, without effect: ") == 1
     assert "--cert-dir" not in said
 
@@ -241,10 +292,37 @@ def test_the_configuration_can_be_written_to_a_file(tmp_path: Path) -> None:
         "--log-format=text",
         f"--write-config-to={file}",
         "--pod-max-in-unschedulable-pods-duration=7s",
+        "--kube-api-qps=7",
     ]
     assert main(command) == 0
     assert "podMaxInUnschedulablePodsSeconds: 7\n" in file.read_text()
+    assert "clientConnection:\n  qps: 7.0\n  burst: 100\n" in file.read_text()
     assert main(["config", "check", str(file)]) == 0
+
+
+def test_what_flags_say_of_the_election_is_written_too(tmp_path: Path) -> None:
+    given, written = tmp_path / "given.yaml", tmp_path / "written.yaml"
+    given.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: false, leaseDuration: 40s, resourceNamespace: there}\n"
+    )
+    command = [
+        "scheduler",
+        "--log-format=text",
+        f"--config={given}",
+        f"--write-config-to={written}",
+        "--leader-elect",
+        "--leader-elect-lease-duration=20s",
+        "--leader-elect-resource-name=ours",
+    ]
+    assert main(command) == 0
+    election = next(yaml.safe_load_all(written.read_text()))["leaderElection"]
+    assert election["leaderElect"] is True
+    assert election["leaseDuration"] == "20s"
+    assert election["renewDeadline"] == "10s"
+    assert election["resourceName"] == "ours"
+    assert election["resourceNamespace"] == "there"
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

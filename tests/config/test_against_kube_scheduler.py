@@ -204,6 +204,18 @@ def test_the_sample_is_taken_and_completed_alike(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "given", [{"qps": 20}, {"burst": 7}, {"qps": -1}, {"qps": 2.5, "burst": 9}]
+)
+def test_a_limit_of_requests_is_completed_alike(folder: Path, given: dict[str, float]) -> None:
+    text = HEAD + yaml.safe_dump({"clientConnection": given})
+    theirs = completed(text, folder)
+    assert theirs is not None
+    [ours, _] = effective(configured(text))
+    connection = theirs.document["clientConnection"]
+    assert ours["clientConnection"] == {name: connection[name] for name in ("qps", "burst")}
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         {"parallelism": 0},

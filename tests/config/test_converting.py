@@ -10,7 +10,7 @@ from enbloc.config import Findings, Source, convert, default_configuration, effe
 from enbloc.config.findings import Outcome
 from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
-from tests.config.files import configured, problems, sample
+from tests.config.files import configured, problems, sample, v1
 
 FILTERS = ("NodeUnschedulable", "TaintToleration")
 #: No other scheduler has these, so an older file says nothing of them, and they hold.
@@ -461,6 +461,22 @@ def test_what_is_shown_reads_back_to_the_same(name: str) -> None:
     assert again.profiles == found.profiles
     assert (again.settings, again.leader_election) == (found.settings, found.leader_election)
     assert yaml.safe_dump_all(effective(again)) == shown
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("{qps: 20}", {"qps": 20, "burst": 100}),
+        ("{burst: 7}", {"qps": 50, "burst": 7}),
+        ("{qps: -1}", {"qps": -1, "burst": 100}),
+        ("{qps: 0}", None),
+    ],
+)
+def test_a_limit_of_requests_is_shown_with_both_of_its_numbers(
+    given: str, shown: dict[str, float] | None
+) -> None:
+    [document, _] = effective(configured(v1(f"clientConnection: {given}")))
+    assert document.get("clientConnection") == shown
 
 
 def test_the_defaults_are_shown_without_a_warning() -> None:

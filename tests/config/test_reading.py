@@ -11,6 +11,7 @@ from enbloc.config import LeaderElection
 from enbloc.config.strict import duration, seconds
 from enbloc.engine.queue.item import Backoff
 from enbloc.engine.settings import Settings
+from enbloc.model.request_rate import RequestRate
 from tests.config.files import HEAD, configured, one, problems, sample, v1
 
 OURS = "apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n"
@@ -41,6 +42,11 @@ KINDS = "KubeSchedulerConfiguration, EnblocConfiguration or Policy"
             v1("clientConnection: {burst: -1}"),
             "clientConnection.burst: must be greater than or equal to 0, is -1",
             id="burst",
+        ),
+        pytest.param(
+            v1("clientConnection: {qps: .inf}"),
+            "clientConnection.qps: must be a finite number",
+            id="qps",
         ),
         pytest.param(
             v1("leaderElection: {leaseDuration: 15}"),
@@ -208,6 +214,7 @@ def test_what_a_file_sets_is_in_the_configuration() -> None:
     assert found.settings.search_steps == 0
     assert found.settings.priority_class_raises
     assert found.kubeconfig == "/etc/kubernetes/scheduler.conf"
+    assert found.request_rate == RequestRate(100, 200)
     assert found.leader_election == LeaderElection(
         leader_elect=True,
         lease_duration=30,
@@ -261,8 +268,6 @@ def test_what_is_accepted_and_not_honoured_is_named() -> None:
         "percentageOfPlacementsToScore",
         "delayCacheUntilActive",
         "clientConnection.acceptContentTypes",
-        "clientConnection.qps",
-        "clientConnection.burst",
         "profiles[0].percentageOfNodesToScore",
         "profiles[0].plugins.placementScore",
         "extenders[0].preemptVerb",

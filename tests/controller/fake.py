@@ -27,6 +27,7 @@ class PodGroupServer:
     Attributes:
         spoil: asked first, with the verb ("get", "list", "watch", "patch") and the path: an
             answer of its own, or None.
+        version: the resourceVersion of its lists.
         asked: verb and path of every request.
         authorized: the Authorization header of every request.
         agents: the User-Agent headers.
@@ -34,6 +35,7 @@ class PodGroupServer:
 
     def __init__(self, *groups: dict[str, Any], kinds: Mapping[str, Sequence[str]] = KINDS) -> None:
         self.groups = list(groups)
+        self.version = 9
         self._kinds = kinds
         self.agents: set[str] = set()
         self.spoil: Callable[[str, str], web.Response | None] = lambda _verb, _path: None
@@ -60,7 +62,9 @@ class PodGroupServer:
         if verb == "watch":
             return await self._watch(request)
         if listing:
-            return web.json_response({"metadata": {"resourceVersion": "9"}, "items": self.groups})
+            return web.json_response(
+                {"metadata": {"resourceVersion": str(self.version)}, "items": self.groups}
+            )
         if path not in self._kinds and path not in ("/api", "/apis"):
             return web.json_response({"kind": "Status", "status": "Failure"}, status=404)
         return web.json_response(_discovery(path, self._kinds))

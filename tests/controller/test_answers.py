@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from enbloc.controller.answers import readable_line, readable_list, readable_refusal
+from enbloc.controller.answers import Answers, readable_refusal
 from enbloc.controller.login import Connection, opened
 from enbloc.kube.errors import Unreachable
 from tests.controller.conftest import eventually
@@ -18,6 +18,9 @@ from tests.controller.fake import ROOT, PodGroupServer, group
 from tests.controller.test_watch import following
 from tests.kube.fake import serving
 
+#: What it tells of is not looked at.
+ANSWERS = Answers(lambda _: None, lambda: None)
+EMPTY = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 DEEP = msgspec.Raw(b'{"f:a":' * 9000 + b"{}" + b"}" * 9000)
 
 
@@ -43,11 +46,11 @@ def test_a_broken_group_hides_no_other_and_is_named(
     broken: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     page = {"metadata": {"resourceVersion": "9"}, "items": [group("a"), broken, managed("b")]}
-    found = json.loads(readable_list(msgspec.json.encode(page)))
+    found = json.loads(ANSWERS.page(msgspec.json.encode(page), first=True))
     assert [each["metadata"]["name"] for each in found["items"]] == ["a", "b"]
     assert found["items"][0] == group("a")
     assert found["metadata"] == {"resourceVersion": "9", "continue": ""}
-    assert readable_line(msgspec.json.encode({"type": "ADDED", "object": broken})) == b""
+    assert ANSWERS.line(msgspec.json.encode({"type": "ADDED", "object": broken})) == b""
     first, second = (record.getMessage() for record in caplog.records)
     assert first == second
     assert first.startswith("Ignored a malformed PodGroup ")
@@ -56,17 +59,60 @@ def test_a_broken_group_hides_no_other_and_is_named(
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"{}", b"\xff", b"[" * 5000, b'{"type":1}'])
 def test_what_is_no_answer_of_an_api_server_is_unreadable(raw: bytes) -> None:
     with pytest.raises(Unreachable, match="unreadable answer"):
-        readable_list(raw)
+        ANSWERS.page(raw, first=True)
     with pytest.raises(Unreachable, match="unreadable answer"):
-        readable_line(raw)
+        ANSWERS.line(raw)
     assert json.loads(readable_refusal(raw))["code"] == 500
+
+
+def event(kind: str, shown: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"type": kind, "object": shown})
+
+
+def test_what_changes_but_for_the_spec_is_told_at_once_and_to_kopf_a_bookmark() -> None:
+    told: list[Any] = []
+    answers = Answers(told.append, lambda: None)
+    answers.page(
+        msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": [group("a")]}),
+        first=True,
+    )
+    assert json.loads(answers.line(event("ADDED", group("b", 2))))["object"] == group("b", 2)
+    for version, name in enumerate(("a", "b", "a"), 3):
+        changed = group(name, version, status={"members": version})
+        assert json.loads(answers.line(event("MODIFIED", changed))) == {
+            "type": "BOOKMARK",
+            "object": {"metadata": {"resourceVersion": str(version)}},
+        }
+        assert told.pop() == changed
+    assert told == []
+
+
+def test_what_kopf_does_not_know_in_this_generation_it_is_given() -> None:
+    told: list[Any] = []
+    answers = Answers(told.append, lambda: None)
+
+    def given(kind: str, version: int, generation: int) -> str:
+        shown = group("a", version)
+        shown["metadata"]["generation"] = generation
+        return str(json.loads(answers.line(event(kind, shown)))["type"])
+
+    assert given("MODIFIED", 1, 1) == "MODIFIED"
+    assert given("MODIFIED", 2, 2) == "MODIFIED"
+    assert given("MODIFIED", 3, 2) == "BOOKMARK"
+    assert given("DELETED", 4, 2) == "DELETED"
+    assert given("MODIFIED", 5, 2) == "MODIFIED"
+    answers.page(EMPTY, first=False)
+    assert given("MODIFIED", 6, 2) == "BOOKMARK"
+    answers.page(EMPTY, first=True)
+    assert given("MODIFIED", 7, 2) == "MODIFIED"
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize("kind", ["", "added", "SYNC", "x" * 10_000, "\x1b[2J"])
 def test_a_watch_event_of_an_unknown_type_is_ignored_and_named(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert readable_line(msgspec.json.encode({"type": kind, "object": group("a")})) == b""
+    assert ANSWERS.line(msgspec.json.encode({"type": kind, "object": group("a")})) == b""
     [message] = caplog.messages
     assert message.startswith("Ignored a watch event of the unknown type")
     assert len(message) < 500
@@ -93,7 +139,7 @@ async def test_kopf_is_told_to_wait_no_longer_than_half_a_minute(
     busy = {"kind": "Status", "code": 429, "message": "busy"}
     server.spoil = lambda *_: web.json_response(busy, status=429, headers={"Retry-After": header})
     async with serving(server) as url:
-        session = opened(Connection(server=url, tls=None)).aiohttp_session
+        session = opened(Connection(server=url, tls=None), ANSWERS).aiohttp_session
         async with session, session.get(f"{url}{ROOT}/podgroups") as response:
             assert response.headers.get("Retry-After") == given
             assert response.headers["Content-Type"].startswith("application/json")
@@ -101,7 +147,7 @@ async def test_kopf_is_told_to_wait_no_longer_than_half_a_minute(
 
 @pytest.mark.parametrize("status", [{"code": "x"}, {"code": 410}, None, [], {"message": 5}, DEEP])
 def test_an_error_of_a_watch_has_a_number(status: Any) -> None:
-    found = json.loads(readable_line(msgspec.json.encode({"type": "ERROR", "object": status})))
+    found = json.loads(ANSWERS.line(msgspec.json.encode({"type": "ERROR", "object": status})))
     assert found["object"]["code"] == (410 if status == {"code": 410} else 500)
 
 

@@ -147,6 +147,17 @@ async def test_a_tree_is_one_podgroup_with_the_pods_of_all_and_goes_with_its_roo
         await event(world, "PodGroup", "left", "CompositePodGroup root not found; create it")
 
 
+async def test_a_part_is_told_that_its_tree_is_gone_though_no_member_comes(world: World) -> None:
+    """Its members stay with the whole, and those that come before that is known join them."""
+    async with controller(world):
+        await tree(world, "root", 1)
+        await group(world, "left", 1, "root")
+        await member(world, "a", "left")
+        await counted(world, "left", 1)
+        await world.client.delete(TREES, "root", world.namespace)
+        await event(world, "PodGroup", "left", "CompositePodGroup root not found; create it")
+
+
 async def test_each_is_told_once_its_own_part_is_scheduled(world: World) -> None:
     async with controller(world):
         await tree(world, "root", 1)

@@ -11,6 +11,7 @@ import pytest
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import Members
 from enbloc.controller.status_writer import StatusWriter
+from enbloc.kube.coalescing_writer import CROWD_SETTLED_SECONDS
 from enbloc.kube.errors import (
     APIError,
     Conflict,
@@ -125,6 +126,26 @@ async def test_what_the_scheduler_wrote_in_between_is_looked_at_again() -> None:
     await world.settle()
     said = [status["conditions"][0]["reason"] for status in world.applied]
     assert said == ["WaitingForMembers", "Unschedulable"]
+
+
+async def test_in_a_crowd_a_group_is_not_said_to_wait_for_a_word_that_comes_in_between() -> None:
+    """Semantics §7.5."""
+    world = World()
+    for index in range(1000):
+        world.store.objects["podgroups", f"g{index}"] = group(f"g{index}")
+        world.statuses.seen(group(f"g{index}"))
+    await asyncio.sleep(CROWD_SETTLED_SECONDS + 1)
+    assert world.applied == []
+    placed = {"type": "Scheduled", "status": "True", "reason": "Scheduled", "message": "8 of 8"}
+    world.scheduler_says(conditions=[placed])
+    await asyncio.sleep(CROWD_SETTLED_SECONDS - 1.5)
+    await world.statuses.writer.settled()
+    first, *_ = [
+        body["status"]["conditions"][0]["reason"]
+        for _, _, body in world.client.sent
+        if body["metadata"]["name"] == "a"
+    ]
+    assert first == "Starting"
 
 
 async def test_an_older_state_is_ignored() -> None:

@@ -87,6 +87,40 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
     assert "patch" not in {verb for verb, _ in server.asked}
 
 
+async def test_what_kopf_tells_of_late_hides_no_newer_state() -> None:
+    log = Log()
+    async with Client(Cluster("http://127.0.0.1:9"), component="test") as client:
+        groups = Groups(client, Problems(), log.begins, log.seen)
+        for kind, shown in (
+            ("MODIFIED", group("a", 3)),
+            (None, group("a", 1)),
+            ("MODIFIED", group("a", 2)),
+            ("DELETED", group("a", 2)),  # of a namesake
+            (None, group("a", 1)),
+            (None, group("a", 3)),
+            ("DELETED", group("a", 4)),
+            ("ADDED", group("a", 5)),
+        ):
+            groups._tell(kind, shown)
+    assert [kind for kind, _ in log.lines] == ["MODIFIED", None, "DELETED", "ADDED"]
+
+
+async def test_a_server_that_went_back_in_time_is_believed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    server = PodGroupServer(group("a", 8))
+    async with following(server) as (log, _):
+        await log.until(("begins", ""), (None, "a"))
+        await eventually(lambda: ("watch", f"{ROOT}/podgroups") in server.asked)
+        await asyncio.sleep(0.1)
+        server.version, server.groups = 3, [group("a", 2)]
+        server.tell("ERROR", {"code": 410})  # makes kopf list and watch again
+        await eventually(lambda: log.lines.count(("begins", "")) == 2)
+        await eventually(lambda: log.lines[-1] == (None, "a"))
+    assert "went back in time" in caplog.text
+
+
 async def test_a_bug_in_taking_in_one_group_keeps_no_other_from_being_seen(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

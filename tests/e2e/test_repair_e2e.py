@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from enbloc.kube.paths import POD_GROUPS
 from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import incidents
 from tests.e2e.fault_proxy import Fault, FaultProxy, evicts, is_binding
@@ -87,6 +88,11 @@ async def halved(world: World, policy: str) -> FaultProxy:
     The hour is in the Date of every answer that the scheduler gets: by it the gang was created,
     bound and started an hour ago, and every replacement has been waiting for an hour as well.
     """
+
+    async def has_started() -> bool:
+        found = await world.client.get(POD_GROUPS, "train", world.namespace)
+        return bool(found.get("status", {}).get("startedTime"))
+
     await world.nodes(1, cpu=SIZE // 2)
     [lost] = await world.nodes(1, cpu=SIZE // 2)
     proxy = await incidents.fault_proxy(world)
@@ -96,6 +102,7 @@ async def halved(world: World, policy: str) -> FaultProxy:
         await world.pod(f"train-{index}", "train", owner=owner)
     await settled(world, "train", SIZE)
     await world.condition("train", Condition.READY, "True", reason=Reason.RUNNING)
+    await world.eventually(has_started, lambda: "its status says that it has started")
     proxy.ahead = HOUR
     await world.start_scheduler(kubeconfig=proxy.through, restart=True)
     gone = await incidents.lose(world, lost)

@@ -84,7 +84,8 @@ class Wakeups:
     async def refused(self, body: dict[str, Any], message: str, *, attempts: int = 1) -> None:
         """Have this pod refused with this message, and see that nobody tries it again."""
         self._uid = await self.pod(body)
-        self._bare.start_enbloc()  # all else is there, so it knows all from its first lists
+        # All else is there, so it knows all from its first lists; and it logs each attempt.
+        self._bare.start_enbloc("--v=2")
         verdict = await self._bare.verdict(self._uid)
         assert without_afterwards(verdict.message) == message, verdict
         await self.change_node(self._nodes[0], {"metadata": {"labels": {"of-no": "help"}}})

@@ -230,9 +230,10 @@ class World:
         self.room.update((name, cpu * 1000) for name in added)
         kubelet = Kubelet(self.client, shapes, Pace(lease=4.0, start=start))
         self.keep(f"kubelet {first}", kubelet.run())
-        # The controllers that untaint them take their time after a restart of the server.
+        # kube-controller-manager untaints them. After restarts of the server its watches wait up
+        # to 60 s: client-go's backoff ends at 30 s, and its jitter doubles that at most.
         await self.until(
-            lambda: self.observer.ready_nodes() >= set(added), "all nodes are ready", timeout=60
+            lambda: self.observer.ready_nodes() >= set(added), "all nodes are ready", timeout=90
         )
         return added
 

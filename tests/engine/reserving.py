@@ -106,6 +106,9 @@ class ReservationLedger:
         return self.capacity.standing(table)
 
     def revoked(self, table: Nodes) -> list[GroupKey]:
+        return [group for group, _ in self.revocations(table)]
+
+    def revocations(self, table: Nodes) -> list[tuple[GroupKey, str]]:
         capacity = self.capacity
         return self.reservations.revoked(capacity, capacity.standing(table))
 

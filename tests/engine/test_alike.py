@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
+from enbloc.engine.trial import Trial
+from enbloc.engine.trial.ranking import Ranking
 from enbloc.framework.decide import Scores, default_normalize
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
+from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
 from tests.engine.searching import Kind, cluster, machine, members, trying
@@ -73,6 +77,47 @@ class Share(Crowd):
         return default_normalize(scores)
 
 
+@dataclass(frozen=True)
+class Parity:
+    """Prefers even rows the more pods are on odd ones."""
+
+    name: ClassVar[str] = "Parity"
+    by_extremes: ClassVar[bool] = True
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> "Parities":
+        del pod
+        return Parities(len(snapshot.nodes))
+
+    def normalize(self, scores: Scores) -> Scores:
+        return default_normalize(scores)
+
+
+class Parities:
+    """What it heard of."""
+
+    reads: ClassVar[Reads] = Reads.CLUSTER
+
+    def __init__(self, size: int, odd: int = 0) -> None:
+        self.size, self.odd = size, odd
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        del pod
+        self.odd += row % 2
+        return bool(row % 2)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        del pod
+        self.odd -= row % 2
+        return bool(row % 2)
+
+    def fork(self) -> "Parities":
+        return Parities(self.size, self.odd)
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        del pod, nodes
+        return np.where(np.arange(self.size) % 2, 1, 1 + self.odd)
+
+
 class Counted(Crowd):
     """Counts of how many rows it was asked."""
 
@@ -98,6 +143,7 @@ PROFILES = {
     "normalised by extremes": having(SizeByExtremes()),
     "odd": having(Crowd()),
     "normalised after each pod": having(Share()),
+    "normalised after some pods": having(SizeByExtremes(), Parity()),
 }
 
 
@@ -143,6 +189,31 @@ def test_a_gang_that_fills_a_fleet_leaves_it_as_one_placed_pod_by_pod(profile: P
     trial = trying(cluster(*fleet), profile)
     rows = trial.place_alike(pods, trial.key(pods[0]))
     assert rows == rows_one_by_one(pods, fleet, profile)
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+@given(fleet=fleets(), moves=st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_nodes_that_fill_and_empty_leave_a_ranking_as_one_made_anew(
+    profile: Profile, fleet: tuple[Node, ...], moves: list[tuple[int, bool]]
+) -> None:
+    pod, *others = members(*[Kind(cpu=2)] * 31)
+    trial = trying(cluster(*fleet), profile)
+    there: list[tuple[Pod, int]] = []
+    for other, (row, leaves) in zip(others, moves, strict=False):
+        if leaves and there:
+            trial.take_off(*there.pop(row % len(there)))
+        elif row < len(fleet):
+            trial.put(other, row)
+            there.append((other, row))
+        fresh = trying(cluster(*fleet), profile)
+        for each in there:
+            fresh.put(*each)
+        assert (trial.ranking(pod).totals == _anew(fresh, pod).totals).all()
+
+
+def _anew(trial: Trial, pod: Pod) -> Ranking:
+    return Ranking(pod, trial.profile, trial.snapshot, trial.nodes, trial.changes)
 
 
 @pytest.mark.parametrize("gang", [64, 256])

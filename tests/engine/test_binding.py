@@ -3,9 +3,12 @@
 """From plan to bound: windows, outcomes, last looks and what a crash leaves (semantics §3)."""
 
 from enbloc.engine.binding.plans import MOST_AHEAD
+from enbloc.engine.effects import Decided
+from enbloc.engine.engine import MOST_PLACED
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
 from enbloc.model.names import PLAN_KEY
 from enbloc.model.taints import Effect, Taint
+from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 
@@ -54,6 +57,37 @@ def test_no_further_group_is_decided_while_many_plans_wait_for_slots() -> None:
     while len(cluster.sent) < MOST_AHEAD + 10:
         cluster.confirm(cluster.sent[-1])
         cluster.settle()
+
+
+def test_several_are_decided_in_a_turn_while_each_is_placed() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=3 * MOST_PLACED)
+    for number in range(2 * MOST_PLACED + 1):
+        cluster.pod(f"p{number:02}")
+    decided = [turn_of(cluster) for _ in range(3)]
+    first, second, third = decided
+    assert first == ["/p00"], "its ranking had to be made"
+    assert second == [f"/p{number:02}" for number in range(1, MOST_PLACED + 1)]
+    assert len(third) == MOST_PLACED
+
+
+def test_nobody_is_decided_in_a_turn_after_one_that_is_not_placed() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=8)
+    for number in range(4):
+        cluster.pod(f"p{number}")
+    turn_of(cluster)
+    cluster.pod("large", spec=spec(cpu=9), priority=5)
+    for number in range(4, 8):
+        cluster.pod(f"p{number}", priority=3)
+    assert turn_of(cluster) == ["/large"]
+
+
+def turn_of(cluster: Cluster) -> list[str]:
+    """The groups that one step decides, in order."""
+    cluster.now += 1
+    effects = cluster.engine.step(cluster.now)
+    return [effect.group.name for effect in effects if isinstance(effect, Decided)]
 
 
 def test_each_bind_carries_the_binding_record_of_its_plan() -> None:

@@ -146,6 +146,23 @@ def test_a_gang_that_needs_more_storage_than_a_zone_has_is_told_how_much_is_left
     assert preparing(cluster) == {}
 
 
+def test_claims_that_together_ask_for_more_than_any_number_tells_are_refused_like_others() -> None:
+    fast = StorageClass("fast", "csi.example.com", waits=True)
+    driver = CSIDriver("csi.example.com", storage_capacity=True)
+    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
+    cluster = cluster_of(fast, driver, segment("s", 250, "", topology=zone))
+    cluster.group("g", 2)
+    disks = (PodVolume("a", "claim"), PodVolume("b", "claim"))
+    for pod in ("g-0", "g-1"):
+        names = (f"{pod}-a", f"{pod}-b")
+        seen(cluster, [replace(pvc(name, 1, "fast"), request=2**63 - 1) for name in names])
+        cluster.pod(pod, "g", spec=replace(spec(cpu=1), volumes=disks), claims=names)
+    cluster.settle()
+    state, reason, message = cluster.condition("g")
+    assert (state, reason) == (False, "Unschedulable")
+    assert "2 node(s) did not have enough free storage" in message
+
+
 def test_a_claim_for_one_pod_that_two_members_name_makes_the_gang_infeasible() -> None:
     cluster = cluster_of(LOCAL, pv("a"), pvc("only", access_modes=(RWOP,)))
     cluster.group("g", 2)

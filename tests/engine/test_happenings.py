@@ -15,6 +15,7 @@ from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.taints import Taint, Toleration
 from enbloc.model.workloads import WorkloadKey
@@ -162,6 +163,51 @@ def test_nobody_waits_for_a_workload_but_what_was_decided_before_it_is_looked_at
         before = state.foreign_version
         assert state.apply(event) == []
         assert state.foreign_version - before == changes
+
+
+ZONE = ("topology.kubernetes.io/zone", "a")
+
+
+@pytest.mark.parametrize(
+    ("change", "changes"),
+    [
+        pytest.param({"labels": (("app", "a"), ZONE)}, 0, id="the zone of its node"),
+        pytest.param({"labels": (("app", "a"), (ZONE[0], "b"))}, 1, id="another zone"),
+        pytest.param({"labels": (("app", "a"), ("rack", "7"))}, 1, id="another label of its node"),
+        pytest.param({"labels": (ZONE,)}, 1, id="its zone in place of a label"),
+        pytest.param({"labels": (("app", "a"), ZONE), "priority": 1}, 1, id="more than its zone"),
+        pytest.param({"labels": (("app", "a"), ZONE), "node": "n2"}, 1, id="on another node"),
+    ],
+)
+def test_what_a_binding_copies_from_a_node_is_no_change_for_other_plans(
+    change: dict[str, Any], changes: int
+) -> None:
+    state = ClusterState()
+    for name in ("n1", "n2"):
+        state.apply(NodeSeen(replace(NODE, name=name, uid=name, labels=(("rack", "7"), ZONE))))
+    bound = replace(POD, node="n1", gates=())
+    state.pod_seen(bound)
+    before = state.foreign_version
+    state.pod_seen(replace(bound, **change))
+    assert state.foreign_version - before == changes
+
+
+@pytest.mark.parametrize("selected", [False, True])
+def test_what_a_binding_copies_from_a_node_changes_a_ranking_only_where_it_is_selected(
+    selected: bool,
+) -> None:
+    in_zone = Selector((Requirement(ZONE[0], Operator.IN, (ZONE[1],)),))
+    state = ClusterState()
+    state.apply(NodeSeen(replace(NODE, labels=(ZONE,))))
+    bound = replace(POD, node=NODE.name, gates=())
+    state.pod_seen(bound)
+    if selected:
+        state.workload_seen(WorkloadKey("Service", "ns", "s"), in_zone)
+    before = state.rankings.journal.end
+    state.pod_seen(replace(bound, labels=(*bound.labels, ZONE)))
+    assert state.rankings.journal.end - before == (2 if selected else 0)
+    assert state.placed.matches(in_zone).tolist() == [True]
+    state.check()
 
 
 GROUP = Group(GroupKey("ns", "g"), uid="g", min_member=2)

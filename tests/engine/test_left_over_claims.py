@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from enbloc.engine.effects import Unreserve
-from enbloc.engine.events import FactGone
+from enbloc.engine.events import FactGone, FactSeen
 from enbloc.model.devices.facts import Allocation, Consumer, ResourceClaim, Result
 from enbloc.model.pods import ContainerResource, NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
@@ -227,6 +227,17 @@ def test_a_claim_for_extended_resources_that_is_left_over_is_deleted() -> None:
     cluster.tell(FactGone(ResourceClaim.kind, "ns/made-once"))
     cluster.settle(seconds=30)
     assert set(preparing(cluster)) == {"g-0", "g-1"}
+
+
+def test_a_claim_for_extended_resources_is_known_though_one_elsewhere_names_the_pod_as_well() -> (
+    None
+):
+    cluster = cluster_with_extended_claim("g-0")
+    uid = cluster.pods["g-0"].uid
+    marks = replace(claim("other", exactly(count=1), uid="o"), owner=uid, extended_for=uid)
+    cluster.tell(FactSeen(replace(marks, namespace="elsewhere")))
+    cluster.settle()
+    assert taken_back(cluster) == {"g-0": ["ns/made-once"]}
 
 
 def test_a_claim_for_extended_resources_that_another_pod_uses_stays() -> None:

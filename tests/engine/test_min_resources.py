@@ -190,7 +190,11 @@ def test_room_that_returns_goes_to_those_who_lost_it_before_anyone_ordered_later
     table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
     ledger.review(claim("a", 2, wanted=40), 0)
     take(table, 30)
-    assert ledger.revoked(table) == [key("a")]
+    note = (
+        "10 of 40 cpu can be kept for minResources: a group ordered earlier has taken the rest, or "
+        "no node has it"
+    )
+    assert ledger.revocations(table) == [(key("a"), note)]
     later = claim("b", 3, wanted=10)
     assert ledger.admits(later, table) == (
         "minResources needs 10 cpu free in the cluster; 10 is free, 40 reserved for ns/a"

@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rankings are kept, how far they are brought up to date, and which pods share one."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.state import ClusterState
+from enbloc.engine.trial import NodeView, Opinion, Trial
 from enbloc.engine.trial.parts import Change
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
+from enbloc.framework.reads import Reads
 from enbloc.model.node import Node
-from enbloc.model.nodes import Nodes
+from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
@@ -85,6 +89,41 @@ def test_a_ranking_that_saw_a_plan_is_taken_again_only_if_the_plan_came_true(kep
     tables.rankings.give(tables.rankings.key(POD, PROFILE), ranking, [planned], 1)
     tables.come("x")
     assert (tables.take() is ranking) == kept
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Counts how often it looks at a whole snapshot."""
+
+    name: ClassVar[str] = "Asked"
+    reads: ClassVar[Reads] = Reads.SPEC
+    reason: ClassVar[str] = "never"
+    times: list[None] = field(default_factory=list[None])
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Asked":
+        del pod, snapshot
+        self.times.append(None)
+        return self
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        del pod
+        return np.ones(len(nodes), np.bool_)
+
+
+def test_opinions_are_added_to_what_is_kept_and_are_not_kept_themselves() -> None:
+    tables, asked = Tables(), Asked()
+    profile = Profile("p", (*PROFILE.plugins, asked))
+    plain = Ranking(POD, profile, tables.snapshot()).totals
+    for refused in (0, 1, 0):
+        view = NodeView(np.arange(2) != refused, np.zeros(2, np.int64), {refused: "it is ill"})
+        opinion = Opinion("memory", view, 1)
+        trial = Trial(profile, tables.snapshot(), tables.rankings, 1, [opinion])
+        assert trial.place(POD) == 1 - refused
+        trial.keep()
+    assert (
+        Trial(profile, tables.snapshot(), tables.rankings, 1).ranking(POD).totals == plain
+    ).all()
+    assert len(asked.times) == 2
 
 
 def test_a_ranking_that_is_far_behind_is_made_anew() -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The framework's own small machinery: registry, profile, status words, PerNode, check_plugin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.observations import Expired, NodeChanged, NodeNote, Observation
 from enbloc.framework.points import Point, points_of
 from enbloc.framework.status import Code, refuse_for_good, wait
+from enbloc.framework.testing import _check_extremes
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
@@ -165,6 +166,40 @@ class BadScore:
 def test_check_plugin_says_which_promise_is_broken(plugin: Any, said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         check_plugin(plugin)
+
+
+class Compares:
+    """Compares scores as it is told."""
+
+    by_extremes: ClassVar[bool] = True
+
+    def __init__(self, compare: Callable[[Scores], Scores]) -> None:
+        self._compare = compare
+
+    def normalize(self, scores: Scores) -> Scores:
+        return self._compare(scores)
+
+
+def between_the_ends(scores: Scores) -> Scores:
+    if not len(scores) or scores.min() == scores.max():
+        return np.zeros(len(scores), np.int64)
+    scaled: Scores = (scores - scores.min()) * 100 // (scores.max() - scores.min())
+    return scaled
+
+
+def by_rank(scores: Scores) -> Scores:
+    ranks: Scores = np.searchsorted(np.unique(scores), scores)
+    return ranks * 100 // max(int(ranks.max(initial=0)), 1)
+
+
+@pytest.mark.parametrize("scores", [[], [7], [1001, 1003, 1004, 1009], [-9, -4, -3, -1]])
+def test_who_looks_at_the_extremes_alone_may_say_so(scores: list[int]) -> None:
+    _check_extremes(Compares(between_the_ends), np.array(scores, np.int64))
+
+
+def test_who_looks_at_more_than_the_extremes_is_found_out() -> None:
+    with pytest.raises(AssertionError, match="looks at more than the least and the greatest"):
+        _check_extremes(Compares(by_rank), np.array([1001, 1003, 1004, 1009]))
 
 
 class Crowd:

@@ -18,7 +18,7 @@ import msgspec
 from multidict import CIMultiDict
 
 from enbloc.config import Findings, Source, configure, convert
-from enbloc.controller.answers import readable_line, readable_list, readable_refusal
+from enbloc.controller.answers import Answers, readable_refusal
 from enbloc.controller.creator_objects import JobObject, SetObject, job, replica_set, stateful_set
 from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sources import SOURCES
@@ -268,6 +268,7 @@ def _answers() -> list[Decoder]:
         [sample("lease.json"), *recorded("Lease")],
         [sample("status.json"), *recorded("Status")],
     )
+    answers = Answers(lambda _: None, lambda: None)
     return [
         Decoder("answer binding", _answer(binding._Success), [sample("success.json"), *status]),
         Decoder("answer pod, binding", _answer(binding._Pod), pods),
@@ -281,8 +282,8 @@ def _answers() -> list[Decoder]:
             [_in_page(sample("rolebinding.json"))]),
         Decoder("answer refusal", _refusal, status),
         Decoder("extender's pod", _unmanaged, pods),
-        Decoder("kopf list", _kopf(readable_list), [_in_page(*groups)]),
-        Decoder("kopf watch", _kopf(readable_line), [*map(_in_line, groups)]),
+        Decoder("kopf list", _kopf(partial(answers.page, first=True)), [_in_page(*groups)]),
+        Decoder("kopf watch", _kopf(answers.line), [*map(_in_line, groups)]),
         Decoder("kopf refusal", _kopf(readable_refusal), status),
     ]  # fmt: skip
 

@@ -52,6 +52,8 @@ class Process:
         # Nothing of the developer's: etcd reads ETCD_*, Go reads proxies and GODEBUG.
         self._environment = environment or {"PATH": os.environ.get("PATH", os.defpath)}
         self._popen: subprocess.Popen[bytes] | None = None
+        #: It was told to end: that it has is no surprise.
+        self._asked = False
         self._starter: ThreadPoolExecutor | None = None
 
     @property
@@ -64,6 +66,7 @@ class Process:
         # The kernel counts the end of the *thread* that started a process as its parent's death.
         # This thread lives until `stop`; the caller's may be a worker of a short-lived pool.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix=self.name)
+        self._asked = False
         self._popen = self._starter.submit(self._start).result()
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -81,7 +84,9 @@ class Process:
 
     def check(self) -> None:
         """Raise if it was started and has ended by itself."""
-        if self._popen is not None and (code := self._popen.poll()) is not None:
+        if self._popen is None or self._asked:
+            return
+        if (code := self._popen.poll()) is not None:
             raise ProcessError(f"{self.name} ended by itself with code {code}\n{self.tail()}")
 
     @property
@@ -102,6 +107,7 @@ class Process:
             ProcessError: it runs on; it is killed then.
         """
         assert self._popen is not None, f"{self.name} was not started"
+        self._asked = True
         self._popen.send_signal(number)
         try:
             return self._popen.wait(seconds)

@@ -57,6 +57,18 @@ def test_a_process_that_is_asked_to_end_tells_its_exit_code(make: Callable[..., 
     assert process.pid == 0
 
 
+def test_a_process_that_was_asked_to_end_has_not_ended_by_itself(
+    make: Callable[..., Process],
+) -> None:
+    process = make("sleep", SLEEP)
+    process.start()
+    ending = threading.Thread(target=process.finish, args=(signal.SIGTERM, 10))
+    ending.start()
+    while ending.is_alive():
+        process.check()
+    ending.join()
+
+
 def test_a_process_that_does_not_end_is_killed_and_named(make: Callable[..., Process]) -> None:
     process = make("stubborn", [sys.executable, "-c", STUBBORN])
     process.start()

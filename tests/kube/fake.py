@@ -14,6 +14,7 @@ from aiohttp import web
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.kube.items import Meta
+from enbloc.model.request_rate import RequestRate
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -135,6 +136,20 @@ def says(response: Callable[[], web.StreamResponse]) -> Handler:
         return response()
 
     return handler
+
+
+#: One request at once, and another one after the test.
+SELDOM = RequestRate(0.001, 1)
+
+
+async def waits(work: Awaitable[Any]) -> bool:
+    """Whether this waits for its turn."""
+    try:
+        async with asyncio.timeout(0.05):
+            await work
+    except TimeoutError:
+        return True
+    return False
 
 
 #: What a proxy on the way may answer in the place of the API server.

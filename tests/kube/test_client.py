@@ -20,17 +20,22 @@ from enbloc.kube.config import Cluster, FixedAuth
 from enbloc.kube.paths import EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.kube.permissions import ROLES, allowed
 from enbloc.kube.transport import DATES, Call, host_of
+from enbloc.model.request_rate import RequestRate
 from tests.kube.fake import (
+    SELDOM,
     TOMORROW,
     Script,
     answer,
+    bookmark,
     hangs,
     pods,
     refusal,
     resets,
     says,
     serving,
+    stream,
     talking_to,
+    waits,
 )
 
 APPLIED = "?fieldManager=m&force=true&timeout=5s"
@@ -259,6 +264,81 @@ async def test_a_fenced_write_is_not_sent_where_the_lease_went_while_credentials
         with pytest.raises(errors.Fenced):
             await client.fenced(lambda: leading).create(PODS, {}, "default")
     assert not server.seen
+
+
+async def test_without_a_limit_no_request_waits() -> None:
+    server = Script(says(lambda: answer({})))
+    async with talking_to(server, rate=RequestRate()) as client:
+        await asyncio.gather(*(client.get(PODS, "p", "default") for _ in range(300)))
+    assert len(server.seen) == 300
+
+
+async def test_reads_writes_and_pages_share_a_limit_and_events_have_their_own() -> None:
+    server = Script(says(lambda: pods(9, {}, more="t")), says(lambda: answer({})))
+    async with talking_to(server, rate=SELDOM) as client:
+        pages = client.list(PODS)
+        await anext(pages)
+        assert await waits(anext(pages))  # for the second page
+        assert await waits(client.create(PODS, {}, "default"))
+        assert await waits(client.version())
+        await client.create(EVENTS, {}, "default")
+        assert await waits(client.create(EVENTS, {}, "default"))
+    assert len(server.seen) == 2
+
+
+async def test_a_watch_counts_once_when_it_begins() -> None:
+    async def watch(client: Client) -> bytes:
+        async with client.watch(PODS, query={}, silence=1) as stream:
+            return b"".join([chunk async for chunk in stream])
+
+    lines = [bookmark(version) for version in range(3)]
+    server = Script(lambda request: stream(request, lines))
+    async with talking_to(server, rate=SELDOM) as client:
+        assert await watch(client) == b"".join(lines)
+        assert await waits(watch(client))
+    assert len(server.seen) == 1
+
+
+async def test_what_is_sent_again_after_a_429_counts_again() -> None:
+    busy = web.Response(status=429, headers={"Retry-After": "0"})
+    server = Script(says(lambda: busy), says(lambda: answer({"ok": True})))
+    async with talking_to(server, rate=RequestRate(0.001, 2)) as client:
+        assert await client.get(PODS, "p", "default") == {"ok": True}
+        assert await waits(client.get(PODS, "p", "default"))
+    assert len(server.seen) == 2
+
+
+async def test_the_client_of_the_lease_is_not_limited() -> None:
+    server = Script(says(lambda: answer({})))
+    async with talking_to(server, rate=SELDOM) as client, client.again() as other:
+        await client.get(PODS, "p", "default")
+        for _ in range(3):
+            await other.get(PODS, "p", "default")
+        assert await waits(client.fenced(lambda: True).get(PODS, "p", "default"))
+    assert len(server.seen) == 4
+
+
+async def test_a_write_is_not_sent_where_the_lease_went_while_it_waited_for_its_turn() -> None:
+    server = Script(says(lambda: answer({})))
+    leading = True
+    async with talking_to(server, rate=RequestRate(1.0, 1)) as client:
+        await client.get(PODS, "p", "default")
+        write = client.fenced(lambda: leading).create(PODS, {}, "default")
+        waiting = asyncio.create_task(write)
+        await asyncio.sleep(0)
+        leading = False
+        with pytest.raises(errors.Fenced):
+            await waiting
+    assert len(server.seen) == 1
+
+
+async def test_the_wait_for_its_turn_takes_nothing_of_a_requests_time() -> None:
+    call = Call("create", "pods", "/x", b"{}", timeout=aiohttp.ClientTimeout(total=1.0))
+    server = Script(says(lambda: answer({})))
+    async with talking_to(server, rate=RequestRate(0.8, 1)) as client:
+        await client._transport.exchange(call)
+        await client._transport.exchange(call)
+    assert len(server.seen) == 2
 
 
 async def test_a_request_outside_the_role_fails_before_it_is_sent() -> None:

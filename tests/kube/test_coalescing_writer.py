@@ -4,6 +4,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,8 @@ from prometheus_client import REGISTRY
 
 from enbloc.kube.coalescing_writer import (
     BUG_SECONDS,
+    CROWD_LATEST_SECONDS,
+    CROWD_SETTLED_SECONDS,
     LATEST_SECONDS,
     NEWER_SECONDS,
     CoalescingWriter,
@@ -373,6 +376,18 @@ def settling(sink: Sink, seconds: float) -> CoalescingWriter[str, int]:
     )
 
 
+def patient(sink: Sink, patience: Callable[[int], float]) -> CoalescingWriter[str, int]:
+    """Of values that settle after a second, or for as long as a crowd may make them."""
+    return CoalescingWriter(
+        "test",
+        sink.write,
+        sink.problems,
+        queue="test",
+        settles=lambda _: 1.0,
+        patience=patience,
+    )
+
+
 async def test_a_value_is_written_once_it_has_settled() -> None:
     sink = Sink()
     writer = settling(sink, 1.0)
@@ -402,6 +417,88 @@ async def test_what_never_settles_is_written_all_the_same() -> None:
         writer.put("a", value)
         await asyncio.sleep(0.1)
     assert [time for time, _, _ in sink.begun] == pytest.approx([LATEST_SECONDS, 8.0], abs=0.3)
+
+
+def grouped(sink: Sink, begun: list[tuple[float, str]]) -> CoalescingWriter[GroupKey, int]:
+    """Of values of groups, which settle after a second."""
+
+    async def write(key: GroupKey, value: int) -> None:
+        begun.append((asyncio.get_running_loop().time(), key.namespace))
+        await sink.write(key.name, value)
+
+    return CoalescingWriter(
+        "test", write, sink.problems, queue="test", parallel=8, settles=lambda _: 1.0
+    )
+
+
+async def test_in_a_burst_of_many_groups_each_is_written_once_when_it_is_over() -> None:
+    sink, begun = Sink(), list[tuple[float, str]]()
+    writer = grouped(sink, begun)
+    groups = [GroupKey("batch", str(index)) for index in range(1000)]
+    for group in groups:  # all wait from the first moment on
+        writer.put(group, 1)
+    for group in groups:  # and are bound one after the other, within ten seconds
+        writer.put(group, 2)
+        await asyncio.sleep(0.01)
+    await writer.settled()
+    assert len(sink.written) == len(groups)
+    assert {value for _, value in sink.written} == {2}
+    assert max(at for at, _ in begun) <= CROWD_LATEST_SECONDS + 0.1
+
+
+async def test_what_goes_on_changing_in_a_crowd_is_written_all_the_same() -> None:
+    sink, begun = Sink(), list[tuple[float, str]]()
+    writer = grouped(sink, begun)
+    for _ in range(25):
+        for index in range(1000):
+            writer.put(GroupKey("batch", str(index)), 1)
+        await asyncio.sleep(0.9)
+    first = {name for (name, _), (at, _) in zip(sink.written, begun, strict=True) if at < 21}
+    assert len(first) == 1000
+    writer.close()
+
+
+async def test_a_crowd_of_one_namespace_delays_its_own_values_alone() -> None:
+    sink, begun = Sink(), list[tuple[float, str]]()
+    writer = grouped(sink, begun)
+    for index in range(5000):
+        writer.put(GroupKey("evil", str(index)), 1)
+    writer.put(GroupKey("good", "train"), 1)
+    await writer.settled()
+    assert begun[0] == (1.0, "good")
+    assert begun[1][0] == CROWD_SETTLED_SECONDS
+
+
+async def test_what_must_not_wait_for_a_crowd_does_not() -> None:
+    sink = Sink()
+    writer = patient(sink, lambda value: CROWD_SETTLED_SECONDS if value < 1000 else 0.0)
+    for value in range(1001):
+        writer.put(str(value), value)
+    await writer.settled()
+    assert sink.written[0] == ("1000", 1000)
+    assert [time for time, _, _ in sink.begun[:2]] == [1.0, CROWD_SETTLED_SECONDS]
+
+
+async def test_what_must_not_wait_is_not_held_up_by_what_its_key_waits_with() -> None:
+    sink = Sink()
+    writer = patient(sink, lambda value: CROWD_SETTLED_SECONDS if value < 1000 else 0.0)
+    for value in range(1000):
+        writer.put(str(value), value)
+    await asyncio.sleep(3)
+    writer.put("7", 1000)
+    await asyncio.sleep(1.1)
+    assert [(at, value) for at, _, value in sink.begun] == [(4.0, 1000)]
+    writer.close()
+
+
+async def test_what_is_about_to_change_waits_for_longer_in_a_crowd() -> None:
+    sink = Sink()
+    writer = patient(sink, lambda value: CROWD_LATEST_SECONDS if value else CROWD_SETTLED_SECONDS)
+    for value in range(1001):
+        writer.put(str(value), value)
+    await writer.settled()
+    assert [time for time, _, _ in sink.begun[:2]] == [CROWD_SETTLED_SECONDS, CROWD_LATEST_SECONDS]
+    assert sink.written[0] == ("0", 0)
 
 
 async def test_a_value_whose_write_failed_need_not_settle_again() -> None:

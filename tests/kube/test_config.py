@@ -19,6 +19,7 @@ import uvloop
 import yaml
 from aiohttp import web
 
+import enbloc
 from enbloc.errors import ConfigError
 from enbloc.kube.client import Client
 from enbloc.kube.cluster_access import load
@@ -131,13 +132,19 @@ async def test_the_first_file_of_a_list_wins(write: Write) -> None:
     assert (await load(None, "one", env=env)).server == "http://first:1"
 
 
-def test_a_pod_needs_no_kubernetes_library(service_account: Path) -> None:
+@pytest.mark.parametrize("in_pod", [True, False], ids=["a pod", "who has a token"])
+def test_who_need_not_log_in_needs_no_kubernetes_library(
+    write: Write, service_account: Path, *, in_pod: bool
+) -> None:
+    path = write(document("https://host:1", {"token": "t"}))
+    asked = f"service_account=Path({str(service_account)!r})" if in_pod else f"Path({str(path)!r})"
     program = (
         "import asyncio, sys; from pathlib import Path; from enbloc.kube import *;"
-        f"asyncio.run(load(service_account=Path({str(service_account)!r})));"
+        f"asyncio.run(load({asked}));"
         "assert 'kubernetes' not in sys.modules and 'kopf' not in sys.modules"
     )
-    env = {"PATH": os.environ["PATH"], **IN_POD}
+    source = str(Path(enbloc.__file__).parent.parent)  # whatever is installed
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": source, **IN_POD}
     subprocess.run([sys.executable, "-c", program], check=True, env=env, timeout=60)
 
 
@@ -208,6 +215,31 @@ async def test_client_certificates_come_from_files_relative_to_the_kubeconfig(
         user = {"client-certificate": "me.crt", "client-key": "me.key"}
         cluster = await load(write(document(url, user, {"certificate-authority": "ca.crt"})))
         assert (await who_am_i(cluster))["subject"] == "me"
+
+
+async def test_a_file_is_beside_the_kubeconfig_that_names_it(
+    write: Write, authority: Authority, tmp_path: Path
+) -> None:
+    authority.issue("me")
+    async with serving(echoes, authority.server_context("server", ask_client=True)) as url:
+        user = {"client-certificate": "me.crt", "client-key": "me.key"}
+        users = write({"users": document(url, user)["users"]}, "users")
+        (tmp_path / "other").mkdir()
+        of_the_cluster = {"certificate-authority": "../ca.crt"}
+        clusters = write(document(url, {}, of_the_cluster) | {"users": []}, "other/clusters")
+        cluster = await load(env={"KUBECONFIG": f"{users}{os.pathsep}{clusters}"})
+        assert (await who_am_i(cluster))["subject"] == "me"
+
+
+@pytest.mark.parametrize(
+    "user", [{"client-certificate": "none.crt", "client-key": "none.key"}, {"tokenFile": "none"}]
+)
+async def test_a_file_that_is_missing_is_named_with_the_setting(
+    write: Write, user: dict[str, Any]
+) -> None:
+    setting, name = next(iter(user.items()))
+    with pytest.raises(ConfigError, match=f"{setting}: no such file: .*{name}"):
+        await load(write(document("https://host:1", user)))
 
 
 async def test_client_certificates_come_from_data(write: Write, authority: Authority) -> None:

@@ -6,6 +6,8 @@ What odd answers mean is in `test_hostile_answers.py`, for reads and writes alik
 """
 
 import asyncio
+import select
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ import pytest
 import uvloop
 from aiohttp import web
 
+from enbloc.errors import ConfigError
 from enbloc.kube import connections, errors
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
@@ -289,3 +292,170 @@ async def test_without_a_connection_nothing_was_sent(server: str) -> None:
             assert not caught.value.outcome_unknown
             said.add(caught.value.message)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("stray", [b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", None])
+async def test_what_lies_unread_on_an_idle_connection_is_no_answer(stray: bytes | None) -> None:
+    """It came, or the end did, after the loop last looked, and just before the next request."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    async with Client(Cluster(f"http://127.0.0.1:{port}"), component="test") as client:
+        task = asyncio.create_task(post(client))
+        with await asyncio.to_thread(lambda: listening.accept()[0]) as first:
+            await asyncio.to_thread(first.recv, 4096)
+            first.sendall(WHOLE)
+            assert await task == {}
+            # No await until the next request is written: the loop cannot see what comes.
+            if stray is None:
+                first.shutdown(socket.SHUT_WR)
+            else:
+                first.sendall(stray)
+            again = asyncio.create_task(post(client))
+            with await asyncio.to_thread(lambda: listening.accept()[0]) as second:
+                await asyncio.to_thread(second.recv, 4096)
+                second.sendall(WHOLE)
+                assert await again == {}
+    listening.close()
+
+
+async def test_a_connection_that_answered_401_is_not_used_again() -> None:
+    """The client certificate, which may be why, belongs to the connection."""
+    peer = Peer((b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}", False))
+    async with client_of(peer) as client:
+        with pytest.raises(errors.Unauthorized):
+            await post(client)
+        assert await post(client) == {}
+    assert peer.connections == 2
+
+
+async def test_a_write_that_never_got_a_connection_was_not_sent() -> None:
+    peer = Peer((b"", False), (b"", False))
+    async with client_of(peer) as client:
+        small = Client(client.cluster, component="test", connections=1)
+        async with small:
+            assert small._transport._direct is not None
+            ask = small._transport._direct.ask
+            request = b"PUT / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+            first = asyncio.create_task(ask(request, limits=(9, 9), repeatable=False, total=0.3))
+            await peer.heard.wait()
+            with pytest.raises(connections.NotConnected):
+                await ask(request, limits=(9, 9), repeatable=False, total=0.05)
+            with pytest.raises(TimeoutError):
+                await first
+    assert len(peer.requests) == 1
+
+
+async def test_a_closed_pool_makes_no_connection() -> None:
+    peer = Peer()
+    async with client_of(peer) as client:
+        direct = client._transport._direct
+        assert direct is not None
+        direct.close()
+        with pytest.raises(errors.Unreachable) as caught:
+            await post(client)
+    assert not caught.value.sent
+    assert peer.connections == 0
+
+
+async def test_trailers_without_end_are_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_BYTES", 512)
+    head = b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    peer = Peer((head + b"a: b\r\n" * 4096, False))
+    async with client_of(peer) as client:
+        assert client._transport._direct is not None
+        request = b"PUT / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+        with pytest.raises(connections.Broken, match="mostly not its body"):
+            await client._transport._direct.ask(request, limits=(64, 64), repeatable=False)
+
+
+@pytest.mark.parametrize("name", ["a" * 64, "a\0b", ".."])
+async def test_a_server_name_that_is_none_is_named(name: str) -> None:
+    cluster = Cluster("https://127.0.0.1:1", server_name=name)
+    with pytest.raises(ConfigError, match=r"tls-server-name .* is no DNS name"):
+        async with Client(cluster, component="test"):
+            pass
+
+
+async def test_a_put_that_cannot_be_sent_again_may_have_been_processed() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    async with Client(Cluster(f"http://127.0.0.1:{port}"), component="test") as client:
+        task = asyncio.create_task(put(client))
+        with await asyncio.to_thread(lambda: listening.accept()[0]) as peer:
+            await asyncio.to_thread(peer.recv, 4096)
+            peer.sendall(WHOLE)
+            await task
+            again = asyncio.create_task(put(client))
+            await asyncio.to_thread(peer.recv, 4096)
+            listening.close()  # before the answer is lost: nobody takes a connection any more
+        with pytest.raises(errors.Unreachable) as caught:
+            await again
+    assert caught.value.outcome_unknown
+
+
+async def test_a_write_is_not_sent_where_the_lease_went_while_it_waited_for_another() -> None:
+    leading, heard, answers = True, asyncio.Event(), asyncio.Event()
+    seen: list[web.BaseRequest] = []
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        seen.append(request)
+        heard.set()
+        await answers.wait()
+        return answer({})
+
+    async with (
+        serving(handler) as url,
+        Client(Cluster(url), component="test", connections=1) as client,
+    ):
+        first = asyncio.create_task(post(client))
+        await heard.wait()
+        second = asyncio.create_task(post(client.fenced(lambda: leading)))
+        third = asyncio.create_task(post(client))
+        await asyncio.sleep(0)
+        leading = False
+        answers.set()
+        await first
+        with pytest.raises(errors.Fenced):
+            await second
+        assert await third == {}
+    assert len(seen) == 2
+
+
+async def test_a_write_is_not_sent_where_the_lease_went_while_a_connection_was_made(
+    tmp_path: Path,
+) -> None:
+    authority, leading = Authority(tmp_path), True
+    tls = authority.server_context("localhost")
+
+    def talk(listening: socket.socket) -> bytes:
+        nonlocal leading
+        made = listening.accept()[0]
+        leading = False
+        with tls.wrap_socket(made, server_side=True) as peer:
+            try:
+                return peer.recv(4096)
+            except OSError:  # closed without a word
+                return b""
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        cluster = Cluster(
+            f"https://127.0.0.1:{port}", ca_file=authority.ca, server_name="localhost"
+        )
+        async with Client(cluster, component="test") as client:
+            talking = asyncio.create_task(asyncio.to_thread(talk, listening))
+            with pytest.raises(errors.Fenced):
+                await post(client.fenced(lambda: leading))
+            assert await talking == b""
+
+
+async def test_a_system_without_poll_looks_at_idle_connections_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Windows has none."""
+    monkeypatch.delattr(select, "poll")
+    peer = Peer((WHOLE, False), (WHOLE, True))
+    async with client_of(peer) as client:
+        for _ in range(3):
+            assert await post(client) == {}
+    assert peer.connections == 2

@@ -3,6 +3,7 @@
 """The Lease is renewed by a thread of its own, however busy the loop is that does the work."""
 
 import asyncio
+import math
 import threading
 import time
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from enbloc.errors import ConfigError
 from enbloc.kube.client import Client
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.election import Election, candidate
 from enbloc.kube.errors import ServerError
 from enbloc.kube.lease import LeaseLost, LeaseTiming
@@ -155,6 +157,26 @@ async def test_cancelling_a_standby_ends_it() -> None:
         task.cancel()
         await asyncio.wait({task}, timeout=PATIENCE)
         assert task.cancelled()
+
+
+async def test_it_tells_when_the_first_try_is_over_and_since_when_the_lease_is_ours() -> None:
+    store = Store()
+    one, _ = election(store)
+    two, _ = election(store)
+    began = boot_clock()
+
+    async def work() -> None:
+        assert one.tried.is_set()
+        assert began < one.since <= boot_clock()
+        standby = asyncio.create_task(two.run(work))
+        await begun(two.tried)
+        assert two.since == math.inf
+        standby.cancel()
+        await asyncio.wait({standby})
+
+    assert not one.tried.is_set()
+    async with asyncio.timeout(PATIENCE):
+        await one.run(work)
 
 
 async def test_problems_are_reported_in_the_loop_of_the_caller() -> None:

@@ -4,6 +4,8 @@
 
 import asyncio
 import dataclasses
+import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,16 +14,17 @@ import pytest
 
 from enbloc.kube.errors import APIError, Forbidden, Unreachable
 from enbloc.kube.events import (
+    PACES,
     PARALLEL,
     QUEUE_LENGTH,
-    ROUTINE_BURST,
-    ROUTINE_RATE,
     Notice,
     ObjectReference,
     Recorder,
+    Urgency,
 )
 from enbloc.kube.paths import NODES, PODS, Resource
 from enbloc.kube.transport import WRITE_SECONDS
+from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 from tests.kube.memory import MemoryClient, Store
 
@@ -32,9 +35,11 @@ NOTICE = Notice("Warning", "FailedScheduling", "Scheduling", "no room", "enbloc"
 
 
 @asynccontextmanager
-async def recording() -> AsyncGenerator[tuple[Recorder, MemoryClient], None]:
+async def recording(
+    busy: Callable[[], bool] | None = None,
+) -> AsyncGenerator[tuple[Recorder, MemoryClient], None]:
     client = MemoryClient(Store())
-    recorder = Recorder(client, "scheduler-0")
+    recorder = Recorder(client, "scheduler-0", busy)
     run = asyncio.create_task(recorder.run())
     try:
         yield recorder, client
@@ -286,7 +291,7 @@ async def test_however_many_namespaces_hang_a_bounded_number_of_events_is_kept()
         if number % 50 == 0:
             await asyncio.sleep(0.01)
     await asyncio.sleep(1)
-    assert len(asyncio.all_tasks()) - tasks <= QUEUE_LENGTH + 1  # and the one that paces
+    assert len(asyncio.all_tasks()) - tasks <= QUEUE_LENGTH + len(PACES)  # and those that pace
     assert dropped() - before == 500
     run.cancel()
     await asyncio.wait({run})
@@ -317,57 +322,131 @@ async def test_a_flush_writes_what_is_left_and_no_longer_than_allowed() -> None:
     assert dropped() - before == 1
 
 
-def of_pod(number: int, namespace: str = "team") -> Notice:
+def of_group(number: int, namespace: str = "team") -> Notice:
+    """A group was placed."""
+    about = ObjectReference(PODS, namespace, f"g{number}", f"u{number}")
+    return Notice("Normal", "Scheduled", "Binding", "all", "enbloc", about, urgency=Urgency.GROUP)
+
+
+def of_pod(number: int) -> Notice:
     """A pod was bound."""
-    about = ObjectReference(PODS, namespace, f"p{number}", f"u{number}")
-    return Notice("Normal", "Scheduled", "Binding", "to n1", "enbloc", about, routine=True)
+    about = ObjectReference(PODS, "team", f"p{number}", f"u{number}")
+    return dataclasses.replace(of_group(number), regarding=about, urgency=Urgency.POD)
 
 
-async def test_routine_events_are_written_at_once_up_to_a_burst_and_then_at_a_steady_rate() -> None:
+GROUP, POD_PACE = PACES[Urgency.GROUP], PACES[Urgency.POD]
+
+
+async def test_what_went_well_is_written_at_once_up_to_a_burst_and_then_at_a_steady_rate() -> None:
     async with recording() as (recorder, client):
-        for number in range(ROUTINE_BURST + 200):
-            recorder.emit(of_pod(number))
+        for number in range(GROUP.burst + 200):
+            recorder.emit(of_group(number))
         await asyncio.sleep(0)
         await asyncio.sleep(0.01)
         first = len(client.sent)
         await asyncio.sleep(4)
         after_four_seconds = len(client.sent)
         await asyncio.sleep(10)
-    assert first == ROUTINE_BURST
-    assert after_four_seconds == pytest.approx(ROUTINE_BURST + 4 * ROUTINE_RATE, abs=2)
+    assert first == GROUP.burst
+    assert after_four_seconds == pytest.approx(GROUP.burst + 4 * GROUP.rate, abs=2)
     assert [body["regarding"]["name"] for _, _, body in client.sent] == [
-        f"p{number}" for number in range(ROUTINE_BURST + 200)
+        f"g{number}" for number in range(GROUP.burst + 200)
     ]
 
 
-async def test_other_events_do_not_wait_for_routine_ones() -> None:
-    async with recording() as (recorder, client):
-        for number in range(ROUTINE_BURST + 500):
+async def test_what_went_well_trickles_while_something_matters_more_and_then_catches_up() -> None:
+    busy = True
+    async with recording(lambda: busy) as (recorder, client):
+        for number in range(150):
+            recorder.emit(of_group(number))
+        await asyncio.sleep(4)
+        meanwhile = len(client.sent)
+        busy = False
+        await asyncio.sleep(4)
+    assert meanwhile == pytest.approx(4 * GROUP.trickle, abs=2)
+    assert len(client.sent) == 150
+
+
+async def test_what_is_said_of_groups_does_not_wait_for_what_is_said_of_pods() -> None:
+    async with recording(lambda: True) as (recorder, client):
+        for number in range(100):
             recorder.emit(of_pod(number))
+        recorder.emit(of_group(7))
+        await asyncio.sleep(0.1)
+        named = [body["regarding"]["name"] for _, _, body in client.sent]
+    assert named == ["p0", "g7"]
+
+
+async def test_other_events_do_not_wait_for_what_went_well() -> None:
+    async with recording() as (recorder, client):
+        for number in range(GROUP.burst + 500):
+            recorder.emit(of_group(number))
         recorder.emit(NOTICE)
         await asyncio.sleep(0.01)
         reasons = [body["reason"] for _, _, body in client.sent]
-    assert reasons.count("Scheduled") == ROUTINE_BURST
+    assert reasons.count("Scheduled") == GROUP.burst
     assert reasons[-1] == "FailedScheduling"
 
 
-async def test_routine_events_that_are_too_many_are_dropped_where_most_wait_and_counted() -> None:
+async def test_of_too_many_some_are_dropped_where_most_wait_and_counted() -> None:
     before = dropped()
     async with recording() as (recorder, client):
-        for number in range(ROUTINE_BURST + QUEUE_LENGTH):
-            recorder.emit(of_pod(number, "crowded"))
+        for number in range(GROUP.burst + GROUP.length):
+            recorder.emit(of_group(number, "crowded"))
         for number in range(10):
-            recorder.emit(of_pod(number, "quiet"))
+            recorder.emit(of_group(number, "quiet"))
         await asyncio.sleep(1)  # they come in turn
     assert dropped() - before == 10
     names = [body["regarding"]["namespace"] for _, _, body in client.sent]
     assert names.count("quiet") == 10
 
 
-async def test_routine_events_that_wait_are_written_at_the_end() -> None:
+async def test_of_many_pods_that_are_bound_at_once_few_have_an_event() -> None:
+    before, many = dropped(), 5000
+    async with recording() as (recorder, client):
+        for number in range(many):
+            recorder.emit(of_pod(number))
+        await asyncio.sleep(60)
+    assert len(client.sent) == POD_PACE.burst + POD_PACE.length
+    assert dropped() - before == many - len(client.sent)
+
+
+async def test_what_waits_is_written_at_the_end() -> None:
     client = MemoryClient(Store())
     recorder = Recorder(client, "scheduler-0")
-    for number in range(ROUTINE_BURST + 50):
-        recorder.emit(of_pod(number))
+    for number in range(GROUP.burst + 50):
+        recorder.emit(of_group(number))
     await recorder.flush(60)
-    assert len(client.sent) == ROUTINE_BURST + 50
+    assert len(client.sent) == GROUP.burst + 50
+
+
+async def test_what_waits_goes_before_nothing_urgent_at_the_end() -> None:
+    client, before = MemoryClient(Store()), dropped()
+    recorder = Recorder(client, "scheduler-0", lambda: True)
+    for number in range(GROUP.length):
+        recorder.emit(of_group(number))
+    urgent = QUEUE_LENGTH - 100
+    for number in range(urgent):
+        about = dataclasses.replace(POD, name=f"p{number}")
+        recorder.emit(dataclasses.replace(NOTICE, regarding=about))
+    await recorder.flush(600)
+    reasons = Counter(body["reason"] for _, _, body in client.sent)
+    assert reasons["FailedScheduling"] == urgent
+    assert reasons["Scheduled"] + dropped() - before == GROUP.length
+    assert reasons["Scheduled"] >= 99
+
+
+async def test_an_event_that_comes_late_says_when_it_happened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0 + loop.time())
+    async with recording(lambda: True) as (recorder, client):
+        began = loop.time()
+        for number in range(10):
+            recorder.emit(of_group(number))
+        await asyncio.sleep(20)
+    assert len(client.sent) == 10
+    assert {body["eventTime"] for _, _, body in client.sent} == {
+        micro_time_text(1_800_000_000.0 + began)
+    }

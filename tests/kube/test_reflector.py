@@ -3,6 +3,7 @@
 """A reflector loses nothing and doubles nothing, whatever the server does."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -11,6 +12,7 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 
 from enbloc.kube import backoff
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
 from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.kube.reflector import Reflector
@@ -41,12 +43,21 @@ class Server:
         self.lists = lists
         self.watches = watches
         self.queries: list[dict[str, str]] = []
+        self._more = asyncio.Event()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         query = dict(request.query)
         self.queries.append(query)
+        self._more.set()
         script = self.watches if "watch" in query else self.lists
         return await (script.pop(0) if script else hangs)(request)
+
+    async def asked(self, count: int) -> None:
+        """Return once there have been so many requests."""
+        async with asyncio.timeout(5):
+            while len(self.queries) < count:
+                self._more.clear()
+                await self._more.wait()
 
 
 def lists(*objects: object, version: int, more: str = "") -> Handler:
@@ -340,6 +351,43 @@ async def test_a_server_that_asks_for_patience_gets_it(monkeypatch: pytest.Monke
         assert await take(items, 2) == ["synced", "+a5"]
 
 
+async def broken(_: web.BaseRequest) -> web.StreamResponse:
+    return refusal(500, "InternalError", "etcd is sad")
+
+
+async def test_who_knows_that_the_server_is_back_ends_the_wait() -> None:
+    """The leader in an outage is the last who may wait for half a minute after it."""
+    patient = dataclasses.replace(QUICK, retry=(60, 60))
+    server = Server([broken, lists(version=4), lists(version=4)], [broken, watches(bookmark(5))])
+    async with reflecting(server, patient) as (reflector, items):
+        listing = asyncio.create_task(take(items, 1))
+        await server.asked(1)
+        await asyncio.sleep(0.05)
+        reflector.hurry()
+        assert await listing == ["synced"]
+        watching = asyncio.create_task(take(items, 1))
+        await server.asked(3)
+        await asyncio.sleep(0.05)
+        await reflector.confirm()  # a read that succeeds is such knowledge
+        await server.asked(5)
+        watching.cancel()
+        await asyncio.wait({watching})
+
+
+async def test_a_wait_that_the_server_asked_for_is_not_ended() -> None:
+    patience = says(lambda: answer({}, 429, **{"Retry-After": "60"}))
+    server = Server([patience, lists(version=4)], [])
+    async with reflecting(server) as (reflector, items):
+        listing = asyncio.create_task(take(items, 1))
+        await server.asked(1)
+        for _ in range(5):
+            reflector.hurry()
+            await asyncio.sleep(0.02)
+        assert len(server.queries) == 1
+        listing.cancel()
+        await asyncio.wait({listing})
+
+
 async def test_confirm_waits_until_the_stream_has_passed_a_consistent_read() -> None:
     """Semantics §6.3: a read of limit=1, then a watch of three seconds from the last version."""
     server = Server(
@@ -366,6 +414,34 @@ async def test_confirm_waits_until_the_stream_has_passed_a_consistent_read() -> 
     short = [query for query in server.queries if query.get("timeoutSeconds") == "3"]
     assert [query["resourceVersion"] for query in short] == ["4"]
     assert server.queries.count({"limit": "1"}) == 2
+
+
+async def test_a_list_that_was_asked_for_since_then_confirms_by_itself() -> None:
+    server = Server([lists(pod("a", 4), version=4)], [watches(then="hang")])
+    before = boot_clock()
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 2) == ["+a4", "synced"]
+        following = asyncio.create_task(take(items, 1))
+        await asyncio.sleep(0)  # the next one is asked for, so these are taken
+        await reflector.confirm(before)
+        following.cancel()
+        await asyncio.wait({following})
+    assert {"limit": "1"} not in server.queries
+
+
+async def test_a_list_that_was_asked_for_earlier_does_not() -> None:
+    server = Server(
+        [lists(version=4), lists(version=9)],
+        [watches(then="hang"), watches(bookmark(9), then="hang")],
+    )
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 1) == ["synced"]
+        following = asyncio.create_task(take(items, 1))
+        async with asyncio.timeout(5):
+            await reflector.confirm(boot_clock())
+        following.cancel()
+        await asyncio.wait({following})
+    assert {"limit": "1"} in server.queries
 
 
 async def test_a_stream_without_bookmarks_is_confirmed_by_a_list() -> None:

@@ -15,9 +15,10 @@ from enbloc.framework.act import Api, Target
 from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Status
+from enbloc.live.bind_slots import START, BindSlots
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
-from enbloc.live.executor import SLOTS, Executor
+from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.statuses import GroupStatuses, PodConditions
@@ -58,6 +59,7 @@ class World:
     def __init__(self) -> None:
         self.gate = Gate()
         self.queue = EventQueue()
+        self.slots = BindSlots()
         self.client = MemoryClient(Store())
         problems = Problems()
         [given] = default_profiles().values()
@@ -77,6 +79,7 @@ class World:
             lambda: 0.0,
             watches=ObjectWatches(),
             places=lambda _group, _but: False,
+            slots=self.slots,
         )
 
     async def events(self) -> list[Event]:
@@ -97,7 +100,7 @@ def target(name: str, plan: str = "plan-1") -> Target:
 async def test_it_offers_its_slots_once_and_each_again_when_its_bind_is_settled(
     world: World,
 ) -> None:
-    assert await world.events() == [SlotsFree(SLOTS)]
+    assert await world.events() == [SlotsFree(START)]
     world.executor.start([Bind("enbloc", target("a")), Bind("enbloc", target("b"))], 0.0)
     assert await world.events() == []
     world.gate.open.set()
@@ -109,6 +112,18 @@ async def test_it_offers_its_slots_once_and_each_again_when_its_bind_is_settled(
         SlotsFree(1),
     ]
     assert world.gate.told == ["bound a", "told of a", "bound b", "told of b"]
+
+
+async def test_slots_that_there_may_be_no_more_are_not_offered_again(world: World) -> None:
+    names = "abcde"
+    world.gate.open.set()
+    world.executor.start([Bind("enbloc", target(name)) for name in names], 0.0)
+    world.slots.limit = START - 2
+    offered = [event for event in await world.events() if isinstance(event, SlotsFree)]
+    assert offered == [SlotsFree(START), *[SlotsFree(1)] * (len(names) - 2)]
+    world.executor.start([Bind("enbloc", target("f"))], 0.0)
+    world.slots.limit = START + 10
+    assert await world.events() == [Bound("plan-1", PodUID("uid-f")), SlotsFree(1 + 2 + 10)]
 
 
 async def test_a_cancelled_plan_is_not_prepared_further_and_what_was_sent_goes_on(
@@ -206,7 +221,7 @@ async def test_a_question_to_an_extender_is_answered(world: World) -> None:
     async with world.extenders:
         world.executor.start([Ask("q", "enbloc", 0, pod, ("n1",), True, False)], 0.0)
         assert await world.events() == [
-            SlotsFree(SLOTS),
+            SlotsFree(START),
             Answer("q", problem="pod ns/a is gone"),
         ]
 

@@ -4,6 +4,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -205,7 +206,7 @@ async def test_a_server_without_devices_delays_nothing_and_says_so_once(
         [informer] = opened.informers.values()
         assert informer.readable()
         async with asyncio.timeout(1.0):
-            await informer.confirm()
+            await informer.confirm(math.inf)
     assert opened.events == []
     assert not problems.active
     [record] = caplog.records

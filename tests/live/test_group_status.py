@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
 from enbloc.live.group_status import NOTHING, Shown, wanted
@@ -102,7 +102,7 @@ def test_what_the_scheduler_shows_is_what_it_owns() -> None:
 def test_no_time_lies_before_the_object() -> None:
     """Semantics §7.3."""
     created = T1 + 3
-    early = replace(effect(scheduled(True)), started=T0)
+    early = structs.replace(effect(scheduled(True)), started=T0)
     shown = wanted(early, NOTHING, T1, created)
     assert shown.started_time == shown.last_attempt_time == time_text(created)
     assert only(shown).last_transition_time == time_text(created)
@@ -116,6 +116,6 @@ def test_what_is_remembered_of_a_tree_is_read_as_it_was_written() -> None:
         roles=(("a", 1),),
         group_counts=(("", 2), ("slices", 1)),
     )
-    shown = wanted(replace(effect(scheduled(True)), lives=(life,)), NOTHING, T0)
+    shown = wanted(structs.replace(effect(scheduled(True)), lives=(life,)), NOTHING, T0)
     document = {"metadata": {"name": "g", "namespace": "ns"}, "status": msgspec.to_builtins(shown)}
     assert group(msgspec.convert(document, PodGroupObject)).memory.lives == (life,)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -232,6 +232,29 @@ def shown(version: int, **status: Any) -> dict[str, Any]:
 READY = [{"type": "Ready", "status": "True"}]
 
 
+def pods_seen(events: list[Event]) -> int:
+    return sum(isinstance(each, PodSeen) for each in events)
+
+
+def ended(events: list[Event]) -> bool:
+    """Whether the pod is gone."""
+    return bool(events) and isinstance(events[-1], PodGone)
+
+
+async def heard(
+    informer: Informer[Any], queue: EventQueue, enough: Callable[[list[Event]], bool]
+) -> list[Event]:
+    """The events of an informer, until there are enough."""
+    running, events = asyncio.create_task(informer.run()), list[Event]()
+    async with asyncio.timeout(10):
+        while not enough(events):
+            await queue.wait(None)
+            events += queue.take()
+    running.cancel()
+    await asyncio.wait([running])
+    return events
+
+
 @pytest.mark.parametrize(
     ("later", "told"),
     [
@@ -256,15 +279,8 @@ async def test_of_a_bound_pod_only_what_changes_something_that_is_read_is_an_eve
     async with talking_to(server) as client:
         malformed = MalformedObjects(lambda *_: None)
         informer = Informers(client, queue, malformed, {}, problems).pods(also=seen.append)
-        running = asyncio.create_task(informer.run())
-        events = list[Event]()
-        async with asyncio.timeout(10):
-            while not events or not isinstance(events[-1], PodGone):
-                await queue.wait(None)
-                events += queue.take()
-        running.cancel()
-        await asyncio.wait([running])
-    assert sum(isinstance(each, PodSeen) for each in events) == 1 + told
+        events = await heard(informer, queue, ended)
+    assert pods_seen(events) == 1 + told
     assert len(seen) == 4  # the controller is told of each: added, synced, modified, deleted
 
 
@@ -274,14 +290,39 @@ async def test_a_pod_that_waits_is_an_event_whatever_has_changed() -> None:
             return pods(5, pod("p", 5))
         return await stream(request, [event("MODIFIED", pod("p", 6))], "hang")
 
-    queue, problems, events = EventQueue(), Problems(), list[Event]()
+    queue, problems = EventQueue(), Problems()
     async with talking_to(server) as client:
         malformed = MalformedObjects(lambda *_: None)
         informer = Informers(client, queue, malformed, {}, problems).pods()
-        running = asyncio.create_task(informer.run())
-        async with asyncio.timeout(10):
-            while sum(isinstance(each, PodSeen) for each in events) < 2:
-                await queue.wait(None)
-                events += queue.take()
-        running.cancel()
-        await asyncio.wait([running])
+        await heard(informer, queue, lambda events: pods_seen(events) >= 2)
+
+
+async def watched(*later: dict[str, Any]) -> tuple[list[Event], list[str]]:
+    """The events of a bound pod that is listed, shown so later, and deleted; what is said of it."""
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(5, shown(5, phase="Running"))
+        lines = [event("MODIFIED", each) for each in later]
+        return await stream(request, [*lines, event("DELETED", shown(99))], "hang")
+
+    queue, said = EventQueue(), list[str]()
+    malformed = MalformedObjects(lambda _, note: said.append(note))
+    malformed.tell()
+    async with talking_to(server) as client:
+        informer = Informers(client, queue, malformed, {}, Problems()).pods()
+        events = await heard(informer, queue, ended)
+    return events, said
+
+
+async def test_a_pod_that_was_shown_without_its_node_is_bound_again_when_it_shows_it() -> None:
+    """As by an API server that was behind for a moment, and then shows what it showed before."""
+    unbound = {**pod("p", 6), "status": {"phase": "Pending"}}
+    events, _ = await watched(unbound, shown(7, phase="Running"))
+    assert [each.pod.node for each in events if isinstance(each, PodSeen)] == ["n", "", "n"]
+
+
+async def test_a_bound_pod_that_can_be_read_again_is_malformed_no_more() -> None:
+    odd = [pod("p", version, nodeName="n", priority="high") for version in (6, 8)]
+    _, said = await watched(odd[0], shown(7, phase="Running"), odd[1])
+    assert len(said) == 2

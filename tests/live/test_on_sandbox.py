@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
+from typing import Any, ClassVar
 
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.kube.client import PatchType
+from enbloc.kube.client import PAGE_SIZE, Client, PatchType
 from enbloc.kube.config import Cluster
 from enbloc.kube.events import Recorder
+from enbloc.kube.options import Options
 from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.sandbox import Sandbox
-from tests.live.world import NAMESPACE, PATIENCE, World
+from enbloc.telemetry import Health
+from tests.live.world import NAMESPACE, PATIENCE, Running, World
 
 OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
 
@@ -322,6 +325,30 @@ async def test_a_standby_is_ready_decides_nothing_and_takes_over(
             plans = [await world.plans(name) for name in ("a-", "b-", "c-")]
             processes = [{plan.rpartition("-")[0] for plan in found} for found in plans]
             assert processes[0] == processes[1] != processes[2]
+
+
+class Asking(Client):
+    """A client that notes of how many objects each list was asked."""
+
+    limits: ClassVar[list[int]] = []
+
+    async def page(self, *resource: Any, limit: int = PAGE_SIZE, **of: Any) -> bytes:
+        self.limits.append(limit)
+        return await super().page(*resource, limit=limit, **of)
+
+
+async def test_where_the_lease_is_free_what_there_is_is_read_once(world: World) -> None:
+    """A read of one object tells whether a list has all that was there when the Lease was taken."""
+    await world.nodes("n1", cpu=8)
+    await world.gang("a", 2)
+    options = Options(health=Health(), stop=asyncio.Event(), lease_namespace=NAMESPACE)
+    async with Asking(world.cluster, component="scheduler") as client:
+        running = Running(client, options)
+        try:
+            await world.until_bound("a-", 2)
+        finally:
+            await running.kill()
+    assert set(Asking.limits) == {PAGE_SIZE}
 
 
 async def test_a_new_leader_decides_nothing_until_each_stream_passed_a_read_made_since(

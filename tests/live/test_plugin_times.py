@@ -39,7 +39,8 @@ def test_of_ten_decisions_one_is_measured_at_every_point() -> None:
     for number in range(2 * SAMPLED):
         name = f"g{number}"
         engine.apply(GroupSeen(group(name, 1)))
-        member = pod(spec(cpu=1), f"p{number}", group=group(name).key, scheduler="enbloc")
+        unlike = spec(cpu=1, memory=f"{number + 1}Mi")
+        member = pod(unlike, f"p{number}", group=group(name).key, scheduler="enbloc")
         engine.apply(PodSeen(member))
         engine.step(1000.0 + number)
     assert point("Filter") == before[0] + 2

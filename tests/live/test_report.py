@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec import structs
 from prometheus_client import REGISTRY
 
 from enbloc.engine import Census, Tally
@@ -14,6 +15,7 @@ from enbloc.engine.plan import PlanResult
 from enbloc.live.report import DecisionLog, GroupCounts, count_bound, count_end
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
+from enbloc.telemetry.logs import DETAIL
 
 GROUP = GroupKey("ns", "g")
 DECIDED = Decided(GROUP, "enbloc", 1, "scheduled", 8, "", "plan-1")
@@ -107,7 +109,7 @@ def test_the_end_of_a_gang_bound_in_part_is_counted(reason: EventReason, outcome
     before = ended()
     emit = Emit(EventType.NORMAL, reason, "Repairing", "", "enbloc.dev/scheduler", "u", group=GROUP)
     count_end(emit)
-    count_end(replace(emit, reason=EventReason.GANG_SCHEDULED))
+    count_end(structs.replace(emit, reason=EventReason.GANG_SCHEDULED))
     assert ended() == before + 1
 
 
@@ -118,7 +120,7 @@ def test_what_a_search_cost_is_counted_and_said_if_there_was_one(
     before = value("enbloc_search_steps_total", result="another order")
     log = DecisionLog()
     log.decided(DECIDED, 0.01)
-    log.decided(replace(DECIDED, search="another order", steps=40), 0.01)
+    log.decided(structs.replace(DECIDED, search="another order", steps=40), 0.01)
     assert value("enbloc_search_steps_total", result="another order") == before + 40
     without, searched = (vars(record) for record in caplog.records)
     assert "steps" not in without
@@ -128,34 +130,43 @@ def test_what_a_search_cost_is_counted_and_said_if_there_was_one(
 @pytest.mark.parametrize("verdict", PlanResult)
 def test_each_verdict_has_its_line(verdict: PlanResult, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    DecisionLog().decided(replace(DECIDED, result=verdict.value), 0.01)
+    DecisionLog().decided(structs.replace(DECIDED, result=verdict.value), 0.01)
     [record] = caplog.records
     assert vars(record)["result"] == verdict.value
 
 
 def test_a_pod_without_a_group_is_told_of_as_a_pod(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    DecisionLog().decided(replace(DECIDED, group=GroupKey("ns", "/web"), solo=True), 0.01)
+    caplog.set_level(DETAIL)
+    DecisionLog().decided(structs.replace(DECIDED, group=GroupKey("ns", "/web"), solo=True), 0.01)
     [record] = caplog.records
     assert record.message == "Placed pod"
     assert (vars(record)["pod"], vars(record)["podGroup"]) == ("ns/web", "")
 
 
+@pytest.mark.parametrize("verdict", PlanResult)
+def test_by_default_a_pod_without_a_group_has_a_line_unless_it_is_placed(
+    verdict: PlanResult, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    DecisionLog().decided(structs.replace(DECIDED, solo=True, result=verdict.value), 0.01)
+    assert bool(caplog.records) == (verdict is not PlanResult.PLACED)
+
+
 def test_an_attempt_counts_for_every_pod_and_infeasible_as_unschedulable() -> None:
     labels = {"result": "unschedulable", "profile": "counted"}
-    refused = replace(DECIDED, profile="counted", result="infeasible", pods=8)
+    refused = structs.replace(DECIDED, profile="counted", result="infeasible", pods=8)
     DecisionLog().decided(refused, 0.3)
     assert value("scheduler_schedule_attempts_total", **labels) == 8
     assert value("scheduler_scheduling_attempt_duration_seconds_count", **labels) == 8
     assert value("scheduler_podgroup_schedule_attempts_total", **labels) == 1
-    DecisionLog().decided(replace(refused, solo=True, pods=1), 0.3)
+    DecisionLog().decided(structs.replace(refused, solo=True, pods=1), 0.3)
     assert value("scheduler_schedule_attempts_total", **labels) == 9
     assert value("scheduler_podgroup_schedule_attempts_total", **labels) == 1
 
 
 def test_a_placed_pod_counts_once_it_is_bound() -> None:
     attempt = Attempt(3, queued=100.0, decided=107.0)
-    DecisionLog().decided(replace(DECIDED, profile="bound"), 0.3)
+    DecisionLog().decided(structs.replace(DECIDED, profile="bound"), 0.3)
     labels = {"result": "scheduled", "profile": "bound"}
     assert value("scheduler_schedule_attempts_total", **labels) == 0
     sli = "scheduler_pod_scheduling_sli_duration_seconds_sum"

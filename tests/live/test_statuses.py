@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
+from enbloc.kube.coalescing_writer import CROWD_SETTLED_SECONDS
 from enbloc.kube.errors import (
     APIError,
     Conflict,
@@ -14,11 +16,12 @@ from enbloc.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
+from enbloc.kube.group_status import SETTLED
 from enbloc.live.group_status import GroupObject
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import PodGroupMetadata
+from enbloc.model.objects import FieldsOwned, PodGroupMetadata
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
@@ -97,7 +100,7 @@ async def test_a_status_that_stands_already_is_not_written_again(problems: Probl
         statuses.writer.put(GROUP, EFFECT)
         await statuses.writer.settled()
     assert len(client.sent) == 1
-    statuses.writer.put(GROUP, replace(EFFECT, generation=2))
+    statuses.writer.put(GROUP, structs.replace(EFFECT, generation=2))
     await statuses.writer.settled()
     assert len(client.sent) == 2
 
@@ -110,7 +113,7 @@ async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems
     binding = ConditionValue(Condition.SCHEDULED, False, Reason.BINDING, "binding 8 members")
     placed = ConditionValue(Condition.SCHEDULED, True, Reason.SCHEDULED, "8 of 8")
     for condition in (binding, placed):
-        statuses.writer.put(GROUP, replace(EFFECT, conditions=(condition,)))
+        statuses.writer.put(GROUP, structs.replace(EFFECT, conditions=(condition,)))
         await asyncio.sleep(1)
     await statuses.writer.settled()
     [(_, _, body)] = client.sent
@@ -123,9 +126,42 @@ async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: Probl
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     binding = ConditionValue(Condition.SCHEDULED, False, Reason.BINDING, "binding 8 members")
-    statuses.writer.put(GROUP, replace(EFFECT, conditions=(binding,)))
+    statuses.writer.put(GROUP, structs.replace(EFFECT, conditions=(binding,)))
     await asyncio.sleep(2)
     assert len(client.sent) == 1
+
+
+async def test_that_a_group_has_started_does_not_wait_for_a_crowd(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    for index in range(1000):
+        statuses.writer.put(GroupKey("ns", f"g{index}"), EFFECT)
+    statuses.writer.put(GROUP, structs.replace(EFFECT, started=1_800_000_000.0))
+    await asyncio.sleep(SETTLED + 0.1)
+    assert [body["metadata"]["name"] for _, _, body in client.sent] == ["g"]
+    statuses.writer.close()
+
+
+@pytest.mark.looptime(start=0)
+async def test_in_a_crowd_what_passes_by_itself_is_said_last(problems: Problems) -> None:
+    """Semantics §7.5."""
+    client = MemoryClient(store_with_group())
+    for index in range(1000):
+        metadata = {"name": f"g{index}", "namespace": "ns", "uid": "u1", "resourceVersion": "1"}
+        client.store.objects["podgroups", f"g{index}"] = {"metadata": metadata}
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    pending = ConditionValue(Condition.SCHEDULED, None, Reason.PENDING, "waits for its turn")
+    statuses.writer.put(GROUP, structs.replace(EFFECT, conditions=(pending,)))
+    for index in range(1000):
+        key = GroupKey("ns", f"g{index}")
+        statuses.writer.put(key, structs.replace(EFFECT, group=key))
+    await asyncio.sleep(CROWD_SETTLED_SECONDS + 1)
+    assert len(client.sent) == 1000
+    placed = ConditionValue(Condition.SCHEDULED, True, Reason.SCHEDULED, "8 of 8")
+    statuses.writer.put(GROUP, structs.replace(EFFECT, conditions=(placed,)))
+    await statuses.writer.settled()
+    said = [each["status"].conditions[0].reason for _, _, each in client.sent[1000:]]
+    assert said == ["Scheduled"]
 
 
 async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None:
@@ -188,9 +224,29 @@ async def test_a_status_of_a_group_that_was_made_anew_is_given_up(problems: Prob
     statuses.writer.put(GROUP, EFFECT)
     await statuses.writer.settled()
     assert client.sent == []
-    statuses.writer.put(GROUP, replace(EFFECT, uid="u9"))
+    statuses.writer.put(GROUP, structs.replace(EFFECT, uid="u9"))
     await statuses.writer.settled()
     assert len(client.sent) == 1
+
+
+async def test_what_waits_is_given_up_once_another_scheduler_has_written(
+    problems: Problems,
+) -> None:
+    """Semantics §6.4: of a group that is the other's it would hide what that one says."""
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    statuses.writer.put(GROUP, EFFECT)
+    other = "enbloc-scheduler:batch"
+    owned = (FieldsOwned(manager=other, subresource="status"),)
+    theirs = PodGroupMetadata(
+        name="g", namespace="ns", uid="u1", resource_version="7", managed_fields=owned
+    )
+    statuses.seen(GroupObject(theirs))
+    await statuses.writer.settled()
+    assert client.sent == []
+    statuses.writer.put(GROUP, structs.replace(EFFECT, replaced=(other,)))
+    await statuses.writer.settled()
+    assert len(client.sent) == 2, "ours, and nothing any more of theirs"
 
 
 async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problems) -> None:
@@ -198,7 +254,7 @@ async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problem
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     infeasible = ConditionValue(Condition.SCHEDULED, False, Reason.INFEASIBLE, "needs 9 nodes")
     for conditions, count in (((infeasible,), 1), (EFFECT.conditions, 0), ((infeasible,), 1)):
-        statuses.writer.put(GROUP, replace(EFFECT, conditions=conditions))
+        statuses.writer.put(GROUP, structs.replace(EFFECT, conditions=conditions))
         await statuses.writer.settled()
         assert statuses.infeasible() == count
     statuses.gone(GROUP)
@@ -213,7 +269,7 @@ async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(problems: P
     conditions = PodConditions(client, lambda: 0.0, problems)
     conditions.seen(UNBOUND)
     for message in ("no room", "less room"):
-        conditions.put(replace(CONDITION, message=message))
+        conditions.put(structs.replace(CONDITION, message=message))
         await conditions.writer.settled()
     bodies = [body for _, _, body in client.sent]
     assert [b["metadata"]["uid"] for b in bodies] == ["u2", "u2"]
@@ -293,8 +349,8 @@ async def test_the_gang_gate_of_a_bound_pod_opens_and_closes_and_keeps_its_time(
     conditions.seen(GATED)
     for effect in (
         RUNNING,
-        replace(RUNNING, message="9 of 8 members run"),
-        replace(RUNNING, running=False, message="7 of 8 members run"),
+        structs.replace(RUNNING, message="9 of 8 members run"),
+        structs.replace(RUNNING, running=False, message="7 of 8 members run"),
     ):
         conditions.put(effect)
         await conditions.writer.settled()
@@ -337,7 +393,7 @@ async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: Proble
     conditions.seen(replace(UNBOUND, gang_gate=True))
     conditions.put(RUNNING)
     conditions.put(CONDITION)
-    conditions.put(replace(RUNNING, running=False))
+    conditions.put(structs.replace(RUNNING, running=False))
     await conditions.writer.settled()
     written = [b["status"]["conditions"][0] for _, _, b in client.sent]
     assert [c["status"] for c in written if c["type"] == "PodScheduled"] == ["False"]
@@ -402,3 +458,22 @@ async def test_a_gang_runs_no_earlier_than_its_pods_were_created(
     [condition] = body["status"]["conditions"]
     shown = seconds_of(condition["lastTransitionTime"])
     assert shown == max(now, gated.created)
+
+
+async def test_the_pods_of_one_namespace_keep_no_others_condition_waiting(
+    problems: Problems,
+) -> None:
+    store = Store()
+    names = [*((f"p{number}", "many") for number in range(40)), ("q", "few")]
+    client = MemoryClient(store)
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    for name, namespace in names:
+        metadata = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "1"}
+        store.objects["pods", name] = {"metadata": metadata}
+        key, uid = PodKey(namespace, name), PodUID(name)
+        conditions.seen(Pod(key, uid, PodSpec(), resource_version=1))
+        conditions.put(structs.replace(CONDITION, pod=key, uid=uid))
+    await conditions.writer.settled()
+    order = [body["metadata"]["uid"] for _, _, body in client.sent]
+    assert len(order) == len(names)
+    assert order.index("q") < 20

@@ -3,11 +3,11 @@
 """What the scheduler writes, as an API server then shows it."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from enbloc.engine.effects import ConditionValue, Emit, EventType, SetGangRunning, SetGroupStatus
 from enbloc.framework.act import Target
@@ -184,7 +184,7 @@ async def test_a_status_is_taken_over_and_nothing_of_its_former_writer_stays(
     )
     for statuses, said in (
         (former, effect),
-        (ours, replace(effect, started=None, conditions=(SCHEDULED,), replaced=(before,))),
+        (ours, structs.replace(effect, started=None, conditions=(SCHEDULED,), replaced=(before,))),
     ):
         found = await world.client.get(POD_GROUPS, "g", NAMESPACE)
         statuses.seen(msgspec.convert(found, GroupObject))

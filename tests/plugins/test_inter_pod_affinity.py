@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.model.node import Node
@@ -391,7 +392,7 @@ def departure(other: Pod) -> Happening:
         pytest.param(WANTS_DB, RENAMED, True, id="a label makes it one that is wanted"),
         pytest.param(
             WANTS_WEB,
-            replace(RENAMED, pod=on("n", a("x")), old_pod=on("n", a("web"))),
+            structs.replace(RENAMED, pod=on("n", a("x")), old_pod=on("n", a("web"))),
             True,
             id="a label makes room for the first of its kind",
         ),
@@ -399,11 +400,13 @@ def departure(other: Pod) -> Happening:
         pytest.param(SHUNS_DB, RENAMED, False, id="a label makes it one that is shunned"),
         pytest.param(
             SHUNS_DB,
-            replace(RENAMED, pod=on("n", a("x")), old_pod=on("n", a("db"))),
+            structs.replace(RENAMED, pod=on("n", a("x")), old_pod=on("n", a("db"))),
             True,
             id="a label makes it one that is not shunned any more",
         ),
-        pytest.param(SHUNS_DB, replace(RENAMED, old_pod=None), True, id="from which is unknown"),
+        pytest.param(
+            SHUNS_DB, structs.replace(RENAMED, old_pod=None), True, id="from which is unknown"
+        ),
         pytest.param(SHUNS_DB, departure(on("n", a("db"))), True, id="whom it shuns leaves"),
         pytest.param(SHUNS_DB, departure(a("db")), True, id="one that was assumed leaves"),
         pytest.param(SHUNS_DB, departure(on("n", a("x"))), False, id="somebody else leaves"),
@@ -464,4 +467,4 @@ def test_a_namespace_wakes_whom_its_labels_could_help() -> None:
 
     assert not woken(WANTS_DB, new)
     assert woken(selecting, new)
-    assert woken(WANTS_DB, replace(new, action=Action.UPDATE_LABEL))
+    assert woken(WANTS_DB, structs.replace(new, action=Action.UPDATE_LABEL))

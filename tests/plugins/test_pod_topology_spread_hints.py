@@ -5,6 +5,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.model.node import Node
@@ -60,8 +61,10 @@ RENAMED = Happening(Resource.POD, Action.UPDATE_LABEL, pod=OTHER, old_pod=SEATED
         ),
         pytest.param(Happening(Resource.POD, Action.DELETE), True, id="who is unknown"),
         pytest.param(RENAMED, True, id="a label makes it count no more"),
-        pytest.param(replace(RENAMED, old_pod=OTHER), False, id="a label that does not matter"),
-        pytest.param(replace(RENAMED, old_pod=None), True, id="what it was is unknown"),
+        pytest.param(
+            structs.replace(RENAMED, old_pod=OTHER), False, id="a label that does not matter"
+        ),
+        pytest.param(structs.replace(RENAMED, old_pod=None), True, id="what it was is unknown"),
     ],
 )
 def test_a_pod_wakes_whom_it_could_help(event: Happening, *, expected: bool) -> None:

@@ -9,7 +9,6 @@ import pytest
 from enbloc.engine.events import BindRefused, SlotsFree, Stream, Synced
 from enbloc.model.binding import Cause
 from enbloc.model.binding_record import binding_record
-from enbloc.model.groups import LifeMemory, Memory
 from enbloc.model.pods import Owner, Phase
 from tests.rules.runs import THIRD_JOB, add_members, ran, with_a_launcher
 from tests.rules.world import JOB, NEXT_JOB, World
@@ -355,54 +354,6 @@ def test_another_process_knows_both_lives() -> None:
     again.delete("job-1-2")
     again.settle()
     assert len(again.where("job-2")) == 3
-
-
-def test_a_started_gang_is_not_evicted_because_its_status_tells_of_an_earlier_life() -> None:
-    """Semantics §2.2: the last write of the status was lost."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    world.running_job("g", 2)
-    [first, _] = sorted(world.where())
-    world.delete(first)
-    for name in world.where():
-        world.change(name, binding_record="")
-    stale = Memory("job-0", started=5.0, lives=(LifeMemory("job-0", ("job-0",), started=5.0),))
-    world.put_group(replace(world.groups["g"], memory=stale))
-    again = world.restarted(status=False)
-    again.settle(seconds=3600)
-    assert again.evictions == []
-
-
-def test_a_start_that_nobody_who_is_bound_can_have_seen_is_not_believed() -> None:
-    """Semantics §2.2: all were lost and relaunched, and the status was never written again."""
-    world = World()
-    world.nodes("n1 n2", cpu=4)
-    memory = LifeMemory("job-1", ("job-1",), (("", 2),), scheduled=5.0, started=6.0)
-    later = World(sync=False)
-    later.nodes("n1 n2", cpu=4)
-    later.group("g", 2, timeout=60, memory=Memory("job-1", started=6.0, lives=(memory,)))
-    later.member("g-0", "g", node="n1", scheduled_at=later.now)
-    later.sync()
-    later.settle(seconds=120)
-    assert later.evictions == ["g-0"], "it has not started, and gives its room back"
-
-
-def test_a_member_that_was_bound_when_its_gang_had_started_says_so() -> None:
-    """Semantics §2.2: by its binding record."""
-    world = World()
-    world.nodes("n1 n2 n3", cpu=4)
-    world.running_job("g", 2)
-    world.now += 5
-    world.delete("g-0")
-    world.member("g-2", "g")
-    world.settle()
-    world.now += 5
-    world.delete("g-1")
-    world.settle()
-    again = world.restarted()
-    again.settle(seconds=600)
-    assert again.evictions == []
-    assert again.started("g") == 1000.0
 
 
 def test_bare_pods_that_are_made_again_while_an_old_one_is_live_are_of_its_life() -> None:

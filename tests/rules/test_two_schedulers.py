@@ -5,6 +5,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from enbloc.model.field_managers import field_manager
 from tests.world.two import Both
@@ -121,7 +122,7 @@ def test_a_late_write_of_the_other_is_written_over(both: Both) -> None:
     """semantics §6.4"""
     both.gang("g", 2, scheduler="enbloc")
     both.settle()
-    late = replace(both.shown["g"], conditions=(), replaced=())
+    late = structs.replace(both.shown["g"], conditions=(), replaced=())
     both.write(late, field_manager(["batch"]))
     both.settle()
     assert both.condition("g")[:2] == (True, "Scheduled")

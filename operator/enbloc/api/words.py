@@ -179,18 +179,21 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.SCHEDULED: EventMeaning(
         "pod",
         False,
-        "The pod is bound to a node. After a burst of 100 such events 25 a second are written.",
+        "The pod is bound to a node. Of many that are bound at once, a part has it, and late.",
     ),
     EventReason.FAILED_SCHEDULING: EventMeaning(
         "pod",
         True,
         "It fits no node, or its gang does not: the note says what the gang waits for, and whether "
-        "this member is the one that does not fit.",
+        "this member is the one that does not fit. Or it names its PodGroup by a misspelt key: the "
+        "note has the right one, and the condition the reason InvalidSpec.",
     ),
     EventReason.WAITING_FOR_GANG: EventMeaning(
         "pod", True, "Its gang cannot be scheduled yet: the note says which members are missing."
     ),
-    EventReason.GANG_SCHEDULED: EventMeaning(_GROUP, False, "The minimum is bound."),
+    EventReason.GANG_SCHEDULED: EventMeaning(
+        _GROUP, False, "The minimum is bound. In a burst of Bindings it comes late."
+    ),
     EventReason.GANG_UNSCHEDULABLE: EventMeaning(
         _GROUP, True, "The gang does not fit now, or a plugin has not approved it yet."
     ),
@@ -262,7 +265,8 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.UNKNOWN_KEY: EventMeaning(
         "pod",
         True,
-        "An annotation or a label looks like a key of enbloc; the note names the right one.",
+        "An annotation or a label looks like a key of enbloc; the note names the right one. A pod "
+        "that names its PodGroup by such a key alone gets FailedScheduling.",
     ),
     EventReason.UNKNOWN_ROLE: EventMeaning(
         "pod", True, "It names a role that its PodGroup does not list."

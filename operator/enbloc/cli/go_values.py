@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of flags as the programs of Kubernetes, which are written in Go, take them."""
 
+import math
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
@@ -80,6 +81,24 @@ class _Duration(click.ParamType[float]):
         return found
 
 
+class _Finite(click.ParamType[float]):
+    """A number that is no infinity."""
+
+    name = "float"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number."""
+        try:
+            found = float(value)
+        except ValueError:
+            found = math.nan
+        if not math.isfinite(found):
+            self.fail(f"must be a number, is {value!r}", param, ctx)
+        return found
+
+
 class _Level(click.ParamType[int]):
     """`--v=2`, `-v 2`, `-v=2`; `-v` alone is debug."""
 
@@ -97,6 +116,7 @@ class _Level(click.ParamType[int]):
 
 GO_BOOL: Final = _GoBool()
 DURATION: Final = _Duration()
+FINITE: Final = _Finite()
 LEVEL: Final = _Level()
 
 

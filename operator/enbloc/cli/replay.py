@@ -35,7 +35,8 @@ def replay(*, plan: str | None, file: Path) -> int:
     """Take the decision PLAN once more from a dump, and say whether it comes out the same.
 
     The id of a plan is in the annotation enbloc.dev/plan of each pod that it placed, and in the
-    log line of each decision. Without PLAN, the decisions in the dump are listed.
+    log line of each decision (for placed pods without a group: from --v=2 on). Without PLAN, the
+    decisions in the dump are listed.
 
     No cluster is needed. Exit code 1 says that the decision differs, or is not in the dump.
     """

@@ -19,12 +19,13 @@ import click
 
 import enbloc
 from enbloc.cli.flags import F, Number, all_of
-from enbloc.cli.go_values import DURATION, GO_BOOL, LEVEL, TLS_VERSIONS, ciphers_of
+from enbloc.cli.go_values import DURATION, FINITE, GO_BOOL, LEVEL, TLS_VERSIONS, ciphers_of
 from enbloc.errors import ConfigError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
 
 if TYPE_CHECKING:
     from enbloc.kube.serving import Serving
+    from enbloc.model.request_rate import RequestRate
 
 
 #: Under this key a command's context keeps the flags that were given and have no effect.
@@ -32,7 +33,6 @@ IGNORED_KEY: Final = "enbloc.ignored"
 
 _ANONYMOUS: Final = "requests are authenticated by tokens and client certificates only"
 _JSON: Final = "enbloc speaks JSON"
-_LIMITS: Final = "there is no client-side limit; API Priority and Fairness on the server decides"
 _GATES: Final = "enbloc has no feature gates of kube-scheduler"
 _LOGS: Final = "each line is written to stderr at once"
 _METRICS: Final = "all metrics are shown, with all labels"
@@ -49,9 +49,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "emulated-version": _GATES,
     "feature-gates": _GATES,
     "http2-max-streams-per-connection": _HTTP1,
-    "kube-api-burst": _LIMITS,
     "kube-api-content-type": _JSON,
-    "kube-api-qps": _LIMITS,
     "log-flush-frequency": _LOGS,
     "log-json-info-buffer-size": _LOGS,
     "log-json-split-stream": _LOGS,
@@ -98,6 +96,7 @@ def server_flags(*, leader_elect: bool, secure_port: int) -> Callable[[F], F]:
         click.option(
             "--master", metavar="URL", help="The API server's address, whatever a kubeconfig says."
         ),
+        *_rate_flags(),
         click.option(
             "--version",
             is_flag=False,
@@ -267,6 +266,31 @@ def _access_flags() -> Sequence[Callable[[F], F]]:
     )
 
 
+def _rate_flags() -> Sequence[Callable[[F], F]]:
+    return (
+        click.option(
+            "--kube-api-qps",
+            type=FINITE,
+            help="The most requests a second to the API server; events are counted apart, and the "
+            "Lease is not limited. Negative = no limit. Default: no limit; where --kube-api-burst "
+            "is given, 50.",
+        ),
+        click.option(
+            "--kube-api-burst",
+            type=Number(0, 2**31 - 1),
+            help="So many requests at once after a time with fewer. Default, where --kube-api-qps "
+            "is given: 100.",
+        ),
+    )
+
+
+def take_rate(flags: dict[str, Any]) -> "RequestRate":
+    """Take the flags about the rate of requests out of those of a command."""
+    from enbloc.model.request_rate import RequestRate  # noqa: PLC0415  # `--help` needs none of it
+
+    return RequestRate(flags.pop("kube_api_qps") or 0.0, flags.pop("kube_api_burst") or 0)
+
+
 def _log_flags() -> Sequence[Callable[[F], F]]:
     return (
         click.option(
@@ -287,8 +311,8 @@ def _log_flags() -> Sequence[Callable[[F], F]]:
             flag_value="v",
             type=LEVEL,
             default=0,
-            help="Log more: from 2 on Bindings, from 4 on, and with -v alone, debug lines, from 6 "
-            "on requests.",
+            help="Log more: from 2 on Bindings, and each placed pod without a group; from 4 on, "
+            "and with -v alone, debug lines; from 6 on requests.",
         ),
     )
 

@@ -3,10 +3,12 @@
 """`enbloc scheduler`, `enbloc controller` and `enbloc run`: start a server process."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,6 +23,7 @@ from enbloc.cli.server_flags import (
     default_format,
     in_pod,
     server_flags,
+    take_rate,
     take_serving,
     warnings,
 )
@@ -29,7 +32,6 @@ from enbloc.errors import EnblocError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_NAME, SCHEDULER_PORT
 
 if TYPE_CHECKING:
-    from enbloc.config import Configuration
     from enbloc.kube.lease import LeaseTiming
     from enbloc.kube.options import Options
 
@@ -110,6 +112,17 @@ _SCHEDULER_FLAGS: Final = (
 )
 
 
+@contextmanager
+def _importing() -> Generator[None]:
+    """What is imported meanwhile stays, so the collector looks at none of it, now or later."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def _scheduler_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     for flag in reversed(_SCHEDULER_FLAGS):
         command = flag(command)
@@ -127,7 +140,8 @@ def scheduler(**flags: Any) -> int:
 
     It takes the flags of kube-scheduler; those without effect are not listed here.
     """
-    from enbloc.live import run_scheduler  # noqa: PLC0415  # only this command needs it
+    with _importing():
+        from enbloc.live import run_scheduler  # noqa: PLC0415  # only this command needs it
 
     return serve(run_scheduler, "scheduler", **flags)
 
@@ -146,7 +160,8 @@ def scheduler(**flags: Any) -> int:
 @server_flags(leader_elect=True, secure_port=CONTROLLER_PORT)
 def controller(**flags: Any) -> int:
     """Run the controller: keeps the status of PodGroups."""
-    from enbloc.controller import run_controller  # noqa: PLC0415  # only this command needs it
+    with _importing():
+        from enbloc.controller import run_controller  # noqa: PLC0415  # only this command needs it
 
     return serve(run_controller, "controller", **flags)
 
@@ -163,7 +178,8 @@ def run(**flags: Any) -> int:
 
     Without --leader-elect it takes no Lease: let there be only one.
     """
-    from enbloc.run import run_both  # noqa: PLC0415  # only this command needs it
+    with _importing():
+        from enbloc.run import run_both  # noqa: PLC0415  # only this command needs it
 
     return serve(run_both, "run", **flags)
 
@@ -196,7 +212,7 @@ def serve(
     try:
         options = _options(component, flags)
         if file is not None:
-            return _written(options.configuration, file)
+            return _written(options, file)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_until_signalled(server, options))
     except EnblocError as error:
@@ -215,6 +231,11 @@ def _is_given(flag: str) -> bool:
     return source is not None and source is not click.core.ParameterSource.DEFAULT
 
 
+def _elects() -> bool:
+    """Whether a flag says if there is an election."""
+    return _is_given("leader_elect") or _is_given("no_leader_elect")
+
+
 def _options(component: str, flags: dict[str, Any]) -> "Options":
     """What the flags say, and configuration files where no flag was given.
 
@@ -229,11 +250,16 @@ def _options(component: str, flags: dict[str, Any]) -> "Options":
     configs, longest = flags.pop("configs", ()), flags.pop("longest_wait", None)
     if flags.pop("no_leader_elect"):
         flags["leader_elect"] = False
-    elects = _is_given("leader_elect") or _is_given("no_leader_elect")
+    elects = _elects()
     timing = [flags.pop(f"leader_elect_{part}") for part in _TIMING]
-    webhooks = take_webhooks(flags, serving.bind_address)
-    options = Options(serving=replace(serving, component=component), webhooks=webhooks, **flags)
-    if configs or longest is not None:
+    webhooks, rate = take_webhooks(flags, serving.bind_address), take_rate(flags)
+    options = Options(
+        serving=replace(serving, component=component),
+        webhooks=webhooks,
+        request_rate=rate,
+        **flags,
+    )
+    if configs or longest is not None or (rate.is_set and component != "controller"):
         options = _configured(options, configs, longest, elects=elects)
     if any(part is not None for part in timing):
         options = replace(options, lease_timing=_timing(options, timing))
@@ -259,6 +285,7 @@ def _configured(
     found = configure(sources(configs))
     if longest:
         found = replace(found, settings=replace(found.settings, longest_wait=longest))
+    found = replace(found, request_rate=options.request_rate.over(found.request_rate))
     election = found.leader_election
     elect = options.leader_elect
     if election.leader_elect is not None and not elects:
@@ -266,6 +293,7 @@ def _configured(
     return replace(
         options,
         configuration=found,
+        request_rate=found.request_rate,
         kubeconfig=options.kubeconfig or (Path(found.kubeconfig) if found.kubeconfig else None),
         leader_elect=elect,
         lease_namespace=options.lease_namespace or election.resource_namespace or None,
@@ -289,13 +317,28 @@ def _timing(options: "Options", given: Sequence[float | None]) -> "LeaseTiming":
     return LeaseTiming(*said)
 
 
-def _written(configuration: "Configuration | None", file: Path) -> int:
+def _written(options: "Options", file: Path) -> int:
     """Write what runs to a file, credentials hidden; the exit code."""
     import yaml  # noqa: PLC0415  # only this needs it
 
     from enbloc.config import default_configuration, effective, hidden  # noqa: PLC0415
 
-    documents = map(hidden, effective(configuration or default_configuration()))
+    configuration = options.configuration or default_configuration()
+    election, timing = configuration.leader_election, options.lease_timing
+    election = replace(
+        election,
+        leader_elect=options.leader_elect if _elects() else election.leader_elect,
+        resource_name=options.lease_name or election.resource_name,
+        resource_namespace=options.lease_namespace or election.resource_namespace,
+    )
+    if timing is not None:
+        election = replace(
+            election,
+            lease_duration=timing.duration,
+            renew_deadline=timing.renew_deadline,
+            retry_period=timing.retry,
+        )
+    documents = map(hidden, effective(replace(configuration, leader_election=election)))
     text = yaml.safe_dump_all(documents, sort_keys=False, width=100)
     try:
         file.write_text(text, "utf-8")

@@ -70,6 +70,7 @@ def build(wanted: Wanted, registry: Registry, findings: Findings) -> Configurati
         wanted.settings,
         wanted.leader_election.of(profiles),
         wanted.kubeconfig,
+        wanted.request_rate,
         given,
         tuple(map(str, findings.warnings)),
     )
@@ -78,7 +79,8 @@ def build(wanted: Wanted, registry: Registry, findings: Findings) -> Configurati
 def default_configuration() -> Configuration:
     """What runs where no file says anything."""
     wanted = Wanted((WantedProfile(SCHEDULER_NAME),))
-    return build(wanted, Registry(IN_TREE), Findings())
+    # It names no plugin of others; to look for some takes 10 ms.
+    return build(wanted, Registry(IN_TREE, outside=()), Findings())
 
 
 def default_profiles() -> Mapping[str, Profile]:
@@ -101,6 +103,7 @@ class _Build:
         self._registry = registry
         self._findings = findings
         self._plugins: dict[str, Plugin | None] = {}
+        self._points: dict[str, frozenset[Point]] = {}
         self.queue_sort: Plugin | None = None
 
     def profile(self, extenders: tuple[Extender, ...]) -> Profile | None:
@@ -135,13 +138,14 @@ class _Build:
         return tuple(entry for entry in said if self._has(entry.name, point))
 
     def _has(self, name: str, point: Point) -> bool:
-        plugin = self._plugins.get(name)
-        return plugin is not None and point in points_of(plugin)
+        return point in self._points.get(name, ())
 
     def _plugin(self, entry: Entry) -> Plugin | None:
         """The plugin of an entry, made once; what keeps it from being made is noted once."""
         if entry.name not in self._plugins:
-            self._plugins[entry.name] = self._make(entry)
+            plugin = self._plugins[entry.name] = self._make(entry)
+            if plugin is not None:
+                self._points[entry.name] = points_of(plugin)
         return self._plugins[entry.name]
 
     def _make(self, entry: Entry) -> Plugin | None:
@@ -189,7 +193,7 @@ class _Build:
         return frozenset({*self._registry.names, *DEFAULTS})
 
     def _check_point(self, entry: Entry, plugin: Plugin, point: str) -> None:
-        has, upstream = points_of(plugin), upstream_points(entry.name)
+        has, upstream = self._points[entry.name], upstream_points(entry.name)
         lacking = {at: why for at, why in unmet(plugin).items() if point in (at, MULTI_POINT)}
         for at, why in lacking.items():
             text = f'"{entry.name}" cannot be asked at {at}: {why}'

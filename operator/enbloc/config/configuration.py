@@ -14,6 +14,7 @@ from enbloc.model.names import (
     KUBE_SYSTEM,
     SCHEDULER_LEASE,
 )
+from enbloc.model.request_rate import RequestRate
 
 #: Plugin → the arguments that were given to it.
 Given = Mapping[str, Mapping[str, Any]]
@@ -61,6 +62,7 @@ class Configuration:
         profiles: by schedulerName.
         settings: of the engine; whoever makes one gives it an identity.
         kubeconfig: `clientConnection.kubeconfig`; "" = not named.
+        request_rate: `clientConnection.qps` and `burst`.
         given: per profile, the arguments that plugins were given; the others have their defaults.
         warnings: what was accepted and is not honoured, each with its path.
     """
@@ -69,5 +71,6 @@ class Configuration:
     settings: Settings = field(default_factory=Settings)
     leader_election: LeaderElection = field(default_factory=LeaderElection)
     kubeconfig: str = ""
+    request_rate: RequestRate = field(default_factory=RequestRate)
     given: Mapping[str, Given] = field(default_factory=dict[str, Given])
     warnings: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ class ClientConnectionConfiguration(Strict):
     kubeconfig: str | None = None
     accept_content_types: str | None = None
     content_type: str | None = None
-    qps: float | None = None
+    qps: Annotated[float, Field(allow_inf_nan=False)] | None = None
     burst: Annotated[Int32, Field(ge=0)] | None = None
 
 

@@ -16,6 +16,7 @@ from enbloc.config.models import (
     KIND,
     OUR_KIND,
     OUR_VERSION,
+    ClientConnectionConfiguration,
     EnblocConfiguration,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
@@ -40,6 +41,7 @@ from enbloc.framework.points import Point
 from enbloc.framework.registry import Registry
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.quantity import amount
+from enbloc.model.request_rate import RequestRate
 from enbloc.plugins.in_tree import IN_TREE
 
 
@@ -144,7 +146,12 @@ def _wanted(
         settings,
         _election(scheduler.leader_election, findings),
         (connection and connection.kubeconfig) or "",
+        RequestRate() if connection is None else _rate(connection),
     )
+
+
+def _rate(connection: ClientConnectionConfiguration) -> RequestRate:
+    return RequestRate(connection.qps or 0.0, connection.burst or 0)
 
 
 def _rest(profile: WantedProfile) -> tuple[Any, ...]:

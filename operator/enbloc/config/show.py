@@ -39,8 +39,8 @@ def effective(configuration: Configuration) -> list[dict[str, Any]]:
             for name, profile in configuration.profiles.items()
         ],
     }
-    if configuration.kubeconfig:
-        scheduler["clientConnection"] = {"kubeconfig": configuration.kubeconfig}
+    if connection := _connection(configuration):
+        scheduler["clientConnection"] = connection
     extenders = next(iter(configuration.profiles.values())).extenders
     if extenders:
         scheduler["extenders"] = [_extender(each) for each in extenders]
@@ -59,6 +59,16 @@ def effective(configuration: Configuration) -> list[dict[str, Any]]:
         "otherSchedulers": list(settings.other_schedulers),
     }
     return [scheduler, ours]
+
+
+def _connection(configuration: Configuration) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if configuration.kubeconfig:
+        made["kubeconfig"] = configuration.kubeconfig
+    rate = configuration.request_rate.completed()
+    if rate.is_set:
+        made |= {"qps": rate.qps, "burst": rate.burst}
+    return made
 
 
 def _election(election: LeaderElection) -> dict[str, Any]:

@@ -24,8 +24,6 @@ TOP: Final[Mapping[str, str]] = {
 }
 #: Field of `clientConnection` → why it has no effect.
 CONNECTION: Final[Mapping[str, str]] = {
-    "qps": "there is no client-side limit; API Priority and Fairness on the server decides",
-    "burst": "there is no client-side limit; API Priority and Fairness on the server decides",
     "contentType": "enbloc speaks JSON",
     "acceptContentTypes": "enbloc speaks JSON",
 }

@@ -12,6 +12,7 @@ from typing import Any, Final
 from enbloc.config.configuration import LeaderElection
 from enbloc.engine.settings import Settings
 from enbloc.framework.extenders import Extender
+from enbloc.model.request_rate import RequestRate
 
 #: Beside the extension points, the list whose plugins go to every point that they have.
 MULTI_POINT: Final = "multiPoint"
@@ -78,6 +79,7 @@ class Wanted:
 
     Attributes:
         kubeconfig: `clientConnection.kubeconfig`; "" = not named.
+        request_rate: `clientConnection.qps` and `burst`.
     """
 
     profiles: tuple[WantedProfile, ...]
@@ -85,3 +87,4 @@ class Wanted:
     settings: Settings = field(default_factory=Settings)
     leader_election: LeaderElection = field(default_factory=LeaderElection)
     kubeconfig: str = ""
+    request_rate: RequestRate = field(default_factory=RequestRate)

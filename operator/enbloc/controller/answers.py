@@ -5,11 +5,17 @@
 kopf decodes whole objects, by a decoder that gives up on what nests deep, on numbers of thousands
 of digits and on much else that a tenant may store or a proxy may send; then no PodGroup is seen
 any more. So each answer is read here first, and kopf is given what was understood.
+
+Nor is kopf given what it would only pass on: that nothing but the status of a PodGroup changed,
+which in a burst is one or two events for each, every one of them an echo of our own writes. For
+each it would have a task, several deep copies and a line in the log. It is told by a bookmark how
+far the watch has come.
 """
 
 import logging
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol, cast
 
 import aiohttp
@@ -25,6 +31,7 @@ from enbloc.kube.reflector import CHANGES
 from enbloc.kube.transport import asked_to_wait
 from enbloc.model.objects import Metadata, PodGroupObject
 from enbloc.model.text import clipped, quoted
+from enbloc.model.versions import version_of
 
 _LABEL: Final = POD_GROUPS.label()
 
@@ -109,37 +116,110 @@ def readable_group(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | None:
     return made
 
 
-def readable_list(raw: bytes) -> bytes:
-    """One page of PodGroups, without those that cannot be read.
+class Answers:
+    """The answers of one run of kopf, read before kopf reads them.
 
-    Raises:
-        Unreachable: it is no list.
+    Args:
+        changed: told of a PodGroup of which only the status, or metadata that no generation
+            counts, has changed; kopf does not see that event.
+        went_back: called where a list is older than what was shown before.
     """
-    page = readable(_LIST, raw, "list", _LABEL)
-    groups = [found for item in page.items or () if (found := readable_group(item)) is not None]
-    return _ENCODE({"metadata": page.metadata, "items": groups})
+
+    def __init__(
+        self, changed: Callable[[Mapping[str, Any]], object], went_back: Callable[[], object]
+    ) -> None:
+        self._changed = changed
+        self._went_back = went_back
+        self._generations: dict[str, int] = {}  # as last given to kopf, by UID
+        self._newest = 0
+
+    def page(self, raw: bytes, *, first: bool) -> bytes:
+        """One page of PodGroups, without those that cannot be read.
+
+        Raises:
+            Unreachable: it is no list.
+        """
+        page = readable(_LIST, raw, "list", _LABEL)
+        if first:
+            self._generations.clear()
+            version = version_of(page.metadata.resource_version)
+            if version < self._newest:
+                self._went_back()
+            self._newest = version
+        groups = [found for item in page.items or () if (found := readable_group(item)) is not None]
+        for group in groups:
+            self._note(group)
+        return _ENCODE({"metadata": page.metadata, "items": groups})
+
+    def line(self, line: bytes) -> bytes:
+        """One line of a watch of PodGroups; b"" where it shows one that cannot be read.
+
+        Raises:
+            Unreachable: it is no watch event.
+        """
+        event = readable(_EVENT, line, "watch", _LABEL)
+        given = _shown(event)
+        if given is None:
+            return b""
+        kind = event.type
+        if kind in CHANGES:
+            version = version_of(given["metadata"].get("resourceVersion"))
+            self._newest = max(self._newest, version)
+        if kind == "DELETED":
+            self._generations.pop(given["metadata"]["uid"], None)
+        elif kind == "MODIFIED" and self._is_known(given):
+            self._changed(given)
+            kind, given = "BOOKMARK", _progress(given)
+        elif kind in CHANGES:
+            self._note(given)
+        return _ENCODE({"type": kind, "object": given}) + b"\n"
+
+    def _note(self, group: Mapping[str, Any]) -> None:
+        metadata = group["metadata"]
+        self._generations[metadata["uid"]] = metadata.get("generation", 0)
+
+    def _is_known(self, group: Mapping[str, Any]) -> bool:
+        """Whether kopf was given this object, with the spec that it has."""
+        metadata = group["metadata"]
+        known = self._generations.get(metadata["uid"])
+        return known is not None and known == metadata.get("generation", 0)
+
+    async def read_first(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """A client middleware: who asked is given what could be read of the answer."""
+        response = await handler(request)
+        if (asked := asked_to_wait(response.headers) or 0.0) > LONGEST_WAIT:
+            log.warning(
+                "API server asks to wait %.0f s for podgroups; waiting %d s", asked, LONGEST_WAIT
+            )
+        if response.status >= 300:
+            whole = readable_refusal
+        elif request.url.path.endswith(f"/{POD_GROUPS.plural}"):
+            whole = partial(self.page, first="continue" not in request.url.query)
+        else:
+            whole = _other
+        body = cast("Body", response.content)
+        response.content = cast("aiohttp.StreamReader", ReadableBody(body, whole, self.line))
+        return response
 
 
-def readable_line(line: bytes) -> bytes:
-    """One line of a watch of PodGroups; b"" where it shows one that cannot be read.
+def _progress(group: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a bookmark at this state of an object shows."""
+    version = group["metadata"].get("resourceVersion")
+    return {"metadata": {} if version is None else {"resourceVersion": version}}
 
-    Raises:
-        Unreachable: it is no watch event.
-    """
-    event = readable(_EVENT, line, "watch", _LABEL)
-    found: Any
+
+def _shown(event: _Event) -> Any:
+    """What a watch event shows, as it can be read; None if it cannot be."""
     if event.type == "ERROR":
-        found = _refusal(event.object)
-    elif event.type == "BOOKMARK":
-        found = readable(_BOOKMARK, event.object, "watch", _LABEL)
-    elif event.type in CHANGES:
-        found = readable_group(event.object)
-    else:
-        log.warning(
-            "Ignored a watch event of the unknown type %s of %s", quoted(event.type), _LABEL
-        )
-        return b""
-    return b"" if found is None else _ENCODE({"type": event.type, "object": found}) + b"\n"
+        return _refusal(event.object)
+    if event.type == "BOOKMARK":
+        return readable(_BOOKMARK, event.object, "watch", _LABEL)
+    if event.type in CHANGES:
+        return readable_group(event.object)
+    log.warning("Ignored a watch event of the unknown type %s of %s", quoted(event.type), _LABEL)
+    return None
 
 
 def readable_refusal(raw: bytes) -> bytes:
@@ -194,11 +274,15 @@ class ReadableBody:
     Args:
         body: as the server sends it.
         whole: reads all of an answer that ends.
+        line: reads one line of a watch.
     """
 
-    def __init__(self, body: Body, whole: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self, body: Body, whole: Callable[[bytes], bytes], line: Callable[[bytes], bytes]
+    ) -> None:
         self._body = body
         self._whole = whole
+        self._line = line
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else aiohttp asks its body for, as when it is given up."""
@@ -222,7 +306,7 @@ class ReadableBody:
         async for chunk in self._body.iter_chunked(size):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                given = readable_line(line) if line else b""
+                given = self._line(line) if line else b""
                 if given:
                     yield given
 
@@ -245,21 +329,3 @@ class PatientResponse(aiohttp.ClientResponse):
         if asked is not None and asked > 0:
             given[hdrs.RETRY_AFTER] = str(math.ceil(min(asked, LONGEST_WAIT)))
         return CIMultiDictProxy(given)
-
-
-async def read_first(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    """A client middleware: who asked is given what could be read of the answer."""
-    response = await handler(request)
-    if (asked := asked_to_wait(response.headers) or 0.0) > LONGEST_WAIT:
-        log.warning(
-            "API server asks to wait %.0f s for podgroups; waiting %d s", asked, LONGEST_WAIT
-        )
-    listing = request.url.path.endswith(f"/{POD_GROUPS.plural}")
-    whole = readable_list if listing else _other
-    if response.status >= 300:
-        whole = readable_refusal
-    body = cast("Body", response.content)
-    response.content = cast("aiohttp.StreamReader", ReadableBody(body, whole))
-    return response

@@ -118,6 +118,9 @@ class Groups:
         metadata = found["metadata"]
         key = (metadata.get("namespace") or "", metadata.get("name") or "")
         version = version_of(metadata.get("resourceVersion"))
+        newest = self._shown.get(key, 0)
+        if 0 < version < newest:
+            return  # kopf tells of it after a change, maybe of a namesake, that did not pass kopf
         if kind == "DELETED":
             self._shown.pop(key, None)
         elif key[1]:

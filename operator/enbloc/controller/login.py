@@ -9,9 +9,9 @@ from importlib.metadata import version
 from typing import Final
 
 import aiohttp
-import kopf
 
-from enbloc.controller.answers import PatientResponse, read_first
+from enbloc.controller.answers import Answers, PatientResponse
+from enbloc.controller.lean_kopf import kopf
 from enbloc.kube import Cluster
 from enbloc.kube.transport import user_agent
 from enbloc.model.credentials import redacted
@@ -55,13 +55,13 @@ class Session(kopf.AiohttpSession):
     authorization: str | None = None
 
 
-def opened(connection: Connection) -> Session:
-    """Open a connection in the loop that runs."""
+def opened(connection: Connection, answers: Answers) -> Session:
+    """Open a connection in the loop that runs; what is answered is read by `answers` first."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=connection.as_ssl_context()),
         headers={**connection.as_http_headers(), "User-Agent": AGENT},
         proxy=connection.proxy_url,
-        middlewares=(read_first,),
+        middlewares=(answers.read_first,),
         response_class=PatientResponse,
     )
     return Session(

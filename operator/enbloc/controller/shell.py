@@ -24,7 +24,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
-from enbloc.controller.admission import serve_webhooks
 from enbloc.controller.creator_objects import (
     JobObject,
     SetObject,
@@ -196,6 +195,9 @@ class Controller:
         if webhooks is None:
             await self._stop.wait()
             return
+        # Imported here: who serves none needs no models of what it would admit.
+        from enbloc.controller.admission import serve_webhooks  # noqa: PLC0415
+
         async with serve_webhooks(webhooks, _scheduler_names(self._options)):
             await self._stop.wait()
 
@@ -286,5 +288,5 @@ async def connected(options: Options) -> AsyncGenerator[Client, None]:
     """
     cluster = await load(options.kubeconfig, options.context, master=options.master)
     log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
-    async with Client(cluster, component="controller") as client:
+    async with Client(cluster, component="controller", rate=options.request_rate) as client:
         yield client

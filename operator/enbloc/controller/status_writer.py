@@ -18,7 +18,11 @@ from enbloc.controller.members import Members
 from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sharing import sharing
 from enbloc.kube import Client
-from enbloc.kube.coalescing_writer import CoalescingWriter
+from enbloc.kube.coalescing_writer import (
+    CROWD_LATEST_SECONDS,
+    CROWD_SETTLED_SECONDS,
+    CoalescingWriter,
+)
 from enbloc.kube.errors import NotFound
 from enbloc.kube.events import Notice, ObjectReference, Recorder
 from enbloc.kube.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
@@ -34,6 +38,8 @@ log = logging.getLogger(__name__)
 
 #: How many groups are reconciled, and so written, at the same time.
 PARALLEL: Final = 32
+#: In a crowd, a scheduler's word of a group comes within this (seconds).
+WORD_SECONDS: Final = CROWD_LATEST_SECONDS + CROWD_SETTLED_SECONDS
 #: Of how many Jobs, and of how many groups, it is kept that they were warned of.
 WARNED: Final = 4096
 
@@ -88,6 +94,7 @@ class StatusWriter:
             parallel=PARALLEL,
             interval=INTERVAL,
             settles=_settles,
+            patience=_patience,
         )
 
     def clear(self) -> None:
@@ -179,13 +186,32 @@ def _read(found: Mapping[str, Any]) -> Group | None:
 
 def _settles(known: _Known) -> float:
     """For how long nothing of a group must have changed for it to be looked at (seconds)."""
+    starts = _is_placed(known) and not known.status.get("startedTime")
+    return PASSING if starts or _awaits_scheduler(known) else SETTLED
+
+
+def _patience(known: _Known) -> float:
+    """How long a crowd may make that (seconds): little can be said before the scheduler's word."""
+    return WORD_SECONDS if _awaits_scheduler(known) else CROWD_SETTLED_SECONDS
+
+
+def _is_placed(known: _Known) -> bool:
+    return (_scheduled(known) or {}).get("status") == "True"
+
+
+def _awaits_scheduler(known: _Known) -> bool:
+    """Whether the scheduler has said nothing yet, or what is about to change by itself."""
+    said = _scheduled(known)
+    return said is None or said.get("reason") in (names.Reason.PENDING, names.Reason.BINDING)
+
+
+def _scheduled(known: _Known) -> Mapping[str, Any] | None:
+    """Condition Scheduled."""
     for condition in known.status.get("conditions") or ():
         if condition.get("type") == names.Condition.SCHEDULED:
-            placed = condition.get("status") == "True"
-            starts = placed and not known.status.get("startedTime")
-            binds = condition.get("reason") in (names.Reason.PENDING, names.Reason.BINDING)
-            return PASSING if starts or binds else SETTLED
-    return PASSING
+            found: Mapping[str, Any] = condition
+            return found
+    return None
 
 
 def _gathered(status: Mapping[str, Any]) -> float:

@@ -5,7 +5,8 @@
 Only a low-level event handler is registered, on a registry of our own. For such handlers kopf
 keeps no state, so it writes no annotation and no finalizer and never patches; the names that it
 is given for its own keys (prefix enbloc.dev) are not used. Status is written elsewhere, by
-server-side apply.
+server-side apply. What changes of a PodGroup without a change of its spec does not pass through
+kopf's queues: it is told as it is read (`answers.py`), in order with what kopf tells or before it.
 
 kopf runs in a thread with an event loop of its own, because in a loop that it shares it takes over
 SIGINT and SIGTERM, and on its way out cancels every task that was created after it started: the
@@ -21,9 +22,9 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-import kopf
-
+from enbloc.controller.answers import Answers
 from enbloc.controller.kopf_logging import KopfLogHandler
+from enbloc.controller.lean_kopf import kopf
 from enbloc.controller.login import Connection, Session, opened
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.kube.paths import POD_GROUPS
@@ -33,6 +34,9 @@ REQUEST_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 5.0
 #: TLS connections take a moment to close after kopf has closed them; its loop waits for that.
 FAREWELL_SECONDS: Final = 0.2
+_WENT_BACK: Final = (
+    f"the resourceVersion of {POD_GROUPS.label()} went back in time: the server was restored"
+)
 FINALIZER: Final = f"{names.API_GROUP}/cleanup"
 
 log = logging.getLogger(__name__)
@@ -124,6 +128,10 @@ class Watch:
         """Run kopf, as `kopf.operator()` does; in its thread."""
         registry = kopf.OperatorRegistry()
         sessions: list[Session] = []
+        answers = Answers(
+            lambda found: home.call_soon_threadsafe(self._tell, "MODIFIED", found),
+            lambda: fail(WatchFailed(_WENT_BACK)),
+        )
 
         @kopf.on.login(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
         async def login(**_: Any) -> Session:
@@ -132,7 +140,7 @@ class Watch:
 
             try:
                 asked = asyncio.run_coroutine_threadsafe(ask(), home)
-                session = opened(await asyncio.wrap_future(asked))
+                session = opened(await asyncio.wrap_future(asked), answers)
             except Exception as error:
                 fail(error)  # kopf itself would wait for other credentials, for ever
                 raise
@@ -164,6 +172,20 @@ class Watch:
         await asyncio.sleep(FAREWELL_SECONDS)
 
 
+class _Nothing(kopf.DiffBaseStorage):
+    """What was last handled of an object: no handler asks, and kopf need not copy it to know."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Of each object, for each event."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: Any) -> None:
+        """There is none."""
+
+    def store(self, **_: Any) -> None:
+        """It is not kept."""
+
+
 def _settings(retries: Sequence[float]) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.peering.standalone = True
@@ -176,7 +198,7 @@ def _settings(retries: Sequence[float]) -> kopf.OperatorSettings:
     settings.watching.chunk_size = 500
     settings.persistence.finalizer = FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=names.API_GROUP)
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=names.API_GROUP)
+    settings.persistence.diffbase_storage = _Nothing()
     return settings
 
 

@@ -3,7 +3,7 @@
 """Attempts: one group is decided against one snapshot of the present."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -56,6 +56,10 @@ class Planner:
     def planning(self, group: GroupKey) -> bool:
         """A plan of this group is under way."""
         return self._plans.of(group) is not None
+
+    def stalled(self) -> Collection[str]:
+        """The namespaces of which no group is decided until a Binding of theirs is answered."""
+        return self._plans.stalled
 
     def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
         """Whether a group could be placed if these pods were gone."""

@@ -3,8 +3,9 @@
 """What to do: everything the engine can ask of its shell."""
 
 import enum
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from enbloc.framework.act import Target
 from enbloc.model.groups import GroupKey, LifeMemory
@@ -26,25 +27,22 @@ class Attempt(NamedTuple):
     decided: float
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """Send this Binding until it is settled; answer Bound or BindRefused, then SlotsFree(1)."""
+class Bind(msgspec.Struct, frozen=True, gc=False):
+    """Send this Binding until it is settled; answer Bound or BindRefused, then SlotsFree."""
 
     profile: str
     target: Target
     attempt: Attempt | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PreBind:
+class PreBind(msgspec.Struct, frozen=True):
     """Run the PreBind plugins for this member; answer PreBound or PreBindFailed."""
 
     profile: str
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class CancelPlan:
+class CancelPlan(msgspec.Struct, frozen=True):
     """Stop the PreBinds of a plan, and have what they did for members taken back (Unreserve).
 
     Attributes:
@@ -55,8 +53,7 @@ class CancelPlan:
     members: frozenset[PodUID] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Unreserve:
+class Unreserve(msgspec.Struct, frozen=True):
     """Have what an earlier attempt has left of this member taken back, as after a CancelPlan.
 
     Attributes:
@@ -67,8 +64,7 @@ class Unreserve:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionValue:
+class ConditionValue(msgspec.Struct, frozen=True, gc=False):
     """One condition, as it should stand; the shell adds the times and the generation."""
 
     type: Condition
@@ -77,16 +73,14 @@ class ConditionValue:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RoleSucceeded:
+class RoleSucceeded(msgspec.Struct, frozen=True, gc=False):
     """How many members of a role succeeded in this incarnation."""
 
     name: str
     succeeded: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetGroupStatus:
+class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
     """Write the scheduler's part of a PodGroup's status; a later one replaces an unsent one.
 
     Times are seconds of server time since the epoch, as is the engine's clock; None = absent.
@@ -119,8 +113,7 @@ class SetGroupStatus:
     shown_by: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SetPodCondition:
+class SetPodCondition(msgspec.Struct, frozen=True):
     """Write PodScheduled=False on a member."""
 
     pod: PodKey
@@ -129,8 +122,7 @@ class SetPodCondition:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetGangRunning:
+class SetGangRunning(msgspec.Struct, frozen=True):
     """Write the condition `enbloc.dev/GangRunning` on a member that has it as a readiness gate."""
 
     pod: PodKey
@@ -139,8 +131,7 @@ class SetGangRunning:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """Evict a member of ours to release its capacity (semantics §4.5).
 
     The answer is Evicted or EvictRefused.
@@ -165,8 +156,7 @@ class EventType(enum.StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Emit:
+class Emit(msgspec.Struct, frozen=True, gc=False):
     """Write an event about a pod, a PodGroup or a node; exactly one of these is set.
 
     Attributes:
@@ -186,8 +176,7 @@ class Emit:
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """Ask an extender about one class of pods; answer Answer.
 
     Attributes:
@@ -208,8 +197,7 @@ class Ask:
     prioritize: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(msgspec.Struct, frozen=True):
     """One decision, for the log and the metrics; nothing depends on it.
 
     Attributes:

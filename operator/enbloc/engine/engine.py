@@ -43,6 +43,9 @@ from enbloc.model.pods import PodUID
 #: So many changed groups are reviewed in one turn; those that are left come first in the next.
 MOST_REVIEWS: Final = 256
 
+#: After so many placed pods a turn decides nobody else: what was found is to be sent.
+MOST_PLACED: Final = 16
+
 #: Makes further policies of what is known.
 Further = Callable[[Core], Sequence[Policy]]
 
@@ -151,7 +154,7 @@ class Engine:
     # ── one turn ─────────────────────────────────────────────────────────────────────────────
 
     def step(self, now: float) -> Sequence[Effect]:
-        """Decide at most one group, and do all that follows from what was applied.
+        """Decide a group, or a few, and do all that follows from what was applied.
 
         Returns:
             Effects in the order in which they should be started; none until every stream synced.
@@ -232,18 +235,31 @@ class Engine:
             turn.losses.pop(key, None)
 
     def _decide(self, turn: Turn) -> None:
-        """Decide one group against one snapshot; a plan that is found is reserved."""
-        if turn.behind or self._plans.far_ahead:
-            return
+        """Decide one group after the other, each against one snapshot, and reserve what is found.
+
+        One that is placed is followed by another for as long as that leads to nothing that an
+        earlier stage should look at first, and no ranking had to be made anew: so a turn costs no
+        more than one decision may.
+        """
+        rankings, left = self._state.rankings, MOST_PLACED
+        made = rankings.made
+        while left > 0 and not (turn.behind or self._admission.must_wait):
+            placed = self._decide_next(turn)
+            if not placed or rankings.made != made or turn.unseen:
+                return
+            left -= placed
+
+    def _decide_next(self, turn: Turn) -> int:
+        """Decide the first in order, if somebody is to be decided; how many pods are placed."""
         item = self._admission.next(turn)
         if item is None:
-            return
+            return 0
         members = self._groups[item.key]
         facts = turn.reviewed.get(item.key) or self._groups.facts(members)
         fresh = item.key in turn.reviewed
         if not fresh and self._admission.kept_out(turn, item, members, facts):
             self._report(turn, members, facts)
-            return
+            return 0
         profile = self._groups.profile(facts)
         decide, watch = self._attempts.decide, self._stopwatch
         if watch is not None and watch.begin(profile.name):
@@ -252,6 +268,8 @@ class Engine:
             decided = decide(turn, item, members, facts, profile)
         if decided and not members.solo:
             self._report(turn, members, self._groups.facts(members))
+        open_plan = self._plans.of(item.key)
+        return open_plan.size if decided and open_plan is not None else 0
 
     def _send(self, turn: Turn) -> None:
         """Hand out Binds of the groups that are released, as the executor has free slots."""

@@ -53,6 +53,13 @@ class EventHandlers:
         match event:
             case happened.PodSeen(pod):
                 self._pod_seen(pod, turn)
+            case (
+                happened.Bound()
+                | happened.BindRefused()
+                | happened.PreBound()
+                | happened.PreBindFailed()
+            ):
+                self._answered(event, turn)
             case happened.PodGone(_, uid):
                 self._pod_gone(uid, turn)
             case happened.GroupSeen(group):
@@ -78,13 +85,6 @@ class EventHandlers:
                 self._synced(stream, turn)
             case happened.SlotsFree(count):
                 self._plans.slots += count
-            case (
-                happened.Bound()
-                | happened.BindRefused()
-                | happened.PreBound()
-                | happened.PreBindFailed()
-            ):
-                self._answered(event, turn)
             case happened.BindUnknown():
                 # The member stays SENT and its capacity taken; the executor is sending it again.
                 pass

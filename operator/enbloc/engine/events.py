@@ -3,7 +3,8 @@
 """What happened: everything the engine can be told."""
 
 import enum
-from dataclasses import dataclass
+
+import msgspec
 
 from enbloc.model.binding import Cause
 from enbloc.model.groups import Group, GroupKey
@@ -28,104 +29,90 @@ class Stream(enum.StrEnum):
     STATEFUL_SETS = "statefulsets"
 
 
-@dataclass(frozen=True, slots=True)
-class PodSeen:
+class PodSeen(msgspec.Struct, frozen=True):
     """A pod was added or changed."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodGone:
+class PodGone(msgspec.Struct, frozen=True):
     """A pod was deleted."""
 
     key: PodKey
     uid: PodUID
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSeen:
+class NodeSeen(msgspec.Struct, frozen=True):
     """A node was added or changed."""
 
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGone:
+class NodeGone(msgspec.Struct, frozen=True):
     """A node was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSeen:
+class GroupSeen(msgspec.Struct, frozen=True):
     """A PodGroup was added or changed."""
 
     group: Group
 
 
-@dataclass(frozen=True, slots=True)
-class GroupGone:
+class GroupGone(msgspec.Struct, frozen=True):
     """A PodGroup was deleted."""
 
     key: GroupKey
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClassSeen:
+class PriorityClassSeen(msgspec.Struct, frozen=True):
     """A PriorityClass was added or changed."""
 
     name: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClassGone:
+class PriorityClassGone(msgspec.Struct, frozen=True):
     """A PriorityClass was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceSeen:
+class NamespaceSeen(msgspec.Struct, frozen=True):
     """A namespace was added or changed."""
 
     name: str
     labels: Labels
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceGone:
+class NamespaceGone(msgspec.Struct, frozen=True):
     """A namespace was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadSeen:
+class WorkloadSeen(msgspec.Struct, frozen=True):
     """A Service or a controller with a selector was added or changed; None selects nothing."""
 
     key: WorkloadKey
     selector: Selector | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadGone:
+class WorkloadGone(msgspec.Struct, frozen=True):
     """A Service or a controller with a selector was deleted."""
 
     key: WorkloadKey
 
 
-@dataclass(frozen=True, slots=True)
-class FactSeen:
+class FactSeen(msgspec.Struct, frozen=True):
     """An object that tells of volumes or devices was added or changed."""
 
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
-class FactGone:
+class FactGone(msgspec.Struct, frozen=True):
     """Such an object was deleted.
 
     Attributes:
@@ -137,30 +124,26 @@ class FactGone:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(msgspec.Struct, frozen=True):
     """A stream has delivered its whole first list."""
 
     stream: Stream
 
 
-@dataclass(frozen=True, slots=True)
-class SlotsFree:
-    """The executor can take so many more Binds (its capacity at first, one per settled Bind)."""
+class SlotsFree(msgspec.Struct, frozen=True):
+    """The executor can take so many more Binds (its capacity at first, then as Binds settle)."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class PreBound:
+class PreBound(msgspec.Struct, frozen=True):
     """All PreBind plugins of a member succeeded."""
 
     plan: str
     uid: PodUID
 
 
-@dataclass(frozen=True, slots=True)
-class PreBindFailed:
+class PreBindFailed(msgspec.Struct, frozen=True):
     """A PreBind plugin refused or failed.
 
     Attributes:
@@ -173,16 +156,14 @@ class PreBindFailed:
     plugin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(msgspec.Struct, frozen=True, gc=False):
     """The API server accepted the Binding; the watch has yet to confirm it."""
 
     plan: str
     uid: PodUID
 
 
-@dataclass(frozen=True, slots=True)
-class BindRefused:
+class BindRefused(msgspec.Struct, frozen=True):
     """The Binding was refused, for certain: the member is not bound by it."""
 
     plan: str
@@ -191,23 +172,20 @@ class BindRefused:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class BindUnknown:
+class BindUnknown(msgspec.Struct, frozen=True):
     """A Bind may or may not have happened; the executor is sending it again."""
 
     plan: str
     uid: PodUID
 
 
-@dataclass(frozen=True, slots=True)
-class Evicted:
+class Evicted(msgspec.Struct, frozen=True):
     """The API server accepted to delete this pod; the watch will show it terminating."""
 
     uid: PodUID
 
 
-@dataclass(frozen=True, slots=True)
-class EvictRefused:
+class EvictRefused(msgspec.Struct, frozen=True):
     """A pod was not evicted.
 
     Attributes:
@@ -220,8 +198,7 @@ class EvictRefused:
     retry_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What an extender said to an Ask.
 
     Attributes:

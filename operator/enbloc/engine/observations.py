@@ -203,14 +203,18 @@ class _Use(NamedTuple):
             raise failure
         name, memory = learner.name, learner.memory
         reasons: Mapping[int, str] = {}
-        scores = np.zeros(len(nodes), np.int64)
+        scores: npt.NDArray[np.int64] | int = 0  # of all alike
         if self.filters and decide.implements(memory, decide.MemoryFilter):
             refused = asked(name, "Filter", memory.refused, facts, nodes, now)
             reasons = asked(name, "Filter", _reasons, refused, nodes)
         if self.scores and decide.implements(memory, decide.MemoryScore):
             given = asked(name, "Score", memory.scores, facts, nodes, now)
             scores = asked(name, "Score", _scores, given, nodes)
-        if not reasons and (scores == scores[:1]).all():
+        if isinstance(scores, int):
+            if not reasons:  # as nearly always; no array of all nodes is made for that
+                return None
+            scores = np.full(len(nodes), scores, np.int64)
+        elif not reasons and (scores == scores[:1]).all():
             return None
         feasible = np.ones(len(nodes), np.bool_)
         feasible[list(reasons)] = False
@@ -221,7 +225,10 @@ def _reasons(refused: Mapping[str, str], nodes: Nodes) -> dict[int, str]:
     return {row: str(why) for name, why in refused.items() if (row := nodes.row(name)) is not None}
 
 
-def _scores(given: Mapping[str, int], nodes: Nodes) -> npt.NDArray[np.int64]:
+def _scores(given: Mapping[str, int], nodes: Nodes) -> npt.NDArray[np.int64] | int:
+    """int64[N], or what every node has."""
+    if not len(given):
+        return decide.MAX_NODE_SCORE
     scores = np.full(len(nodes), decide.MAX_NODE_SCORE, np.int64)
     for name, score in given.items():
         row = nodes.row(name)

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from enbloc.framework.hints import Happening
 from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
 from enbloc.model.groups import GroupKey
@@ -22,8 +24,7 @@ class PlanResult(enum.Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True, gc=False):
     """One member and its node.
 
     Attributes:
@@ -54,8 +55,7 @@ class Misfit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Release(Happening):
+class Release(Happening, frozen=True, gc=False):
     """Capacity that a plan had reserved was given back unused.
 
     Attributes:

@@ -127,6 +127,11 @@ class Turn:
             or self.effects
         )
 
+    @property
+    def unseen(self) -> bool:
+        """Something is left to the stages before the decision."""
+        return bool(self.changed or self.happened or self.endings)
+
     def left_over(self) -> "Turn":
         """What the stages of this turn did not look at any more, for the next one."""
         return Turn(

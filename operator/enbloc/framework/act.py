@@ -18,14 +18,15 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from enbloc.framework.decide import Plugin
 from enbloc.framework.status import Status
 from enbloc.model.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.pods import PodKey, PodUID
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, gc=False):
     """One member on its way to its node.
 
     Attributes:

@@ -460,7 +460,7 @@ class Observes(Plugin, Protocol):
 
     The methods of its memory say where it is asked: `refused` at Filter, `scores` at Score, once
     for each decision about a gang, after all other plugins. Pods without a group are never
-    affected. Kept rankings are used wherever no memory has anything to say.
+    affected. What it says is added to kept rankings, at the cost of a look at every node.
 
     Profiles in which the plugin is equal (`==`) share one memory. It is lost when the scheduler
     ends. An exception in `observe`, `deadline` or `expire` is told by the next gang that is

@@ -5,6 +5,8 @@
 import enum
 from dataclasses import dataclass
 
+import msgspec
+
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
@@ -77,8 +79,7 @@ class ClusterEvent:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(msgspec.Struct, frozen=True, gc=False):
     """One event that really happened, as a hint sees it.
 
     Attributes:
@@ -108,8 +109,7 @@ class Happening:
         return same and bool(pattern.action & self.action)
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalExpired(Happening):
+class RefusalExpired(Happening, frozen=True, gc=False):
     """The memory of a plugin says that time has ended refusals; only that plugin hears of it.
 
     Attributes:

@@ -4,13 +4,14 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodChanged:
+class PodChanged(msgspec.Struct, frozen=True, gc=False):
     """A pod came to a node, or its phase there changed.
 
     Attributes:

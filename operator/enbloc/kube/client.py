@@ -37,6 +37,7 @@ from enbloc.kube.transport import (
     Stream,
     Transport,
 )
+from enbloc.model.request_rate import RequestRate
 
 PAGE_SIZE: Final = 500
 #: How often a request is sent when the answer is 429.
@@ -68,6 +69,7 @@ class Client:
         component: the process, for the user agent ("scheduler").
         rules: when given, a request that they do not allow fails with AssertionError, unsent.
         connections: the most connections at once, watches included.
+        rate: of requests; None = no limit.
     """
 
     def __init__(
@@ -77,12 +79,13 @@ class Client:
         component: str,
         rules: Sequence[Rule] | None = None,
         connections: int = 256,
+        rate: RequestRate | None = None,
     ) -> None:
         self.cluster = cluster
         self._component = component
         self._rules = rules
         self._may_write: Callable[[], bool] = lambda: True
-        self._transport = Transport(cluster, component, connections)
+        self._transport = Transport(cluster, component, connections, rate)
 
     async def __aenter__(self) -> Self:
         await self._transport.open()
@@ -97,7 +100,10 @@ class Client:
         await self._transport.close()
 
     def again(self) -> "Client":
-        """Another client of the same server as the same user, for another event loop."""
+        """Another client of the same server as the same user, for another event loop.
+
+        Its requests are not limited: it renews the Lease, which must not wait.
+        """
         cluster = replace(self.cluster, auth=self.cluster.auth.again())
         return Client(cluster, component=self._component, rules=self._rules, connections=4)
 

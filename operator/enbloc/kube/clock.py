@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-#: A Date is cut to the second, and takes its time to arrive (seconds).
-TOLERANCE: Final = 2.0
+from enbloc.model.times import CLOCK_ERROR
+
 #: By what share of the time that passes the clock is corrected.
 SLEW: Final = 0.1
 #: For no longer than this at once (seconds): nobody may have asked for hours.
@@ -27,10 +27,10 @@ class ServerClock:
     """Seconds of server time since the epoch, once the server's time is known.
 
     It never jumps and never goes back, for that would move deadlines (semantics §4.2): where it
-    differs from what the server says by more than TOLERANCE, it runs slower or faster by SLEW until
-    it agrees. Nobody asks before the first answers of the server, for there is nothing to decide
-    either. Where a proxy spoils the Date of its answers, the local wall clock at the first call has
-    to do.
+    differs from what the server says by more than CLOCK_ERROR, it runs slower or faster by SLEW
+    until it agrees. Nobody asks before the first answers of the server, for there is nothing to
+    decide either. Where a proxy spoils the Date of its answers, the local wall clock at the first
+    call has to do.
 
     Args:
         offset: server time minus the local clock, None while unknown: `server_offset` of the
@@ -58,7 +58,7 @@ class ServerClock:
             if told is None:
                 logger.warning("The API server sends no readable Date: using the local clock")
             self._offset = self._wall() - local if told is None else told
-        elif told is not None and abs(wrong := told - self._offset) > TOLERANCE:
+        elif told is not None and abs(wrong := told - self._offset) > CLOCK_ERROR:
             most = SLEW * min(local - self._asked, LONGEST_SLEW)
             self._offset += max(-most, min(most, wrong))
         self._asked = local

@@ -56,8 +56,8 @@ async def load(
             f"{os.pathsep.join(map(str, paths))}: no such file; pass --kubeconfig FILE or set "
             "KUBECONFIG (inside a cluster neither is needed)"
         )
-    _home()  # the library needs one as well
-    # Imported here: in a cluster nothing of it is needed, and it costs 0.4 s and 47 MiB.
+    _home()  # the library for logins needs one as well
+    # Imported here: in a cluster nothing of it is needed.
     from enbloc.kube import kubeconfig as files  # noqa: PLC0415
 
     async with asyncio.timeout(files.LOAD_SECONDS):

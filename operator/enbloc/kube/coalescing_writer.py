@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,15 @@ BUG_SECONDS: Final = 30.0
 NEWER_SECONDS: Final = 1.0
 #: A value that goes on changing is written after this (seconds).
 LATEST_SECONDS: Final = 4.0
+#: More values than this that wait at once settle for longer, in proportion to their number: in a
+#: burst, the server's time is for what the values tell of.
+CROWD: Final = 50
+#: But for no longer than this (seconds), as a rule,
+CROWD_SETTLED_SECONDS: Final = 10.0
+#: and one that goes on changing is written after this (seconds), or what patience there is for it.
+CROWD_LATEST_SECONDS: Final = 20.0
+#: Less than this is not waited (seconds): a clock may not tell it from nothing.
+CLOCK_SECONDS: Final = 0.001
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -60,7 +70,10 @@ class CoalescingWriter(Generic[K, V]):
         parallel: the most writes in flight.
         interval: the least time between the beginnings of two writes of one key, seconds.
         settles: for how long no newer value of its key must have come before this one is written,
-            in seconds, but never longer than LATEST_SECONDS after the first that waits.
+            in seconds, but never longer than LATEST_SECONDS after the first that waits. Both grow
+            when more than CROWD values wait.
+        patience: for how long at most a crowd makes a value settle, in seconds; 0 = no crowd delays
+            it at all.
     """
 
     def __init__(
@@ -73,6 +86,7 @@ class CoalescingWriter(Generic[K, V]):
         parallel: int = 8,
         interval: float = 0.0,
         settles: Callable[[V], float] = lambda _: 0.0,
+        patience: Callable[[V], float] = lambda _: CROWD_SETTLED_SECONDS,
     ) -> None:
         self._what = what
         self._write = write
@@ -80,11 +94,14 @@ class CoalescingWriter(Generic[K, V]):
         self._slots = FairSlots(parallel)
         self._interval = interval
         self._settles = settles
+        self._patience = patience
         self._newest: dict[K, _Waiting[V]] = {}
+        self._waiting: Counter[str] = Counter()  # by namespace; none is zero
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._rejected: dict[K, str] = {}
         self._newer: dict[K, asyncio.Event] = {}
         self._closing = asyncio.Event()
+        self._settling: dict[K, tuple[float, asyncio.Event]] = {}  # until when, and what ends it
         self._name = queue
         self._began: dict[K, float] = {}
         metrics.WORKQUEUE_DEPTH.labels(self._name).set_function(lambda: len(self._newest))
@@ -106,13 +123,29 @@ class CoalescingWriter(Generic[K, V]):
         metrics.series(metrics.WORKQUEUE_ADDS, self._name).inc()
         if key in self._newer:
             self._newer[key].set()
+        if key in self._settling:
+            until, sooner = self._settling[key]
+            if self._due(key) < until:
+                sooner.set()
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._run(key), name=f"write {key}")
 
     def _wait(self, key: K, value: V) -> None:
         now = asyncio.get_running_loop().time()
         before = self._newest.get(key)
-        self._newest[key] = _Waiting(value, before.since if before else now, now)
+        self._keep(key, _Waiting(value, before.since if before else now, now))
+
+    def _keep(self, key: K, waiting: _Waiting[V]) -> None:
+        if key not in self._newest:
+            self._waiting[_namespace(key)] += 1
+        self._newest[key] = waiting
+
+    def _take(self, key: K) -> _Waiting[V]:
+        namespace = _namespace(key)
+        self._waiting[namespace] -= 1
+        if not self._waiting[namespace]:
+            del self._waiting[namespace]
+        return self._newest.pop(key)
 
     async def settled(self) -> None:
         """Return when nothing is left to write."""
@@ -122,6 +155,8 @@ class CoalescingWriter(Generic[K, V]):
     async def finish(self, seconds: float) -> None:
         """Take nothing more, write what waits in so many seconds, and give up the rest."""
         self._closing.set()
+        for _, sooner in self._settling.values():
+            sooner.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.settled()
@@ -139,9 +174,9 @@ class CoalescingWriter(Generic[K, V]):
         try:
             while key in self._newest:
                 await self._settle(key)
-                async with self._slots.slot(getattr(key, "namespace", "")):
+                async with self._slots.slot(_namespace(key)):
                     next_turn = now() + self._interval
-                    retry_after = await self._measured(key, self._newest.pop(key), backoff)
+                    retry_after = await self._measured(key, self._take(key), backoff)
                 if retry_after is None:
                     await self._rest(next_turn - now())
                 elif retry_after == BUG_SECONDS:
@@ -156,12 +191,34 @@ class CoalescingWriter(Generic[K, V]):
         """Wait while newer values may come; not when this is closing."""
         now = asyncio.get_running_loop().time
         while not self._closing.is_set():
-            waiting = self._newest[key]
-            settled = waiting.changed + self._settles(waiting.value)
-            until = min(settled, waiting.since + LATEST_SECONDS)
-            if until <= now():
+            due = self._due(key)
+            if due - now() < CLOCK_SECONDS:
                 return
-            await self._rest(until - now())
+            _, sooner = self._settling[key] = due, asyncio.Event()
+            try:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(due):
+                        await sooner.wait()
+            finally:
+                del self._settling[key]
+
+    def _due(self, key: K) -> float:
+        """When to write the value that waits, if no newer one comes (of the loop's clock)."""
+        waiting = self._newest[key]
+        patience = self._patience(waiting.value)
+        crowd = self._crowd(key) if patience else 1.0
+        least = self._settles(waiting.value)
+        settled = waiting.changed + max(least, min(least * crowd, patience))
+        longest = max(CROWD_LATEST_SECONDS, patience)
+        return min(settled, waiting.since + min(LATEST_SECONDS * crowd, longest))
+
+    def _crowd(self, key: K) -> float:
+        """How many times as long a value settles; at least 1.
+
+        Namespaces share what is written: one with thousands of values delays its own.
+        """
+        share = CROWD / len(self._waiting)
+        return max(1.0, self._waiting[_namespace(key)] / share)
 
     async def _rest(self, seconds: float) -> None:
         """Let the interval of a key pass, unless this is closing."""
@@ -229,13 +286,18 @@ class CoalescingWriter(Generic[K, V]):
         """Keep a value that was not written, unless there is a newer one."""
         if key not in self._newest:
             now = asyncio.get_running_loop().time()
-            self._newest[key] = _Waiting(value, now, -math.inf)
+            self._keep(key, _Waiting(value, now, -math.inf))
 
     def _say_rejected(self, key: K, why: str) -> None:
         """Log it, once while it stands."""
         if self._rejected.get(key) != why:
             self._rejected[key] = why
             logger.error("API server rejected the %s update of %s: %s", self._what, key, why)
+
+
+def _namespace(key: Hashable) -> str:
+    """Whose turn it is when a key is written; "" for keys that have no namespace."""
+    return getattr(key, "namespace", "")
 
 
 def _is_pointless(error: APIError) -> bool:

@@ -146,7 +146,8 @@ class Cluster:
         """A new TLS context, or None for plain HTTP.
 
         Raises:
-            ConfigError: a certificate file is missing or no certificate.
+            ConfigError: a certificate file is missing or no certificate, or no name can be
+                the one that is expected.
         """
         if not self.server.startswith("https:"):
             return None
@@ -162,7 +163,29 @@ class Cluster:
         except (OSError, ValueError) as error:
             files = ", ".join(map(str, filter(None, (self.ca_file, *(self.client_cert or ())))))
             raise ConfigError(f"{self.source}: cannot use {files}: {error}") from error
+        if self.server_name:
+            try:
+                context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=self.server_name)
+            except (ValueError, TypeError) as error:  # what each connection would raise
+                raise ConfigError(
+                    f"{self.source}: tls-server-name {self.server_name!r} is no DNS name: {error}"
+                ) from error
         return context
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one pass over kubeconfig files gave.
+
+    Attributes:
+        cluster: everything but the credentials' source.
+        header: the Authorization header.
+        lifetime: seconds until the credentials should be read again.
+    """
+
+    cluster: Cluster
+    header: str | None = field(repr=False)
+    lifetime: float
 
 
 def in_cluster(env: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Cluster | None:

@@ -8,10 +8,11 @@ every deviation from HTTP/1.1 is an error: nothing is guessed about what a write
 """
 
 import asyncio
+import select
 import socket
 import ssl
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import aiohappyeyeballs
@@ -28,6 +29,9 @@ NEXT_ADDRESS_SECONDS: Final = 0.25
 #: The headers that are read, as they come and as they are kept.
 _READ: Final = {b"date": "Date", b"retry-after": "Retry-After"}
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
+#: A body may take so many bytes on the way for each of its own: in chunks, of one byte at worst,
+#: and with trailers.
+_PER_BYTE: Final = 8
 
 
 class Answer(NamedTuple):
@@ -92,7 +96,9 @@ class Connections:
         *,
         limits: tuple[int, int],
         repeatable: bool,
+        total: float | None = None,
         connect: float | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> Answer:
         """Send one request, and read its answer.
 
@@ -100,35 +106,55 @@ class Connections:
             request: head and body.
             limits: the longest body to read of an answer that is a success, and of another.
             repeatable: may be sent again where a connection that had been idle breaks at once.
+            total: the longest time for all of it, seconds; None = no limit.
             connect: the longest time to make a connection, seconds; None = no limit of its own.
+            check: raises what forbids to send it now; asked again after each wait.
 
         Raises:
             NotConnected: nothing was sent.
-            OSError: the connection broke; the request may have been processed.
+            OSError: the connection broke, or time was up; the request may have been processed.
+        """
+        sent = False
+        try:
+            async with asyncio.timeout(total):
+                waited = await self._turn()
+                try:
+                    if waited:
+                        check()
+                    connection = self._take() or await self._connected(connect, check)
+                    sent = True
+                    try:
+                        return await connection.ask(request, limits)
+                    except OSError as error:
+                        if not repeatable or not connection.fell_idle or connection.heard:
+                            raise
+                        lost = error
+                    finally:
+                        self._give_back(connection)
+                    try:
+                        connection = await self._connected(connect, check)
+                    except Exception:  # noqa: BLE001  # whatever it is, the first may have arrived
+                        raise lost from None
+                    try:
+                        return await connection.ask(request, limits)
+                    finally:
+                        self._give_back(connection)
+                finally:
+                    self._pass_on()
+        except TimeoutError as error:
+            if sent:
+                raise
+            raise NotConnected("timed out before there was a connection for it") from error
+
+    async def _turn(self) -> bool:
+        """Wait for a connection that another request is done with; first come, first served.
+
+        Returns:
+            Whether that took any time.
         """
         if self._free:
             self._free -= 1
-        else:
-            await self._turn()
-        try:
-            connection = self._take() or await self._connected(connect)
-            try:
-                return await connection.ask(request, limits)
-            except OSError:
-                if not repeatable or not connection.fell_idle or connection.heard:
-                    raise
-            finally:
-                self._give_back(connection)
-            connection = await self._connected(connect)
-            try:
-                return await connection.ask(request, limits)
-            finally:
-                self._give_back(connection)
-        finally:
-            self._pass_on()
-
-    async def _turn(self) -> None:
-        """Wait for a connection that another request is done with; first come, first served."""
+            return False
         mine = asyncio.get_running_loop().create_future()
         self._waiting.append(mine)
         try:
@@ -137,6 +163,7 @@ class Connections:
             if mine.done() and not mine.cancelled():
                 self._pass_on()  # it came at the same time
             raise
+        return True
 
     def _pass_on(self) -> None:
         while self._waiting:
@@ -178,7 +205,19 @@ class Connections:
             connection.abort()
         self._idle.clear()
 
-    async def _connected(self, seconds: float | None) -> "_Connection":
+    async def _connected(self, seconds: float | None, check: Callable[[], None]) -> "_Connection":
+        """A new connection, for a request that may still be sent."""
+        connection = await self._made(seconds)
+        try:
+            check()
+        except BaseException:
+            connection.abort()
+            raise
+        return connection
+
+    async def _made(self, seconds: float | None) -> "_Connection":
+        if self._closed:
+            raise NotConnected("the client is closed")
         timeout = asyncio.timeout(seconds)
         try:
             async with timeout:
@@ -191,6 +230,8 @@ class Connections:
             raise self._failed(f"{type(error).__name__}: {error.args}") from error
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
+        except (ValueError, TypeError) as error:  # a name of host or certificate that is none
+            raise self._failed(f"the server's name cannot be used: {error}") from error
 
     async def _connect(self) -> "_Connection":
         loop, server = asyncio.get_running_loop(), self._server
@@ -229,7 +270,10 @@ class _Connection(asyncio.Protocol):
         #: Whether anything has come since then.
         self.heard = False
         self._kept = self._aborted = False
-        self._head_bytes = 0
+        self._bytes = 0
+        self._socket: Any = None
+        #: Tells, at once, whether there is something to read, or the other side has closed.
+        self._poll = select.poll() if hasattr(select, "poll") else None  # Windows has none
         self._begin()
 
     def ask(self, request: bytes, limits: tuple[int, int]) -> asyncio.Future[Answer]:
@@ -237,7 +281,7 @@ class _Connection(asyncio.Protocol):
         self._asked = asked = self._loop.create_future()
         self._limits = limits
         self.fell_idle, self.heard, self._kept = bool(self._idle_since), False, False
-        self._head_bytes = 0
+        self._bytes = 0
         self._begin()
         if self._transport is None or self._transport.is_closing():
             asked.set_exception(Broken("Server disconnected"))
@@ -249,7 +293,12 @@ class _Connection(asyncio.Protocol):
         """Whether a request may be sent on it that has been idle."""
         if self._transport is None or self._aborted or self._transport.is_closing():
             return False
-        return self._loop.time() - self._idle_since < IDLE_SECONDS
+        if self._loop.time() - self._idle_since >= IDLE_SECONDS:
+            return False
+        # What has come meanwhile, and was not read yet, would be taken for the next answer.
+        if self._poll is None:
+            return not select.select([self._socket], [], [], 0)[0]
+        return not self._poll.poll(0)
 
     def may_be_kept(self) -> bool:
         """Whether the answer was whole, and the server goes on; from now on it is idle."""
@@ -266,6 +315,9 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep it."""
         self._transport = transport  # type: ignore[assignment]  # of a stream
+        self._socket = transport.get_extra_info("socket")
+        if self._poll is not None:
+            self._poll.register(self._socket.fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         """Parse it."""
@@ -273,15 +325,16 @@ class _Connection(asyncio.Protocol):
         if self._asked is None:  # a word for nobody: no request may be taken to be answered by it
             self.abort()
             return
-        if not self._head_done:
-            self._head_bytes += len(data)
+        self._bytes += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._break(Broken(f"the answer is no HTTP/1.1: {type(error).__name__}: {error}"))
         else:
-            if not self._head_done and self._head_bytes > HEAD_BYTES:
+            if not self._head_done and self._bytes > HEAD_BYTES:
                 self._break(Broken(f"the answer's head is longer than {HEAD_BYTES} bytes"))
+            elif self._bytes > HEAD_BYTES + _PER_BYTE * max(self._limits):
+                self._break(Broken("the answer is mostly not its body"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the answer, if it lasts until now; else there is none."""
@@ -300,7 +353,7 @@ class _Connection(asyncio.Protocol):
     def _finish(self, *, cut: bool = False) -> None:
         if self._asked is not None and not self._asked.done():
             # Packed, though it was asked not to be: it cannot be read.
-            body = b"" if self._packed else b"".join(self._body)
+            body = b"" if self._packed else bytes(self._body)
             self._asked.set_result(Answer(self._status, self._headers, body, cut))
 
     # ── of the parser ────────────────────────────────────────────────────────────────────────
@@ -308,7 +361,7 @@ class _Connection(asyncio.Protocol):
         self._status = 0
         self._headers: dict[str, str] = {}
         self._framed = self._packed = self._head_done = False
-        self._body: list[bytes] = []
+        self._body = bytearray()
         self._room = 0
 
     def on_message_begin(self) -> None:
@@ -339,7 +392,7 @@ class _Connection(asyncio.Protocol):
         """Keep it, as far as it is read."""
         if self._room < 0:
             return
-        self._body.append(piece)
+        self._body += piece
         self._room -= len(piece)
         if self._room < 0:
             self._finish(cut=True)
@@ -350,7 +403,8 @@ class _Connection(asyncio.Protocol):
         if self._status < 200:
             self._begin()
             return
-        self._kept = self._parser.should_keep_alive()
+        # Of a 401 the client certificate may be the cause, which belongs to the connection.
+        self._kept = self._parser.should_keep_alive() and self._status != 401
         self._finish()
 
 

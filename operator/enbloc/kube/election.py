@@ -75,12 +75,25 @@ class Election:
             report=partial(self._tell, report),
             rivals=rivals if serves else None,
         )
+        self._elector.tried = self._have_tried
+        #: Set in the loop of `run` once it is known whether the first try has taken the Lease.
+        self.tried = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def _tell(self, report: Report, text: str | None) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # it is closed: nobody is there to be told
                 self._loop.call_soon_threadsafe(report, text)
+
+    def _have_tried(self) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # as above
+                self._loop.call_soon_threadsafe(self.tried.set)
+
+    @property
+    def since(self) -> float:
+        """When the Lease was ours, in seconds of `boot_clock`; for any thread."""
+        return self._elector.since
 
     @property
     def epoch(self) -> int:
@@ -108,7 +121,12 @@ class Election:
             ConfigError: as Elector.run, and of a certificate that cannot be used.
         """
         self._loop = asyncio.get_running_loop()
-        term = _Term(self._elector, self._client, work)
+
+        async def begin() -> None:
+            self.tried.set()
+            await work()
+
+        term = _Term(self._elector, self._client, begin)
         thread = threading.Thread(target=term.hold, name="lease", daemon=True)
         thread.start()
         try:

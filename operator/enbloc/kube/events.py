@@ -8,18 +8,20 @@ counted, and the count is written every 30 minutes and when nothing came for 6.
 The events of one namespace are written one after another, beside those of all others: one that
 refuses or hangs, as behind a webhook, delays its own alone.
 
-Routine events, one for each pod that is bound, are written at a bounded rate: the API server's time
-is for the Bindings.
+Events of what went well are written at a bounded rate, and hardly at all while many Bindings are in
+flight: the API server's time is for these. Where they tell of each of many pods, few wait, and the
+rest are dropped.
 """
 
 import asyncio
+import enum
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 
@@ -41,9 +43,6 @@ from enbloc.telemetry import metrics
 
 #: The most that wait or are being written, in all namespaces.
 QUEUE_LENGTH: Final = 1000
-#: Routine events: so many are written at once, and after them so many a second.
-ROUTINE_BURST: Final = 100
-ROUTINE_RATE: Final = 25.0
 #: The most requests at once.
 PARALLEL: Final = 8
 SERIES: Final = 4096
@@ -58,6 +57,36 @@ _WORD: Final = 128  # the server's limit on reason, action, instance (characters
 _NOTE: Final = 1024  # and on the note (bytes)
 
 logger = logging.getLogger(__name__)
+
+
+class Pace(NamedTuple):
+    """How fast events are written that may come late.
+
+    Attributes:
+        burst: so many at once,
+        rate: and after them so many a second;
+        trickle: so many a second in all while something else matters more.
+        length: the most that wait.
+    """
+
+    burst: int
+    rate: float
+    trickle: float
+    length: int
+
+
+class Urgency(enum.Enum):
+    """How soon an event is to be written."""
+
+    NEWS = "at once"
+    GROUP = "what went well, of one group"
+    POD = "the same, of each of many pods"
+
+
+PACES: Final = {
+    Urgency.GROUP: Pace(burst=100, rate=25.0, trickle=5.0, length=QUEUE_LENGTH),
+    Urgency.POD: Pace(burst=50, rate=10.0, trickle=1.0, length=200),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +129,7 @@ class Notice:
         reporter: the reportingController.
         regarding: what it is about.
         related: a second object, if any.
-        routine: it tells of what went well, and may come late.
+        urgency: whether it may come late.
     """
 
     type: str
@@ -110,7 +139,7 @@ class Notice:
     reporter: str
     regarding: ObjectReference
     related: ObjectReference | None = None
-    routine: bool = False
+    urgency: Urgency = Urgency.NEWS
 
     def key(self) -> tuple[object, ...]:
         """What a series has in common."""
@@ -145,26 +174,41 @@ class _Series:
     written_at: float
 
 
+class _Said(NamedTuple):
+    """A notice, and when that was (seconds since the epoch): it may be written much later."""
+
+    notice: Notice
+    at: float
+
+
 class Recorder:
     """Writes events in the background: ``emit`` never waits and never fails.
 
     Args:
         client: the API.
         instance: the reportingInstance, our pod's name.
+        busy: whether the API server's time is for something that matters more; None = it never is.
     """
 
-    def __init__(self, client: Client, instance: str) -> None:
+    def __init__(
+        self, client: Client, instance: str, busy: Callable[[], bool] | None = None
+    ) -> None:
         self._client = client
         self._instance = instance[:_WORD]
-        self._queues: dict[str, deque[Notice | _Series]] = {}
+        self._queues: dict[str, deque[_Said | _Series]] = {}
         self._waiting = 0
-        self._routine = PacedQueue[Notice](
-            self._put,
-            metrics.EVENTS_DROPPED.inc,
-            rate=ROUTINE_RATE,
-            burst=ROUTINE_BURST,
-            length=QUEUE_LENGTH,
-        )
+        self._late = {
+            urgency: PacedQueue[_Said](
+                self._put,
+                metrics.EVENTS_DROPPED.inc,
+                rate=pace.rate,
+                burst=pace.burst,
+                length=pace.length,
+                busy=busy,
+                trickle=pace.trickle,
+            )
+            for urgency, pace in PACES.items()
+        }
         self._slots = asyncio.Semaphore(PARALLEL)
         self._writers: asyncio.TaskGroup | None = None
         self._busy: set[str] = set()
@@ -173,14 +217,16 @@ class Recorder:
 
     def emit(self, notice: Notice) -> None:
         """Queue an event; when 1000 wait, the oldest where most wait is dropped and counted."""
-        put = self._routine.put if notice.routine else self._put
-        put(notice.regarding.namespace or DEFAULT, notice)
+        late = self._late.get(notice.urgency)
+        put = self._put if late is None else late.put
+        put(notice.regarding.namespace or DEFAULT, _Said(notice, time.time()))
 
     async def run(self) -> None:
         """Write what is queued, for ever."""
         async with asyncio.TaskGroup() as writers:
             self._writers = writers
-            writers.create_task(self._routine.run(), name="routine events")
+            for urgency, late in self._late.items():
+                writers.create_task(late.run(), name=f"events: {urgency.value}")
             try:
                 for namespace in list(self._queues):
                     self._start(namespace)
@@ -196,7 +242,8 @@ class Recorder:
 
         ``run`` must have ended.
         """
-        self._routine.drain()
+        for late in self._late.values():  # what is urgent stays
+            late.drain(QUEUE_LENGTH - self._waiting)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._drain()
@@ -204,7 +251,7 @@ class Recorder:
                 await self._drain()
         metrics.EVENTS_DROPPED.inc(self._waiting)
 
-    def _put(self, namespace: str, what: "Notice | _Series") -> None:
+    def _put(self, namespace: str, what: "_Said | _Series") -> None:
         if self._waiting >= QUEUE_LENGTH:
             metrics.EVENTS_DROPPED.inc()
             if not self._queues:  # all of them are being written, each in a namespace of its own
@@ -216,7 +263,7 @@ class Recorder:
         self._waiting += 1
         self._start(namespace)
 
-    def _take(self, namespace: str) -> "Notice | _Series":
+    def _take(self, namespace: str) -> "_Said | _Series":
         queue = self._queues[namespace]
         taken = queue.popleft()
         if not queue:
@@ -233,8 +280,8 @@ class Recorder:
         while namespace in self._queues:
             taken = self._take(namespace)
             try:
-                if isinstance(taken, Notice):
-                    await self._record(taken)
+                if isinstance(taken, _Said):
+                    await self._record(*taken)
                 else:
                     await self._update(taken)
             finally:
@@ -246,16 +293,15 @@ class Recorder:
             for namespace in list(self._queues):
                 writers.create_task(self._write(namespace))
 
-    async def _record(self, notice: Notice) -> None:
-        series = self._series.get(notice.key())
+    async def _record(self, notice: Notice, at: float) -> None:
+        series, said = self._series.get(notice.key()), micro_time_text(at)
         if series is None:
-            now = _micro_time()
-            series = _Series(self._body(notice, now), 1, now, 0, _now(), 0.0)
+            series = _Series(self._body(notice, said), 1, said, 0, _now(), 0.0)
             if await self._create(series):
                 self._series[notice.key()] = series
             return
         series.count += 1
-        series.last = _micro_time()
+        series.last = said
         series.came_at = _now()
         if series.count == 2:
             await self._update(series)
@@ -342,8 +388,3 @@ class Recorder:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _micro_time() -> str:
-    """Now as metav1.MicroTime: UTC, six decimals."""
-    return micro_time_text(time.time())

@@ -88,13 +88,11 @@ class Victim:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Evicted:
+class Evicted(msgspec.Struct, frozen=True):
     """The pod is being deleted, or was."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(msgspec.Struct, frozen=True):
     """The pod may not go now.
 
     Attributes:
@@ -108,8 +106,7 @@ class Blocked:
     budget: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Exempt:
+class Exempt(msgspec.Struct, frozen=True):
     """The pod will not be evicted: it is gone, finished, bare, or its namespace is terminating."""
 
     message: str

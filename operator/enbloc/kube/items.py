@@ -62,24 +62,21 @@ T = TypeVar("T", bound=HasMeta)
 _Object = TypeVar("_Object")
 
 
-@dataclass(frozen=True, slots=True)
-class Added(Generic[T]):
+class Added(msgspec.Struct, Generic[T], frozen=True):
     """An object that was not known."""
 
     meta: Meta
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class Modified(Generic[T]):
+class Modified(msgspec.Struct, Generic[T], frozen=True):
     """A newer state of a known object."""
 
     meta: Meta
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted(Generic[T]):
+class Deleted(msgspec.Struct, Generic[T], frozen=True):
     """A known object is gone.
 
     Attributes:
@@ -91,8 +88,7 @@ class Deleted(Generic[T]):
     object: T | None
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(msgspec.Struct, frozen=True):
     """A state of an object that cannot be decoded; the stream goes on.
 
     Attributes:
@@ -104,8 +100,7 @@ class Malformed:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(msgspec.Struct, frozen=True):
     """A list is complete: all that it differed by was emitted."""
 
 
@@ -131,8 +126,7 @@ class Timing:
     probe: float = 30.0
 
 
-@dataclass(slots=True)
-class Row:
+class Row(msgspec.Struct, gc=False):
     """What is kept of an object: UID and resourceVersion."""
 
     uid: str

@@ -1,101 +1,96 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""kubeconfig files: merging, contexts, certificates, tokens, exec plugins, OIDC.
+"""kubeconfig files: merging, contexts, certificates, tokens, and when to read them again.
 
-All of it is done by ``kubernetes.aio.config``; this module checks the files first, so that a
-mistake is named with its file and field, and renews credentials.
+Who logs in with an exec plugin or at an identity provider is left to `kubeconfig_logins`, which
+imports a library that takes longer than all else of a start.
 """
 
 import asyncio
+import atexit
+import base64
+import os
 import ssl
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, NamedTuple
 
 import yaml
-from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import ConfigException
-from kubernetes.aio.config.dateutil import parse_rfc3339
-from kubernetes.aio.config.exec_provider import ExecProvider
-from kubernetes.aio.config.kube_config import (
-    ENV_KUBECONFIG_PATH_SEPARATOR,
-    FileOrData,
-    KubeConfigLoader,
-    KubeConfigMerger,
-)
 
 from enbloc.errors import ConfigError
-from enbloc.kube.config import TOKEN_SECONDS, Cluster
+from enbloc.kube.config import TOKEN_SECONDS, Cluster, Loaded
 from enbloc.model.credentials import URL, without_credentials, yaml_problem
 
 #: An exec plugin or an identity provider that takes longer has failed (seconds).
 LOAD_SECONDS: Final = 60.0
-#: Credentials are renewed this long before they expire (seconds).
-EARLY_SECONDS: Final = 60.0
 #: A renewal that failed is tried again after this while the old credentials serve (seconds).
 RETRY_SECONDS: Final = 10.0
 
+#: What of a user is more than what stands in files.
+_LOGINS: Final = frozenset({"exec", "auth-provider"})
+#: libyaml's, which is ten times as fast, where PyYAML was built with it.
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-class _Loader(KubeConfigLoader):
-    """The library's loader, except that a failing exec plugin is an error, not a log line."""
 
-    exec_expiry: datetime | None = None
+class _Entry(NamedTuple):
+    """A context, cluster or user, and the file that it is in."""
 
-    async def load_from_exec_plugin(self) -> Literal[True]:
-        """Run the user's exec plugin.
+    path: Path
+    body: Mapping[str, Any]
+
+    def file(self, key: str) -> Path | None:
+        """The file that `KEY` names, or one with what `KEY-data` holds; None if there is neither.
 
         Raises:
-            ConfigException: the plugin failed, or gave neither token nor certificate.
+            OSError: there is no such file.
+            ValueError: the data is not in base64.
         """
-        plugin = (self._user or {})["exec"]
-        try:
-            status = await ExecProvider(plugin).run()
-        except OSError as error:  # whose text does not name the program under uvloop
-            wrong = error.strerror or str(error)
-            hint = f"; {plugin['installHint']}" if plugin.safe_get("installHint") else ""
-            raise ConfigException(
-                f"exec: cannot run the plugin {plugin['command']}: {wrong}{hint}"
-            ) from error
-        has_certificate = status.get("clientCertificateData") and status.get("clientKeyData")
-        if not status.get("token") and not has_certificate:
-            raise ConfigException("exec: the plugin gave neither a token nor certificate and key")
-        if status.get("token"):
-            self.token = f"Bearer {status['token']}"
-        if has_certificate:
-            self.cert_file = _as_file(status, "clientCertificateData")
-            self.key_file = _as_file(status, "clientKeyData")
-        if status.get("expirationTimestamp"):
-            self.exec_expiry = parse_rfc3339(status["expirationTimestamp"])
-        return True
+        if data := self.body.get(f"{key}-data"):
+            return _held(base64.b64decode(data))
+        if f"{key}-data" in self.body or key not in self.body:
+            return None
+        return self.named(key)
+
+    def named(self, key: str) -> Path:
+        """The file of this name, beside the kubeconfig if that is not absolute.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        path = Path(os.path.normpath(self.path.parent / self.body[key]))
+        if not path.is_file():
+            raise FileNotFoundError(f"{key}: no such file: {path}")
+        return path
 
 
-def _as_file(status: Mapping[str, Any], key: str) -> str:
-    data = FileOrData(status, None, data_key_name=key, base64_file_content=False)
-    return str(data.as_file())
+class _Chosen(NamedTuple):
+    """A context with all that it refers to."""
+
+    name: str
+    context: _Entry
+    cluster: _Entry
+    user: _Entry | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """What one pass over the files gave.
-
-    Attributes:
-        cluster: everything but the credentials' source.
-        header: the Authorization header.
-        lifetime: seconds until the credentials should be read again.
-    """
-
-    cluster: Cluster
-    header: str | None = field(repr=False)
-    lifetime: float
+@cache
+def _held(content: bytes) -> Path:
+    """A file with this content until the process ends, for OpenSSL reads no key from memory."""
+    descriptor, name = tempfile.mkstemp()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    path = Path(name)
+    atexit.register(path.unlink, missing_ok=True)
+    return path
 
 
 class KubeconfigAuth:
     """Credentials of a kubeconfig user, read again when they expire and after a 401."""
 
-    def __init__(self, paths: Sequence[Path], context: str, first: _Loaded | None) -> None:
+    def __init__(self, paths: Sequence[Path], context: str, first: Loaded | None) -> None:
         self._paths = paths
         self._context = context
         self._loaded = first
@@ -117,7 +112,7 @@ class KubeconfigAuth:
     async def _renew(self, tls: ssl.SSLContext | None) -> None:
         try:
             async with asyncio.timeout(LOAD_SECONDS):
-                self._loaded = await _load(self._paths, self._context)
+                _, self._loaded = await _load(self._paths, self._context)
         except (ConfigError, TimeoutError) as error:
             self._due = time.monotonic() + RETRY_SECONDS
             if self._loaded is None:
@@ -150,59 +145,77 @@ async def read(paths: Sequence[Path], context: str | None) -> Cluster:
     Raises:
         ConfigError: naming the file, the field and the fix.
     """
-    chosen = _check(paths, context)
-    loaded = await _load(paths, chosen)
+    chosen, loaded = await _load(paths, context)
     auth = KubeconfigAuth(paths, chosen, loaded)
     return replace(loaded.cluster, auth=auth)
 
 
-async def _load(paths: Sequence[Path], context: str) -> _Loaded:
-    source = f"{ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, paths))}: context {context}"
-    configuration = Configuration()
-    configuration.verify_ssl = True
+async def _load(paths: Sequence[Path], context: str | None) -> tuple[str, Loaded]:
+    """The name of the context, and what it says now.
+
+    Raises:
+        ConfigError: naming the file, the field and the fix.
+    """
+    chosen = _check(paths, context)
+    source = f"{os.pathsep.join(map(str, paths))}: context {chosen.name}"
     try:
-        merged = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, paths)))
-        beside_the_file: Any = None  # what the library means by it, though it says str
-        loader = _Loader(  # type: ignore[no-untyped-call]  # inherited
-            merged.config, active_context=context, config_base_path=beside_the_file
-        )
-        await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # inherited
-    except (ConfigException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if chosen.user is not None and _LOGINS & chosen.user.body.keys():
+            # Imported here: it costs 0.2 s and 47 MiB.
+            from enbloc.kube import kubeconfig_logins  # noqa: PLC0415
+
+            loaded = await kubeconfig_logins.load(paths, chosen.name, source)
+        else:
+            loaded = _written(chosen, source)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{source}: {without_credentials(str(error))}") from error
-    header = configuration.api_key.get("BearerToken")
-    if header and URL(configuration.host).has_user:
+    if loaded.header and URL(loaded.cluster.server).has_user:
         raise ConfigError(
             f"{source}: the cluster's server names a user, and so does users; use one"
         )
-    certificate, key = configuration.cert_file, configuration.key_file
-    chosen = loader.current_context["context"]
-    return _Loaded(
+    return chosen.name, loaded
+
+
+def _written(chosen: _Chosen, source: str) -> Loaded:
+    """What the files say of a user that needs no login."""
+    cluster, user = chosen.cluster, chosen.user
+    server = cluster.body["server"].rstrip("/")
+    tls = server.startswith("https")
+    certificate, key = (
+        user.file(f"client-{part}") if tls and user is not None else None
+        for part in ("certificate", "key")
+    )
+    return Loaded(
         cluster=Cluster(
-            server=configuration.host,
-            namespace=chosen.get("namespace") or "default",
+            server=server,
+            namespace=chosen.context.body.get("namespace") or "default",
             source=source,
-            ca_file=Path(configuration.ssl_ca_cert) if configuration.ssl_ca_cert else None,
-            client_cert=(Path(certificate), Path(key)) if certificate and key else None,
-            verify=bool(configuration.verify_ssl),
-            server_name=configuration.tls_server_name,
-            proxy=configuration.proxy,
+            ca_file=cluster.file("certificate-authority") if tls else None,
+            client_cert=(certificate, key) if certificate and key else None,
+            verify=not cluster.body.get("insecure-skip-tls-verify"),
+            server_name=cluster.body.get("tls-server-name"),
+            proxy=cluster.body.get("proxy-url"),
         ),
-        header=header.strip() if header else None,
-        lifetime=_lifetime(loader),
+        header=_header(user) if user is not None else None,
+        lifetime=TOKEN_SECONDS if user and "tokenFile" in user.body else float("inf"),
     )
 
 
-def _lifetime(loader: _Loader) -> float:
-    """Seconds until the credentials should be read again."""
-    if loader.exec_expiry is not None:
-        left = (loader.exec_expiry - datetime.now(UTC)).total_seconds()
-        return max(left - EARLY_SECONDS, left / 2, 1.0)
-    user = loader._user or {}  # noqa: SLF001  # the library has no accessor for it
-    return TOKEN_SECONDS if "tokenFile" in user or loader.provider else float("inf")
+def _header(user: _Entry) -> str | None:
+    """The Authorization header of a user: by token, or by name and password."""
+    body = user.body
+    token = body.get("token")
+    if "token" not in body and "tokenFile" in body:
+        token = user.named("tokenFile").read_text()
+    if token:
+        return f"Bearer {token}".strip()
+    if "username" in body and "password" in body:
+        both = f"{body['username']}:{body['password']}"
+        return f"Basic {base64.b64encode(both.encode()).decode()}"
+    return None
 
 
-def _check(paths: Sequence[Path], context: str | None) -> str:
-    """The name of the context to use, after checking all that it refers to.
+def _check(paths: Sequence[Path], context: str | None) -> _Chosen:
+    """The context to use, after checking all that it refers to.
 
     Raises:
         ConfigError: naming the file, the field and the fix.
@@ -243,12 +256,18 @@ def _check(paths: Sequence[Path], context: str | None) -> str:
             f"{path}: clusters[{body['cluster']}].server: must be a URL such as "
             f'https://host:6443, is "{url}"'
         )
-    return chosen
+    user = named["users"].get(body.get("user") or "")
+    return _Chosen(
+        chosen,
+        _Entry(*named["contexts"][chosen]),
+        _Entry(path, cluster),
+        _Entry(*user) if user is not None and user[1] else None,
+    )
 
 
 def _document(path: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text())
+        document = yaml.load(path.read_text(), _LOADER)  # noqa: S506  # a safe one
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as a kubeconfig: {error}") from error
     except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:

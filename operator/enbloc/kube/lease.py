@@ -131,10 +131,14 @@ class Elector:
         report: Callable[[str | None], None] = lambda _: None,
         rivals: Rivals | None = None,
     ) -> None:
+        #: Called after each try to take it that failed; may be set until this runs.
+        self.tried: Callable[[], None] = lambda: None
         #: Until when writes may be sent, on ``clock``.
         self.valid_until: float = float("-inf")
         #: leaseTransitions of the lease we hold: one number per term of leadership.
         self.epoch = 0
+        #: When it was ours, on ``clock``; nobody else writes since.
+        self.since = math.inf
         #: Who holds it, as last seen.
         self.holder = ""
         #: Nobody else has held it since the first look: we take up what was ours already.
@@ -176,8 +180,10 @@ class Elector:
         leading = metrics.LEADER.labels(self._name)
         leading.set(0)
         while not await self._acquired():
+            self.tried()
             await self._pause(self._left + MOMENT)
         leading.set(1)
+        self.since = self._clock()
         task = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
         stop_within: float | None = None

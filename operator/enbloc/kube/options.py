@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from enbloc.kube.serving import Access, Serving, Webhooks, served
+from enbloc.model.request_rate import RequestRate
 from enbloc.telemetry import Health
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class Options:
         kubeconfig: the file to use; None = `$KUBECONFIG`, the pod's service account, `~/.kube`.
         context: the context in it; None = the current one.
         master: the API server's URL, in place of the one found there; None = that one.
+        request_rate: the most requests a second, of each client that scheduler and controller make
+            for their work; by flags, and then by the configuration.
         leader_elect: act only while holding the process' own Lease.
         lease_name: of the Lease; None = as the configuration says, or the process' own.
         lease_namespace: where the Lease is; None = the pod's own namespace, else the context's.
@@ -45,6 +48,7 @@ class Options:
     kubeconfig: Path | None = None
     context: str | None = None
     master: str | None = None
+    request_rate: RequestRate = field(default_factory=RequestRate)
     leader_elect: bool = True
     lease_name: str | None = None
     lease_namespace: str | None = None

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded queue that lets a burst through, and after it so many items a second."""
+"""A bounded queue that lets a burst through, and after it so many items a second.
+
+While somebody else is busy with what matters more, items trickle.
+"""
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -21,6 +25,8 @@ class PacedQueue(Generic[T]):
         rate: items a second.
         burst: so many pass at once after a time without any.
         length: the most that wait.
+        busy: whether something else matters more at present; None = nothing ever does.
+        trickle: items a second while it does, in place of rate and burst.
     """
 
     def __init__(
@@ -31,17 +37,22 @@ class PacedQueue(Generic[T]):
         rate: float,
         burst: int,
         length: int,
+        busy: Callable[[], bool] | None = None,
+        trickle: float = 1.0,
     ) -> None:
         self._take = take
         self._drop = drop
         self._rate = rate
         self._burst: Final = float(burst)
         self._length = length
+        self._busy = busy or _never
+        self._trickle = trickle
         self._queues: dict[str, deque[T]] = {}
         self._waiting = 0
         self._some = asyncio.Event()
         self._tokens = float(burst)
         self._filled = 0.0
+        self._passed = -math.inf
 
     def put(self, key: str, item: T) -> None:
         """Pass an item on, now or later."""
@@ -64,21 +75,25 @@ class PacedQueue(Generic[T]):
             if self._token():
                 self._pass_next()
             else:
-                await asyncio.sleep(1 / self._rate)
+                await asyncio.sleep(1 / max(self._rate, self._trickle))
 
-    def drain(self) -> None:
-        """Pass on all that waits, now."""
-        while self._waiting:
+    def drain(self, most: int) -> None:
+        """Pass on what waits, now, and drop what is more than so many items."""
+        for _ in range(min(most, self._waiting)):
             self._pass_next()
+        for _ in range(self._waiting):
+            self._next(next(iter(self._queues)))
+            self._drop()
 
     def _token(self) -> bool:
         """Take the allowance for one item, if there is one."""
         now = asyncio.get_running_loop().time()
         self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._rate)
         self._filled = now
-        if self._tokens < 1:
+        if self._tokens < 1 or (self._busy() and now - self._passed < 1 / self._trickle):
             return False
         self._tokens -= 1
+        self._passed = now
         return True
 
     def _pass_next(self) -> None:
@@ -95,3 +110,7 @@ class PacedQueue(Generic[T]):
         if not queue:
             del self._queues[key]
         return item
+
+
+def _never() -> bool:
+    return False

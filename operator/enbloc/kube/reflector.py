@@ -18,16 +18,18 @@ resourceVersion only: who needs the objects keeps them.
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final, Generic
 
 import msgspec
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import PAGE_SIZE, Client, Paging, Query
+from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import (
     APIError,
     Forbidden,
@@ -36,6 +38,7 @@ from enbloc.kube.errors import (
     NotFound,
     ServerError,
     TooLong,
+    TooManyRequests,
     Unreachable,
     from_status,
     readable,
@@ -128,8 +131,11 @@ class Reflector(Generic[T]):
         #: Whether the latest request was answered by 403, or by 404 of the whole resource.
         self.refused = False
         self._list_from = 0
+        #: When the latest list that was a consistent read was asked for, of those taken.
+        self._read_at = -math.inf
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
+        self._sooner: asyncio.Event | None = None
         metrics.WATCH_FAILING.labels(resource.plural).set(0)
 
     def serve(self, resource: Resource) -> None:
@@ -149,7 +155,7 @@ class Reflector(Generic[T]):
         try:
             while True:
                 before, began = self.version, time.monotonic()
-                wait, hurried = 0.0, listed and bool(self._waiting)
+                wait, asked, hurried = 0.0, False, listed and bool(self._waiting)
                 try:
                     if listed:
                         async with aclosing(self._watch()) as changes:
@@ -167,6 +173,7 @@ class Reflector(Generic[T]):
                     self._failed(error)
                     lacking = isinstance(error, Forbidden | NotFound)
                     wait = (refused if lacking else expired if lost else retry).after(error)
+                    asked = isinstance(error, TooManyRequests)
                 # Only a list tells what a stale watch has not shown; and how far this is if no
                 # bookmark came.
                 if self._stale or (hurried and self._waiting):
@@ -176,22 +183,44 @@ class Reflector(Generic[T]):
                         backoff.reset()
                 elif not wait:  # a server that hangs up at once is not to be hammered
                     wait = retry.next()
-                await asyncio.sleep(wait)
+                await (asyncio.sleep(wait) if asked else self._rest(wait))
         finally:
             probing.cancel()
 
-    async def confirm(self) -> None:
-        """Return once the stream has passed a consistent read made now.
+    def hurry(self) -> None:
+        """End a wait after an error, since the server answers; not one that it asked for."""
+        if self._sooner is not None:
+            self._sooner.set()
+
+    async def _rest(self, seconds: float) -> None:
+        self._sooner = asyncio.Event()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._sooner.wait()
+        finally:
+            self._sooner = None
+
+    async def confirm(self, since: float = math.inf) -> None:
+        """Return once the stream has passed a consistent read made since then.
+
+        Such a read may have been the last list; else one is made now.
 
         The stream is told to hurry: it watches again for CONFIRM_SECONDS, because the server sends
         a bookmark before a watch ends, and on a quiet stream once a minute otherwise. Of a server
         that sends none it lists again.
 
+        Args:
+            since: seconds of `boot_clock`; inf = now.
+
         Raises:
             APIError: the read failed.
         """
+        if self._read_at >= since:
+            return
         raw = await self._client.page(self.resource, self._namespace, query=self._query, limit=1)
         wanted = self._page(raw).version
+        self.hurry()
         if self.synced and self.version >= wanted:
             return
         passed = asyncio.get_running_loop().create_future()
@@ -256,6 +285,7 @@ class Reflector(Generic[T]):
         """
         seen: set[tuple[str, str]] = set()
         version, unnamed, consistent = 0, False, not self._list_from
+        began = boot_clock()
         async with aclosing(self._pages()) as pages:
             async for first, page in pages:
                 if first:
@@ -278,6 +308,8 @@ class Reflector(Generic[T]):
         self.synced = True
         yield Synced()
         self._passed(version)
+        if consistent:
+            self._read_at = began
 
     async def _pages(self) -> AsyncGenerator[tuple[bool, Page], None]:
         """The pages of one list, and whether it begins with this page.

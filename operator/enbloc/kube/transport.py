@@ -34,6 +34,8 @@ from enbloc.kube.errors import (
     Unreachable,
     from_status,
 )
+from enbloc.kube.rate_limit import RateLimits
+from enbloc.model.request_rate import RequestRate
 from enbloc.telemetry import metrics
 from enbloc.telemetry.logs import TRACE
 
@@ -91,7 +93,8 @@ class Call:
         timeout: limits on this exchange.
         accept: how the answer is to be written.
         limit: the longest answer to read, bytes.
-        check: raises what forbids to send it now; new credentials may have taken long.
+        check: raises what forbids to send it now; a limit of the client, new credentials, or a
+            connection for a write may have taken long.
     """
 
     verb: str
@@ -151,13 +154,21 @@ class Transport:
         cluster: where, as whom.
         component: the process, for the user agent ("scheduler").
         connections: the most at once for writes, and the most for all else, watches included.
+        rate: of requests; None = no limit.
     """
 
-    def __init__(self, cluster: Cluster, component: str, connections: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        component: str,
+        connections: int,
+        rate: RequestRate | None = None,
+    ) -> None:
         self._cluster = cluster
         self._agent = user_agent(component)
         self._connections = connections
         self._host = host_of(cluster.server)
+        self._limits = None if rate is None else RateLimits.of(rate, self._host)
         self._tls: ssl.SSLContext | None = None
         self._tls_read_at = 0.0
         self._authorization: str | None = None
@@ -223,9 +234,13 @@ class Transport:
     async def exchange(self, call: Call) -> bytes:
         """Send a request once (twice after a 401, with new credentials) and read the answer.
 
+        The time that a limit of the client takes before does not count towards its timeout.
+
         Raises:
             APIError: the answer was no success, or there was none.
         """
+        if self._limits is not None:
+            await self._limits.wait(_METHODS[call.verb], call.resource)
         direct = self._direct if call.body is not None else None
         try:
             if direct is not None:
@@ -261,6 +276,8 @@ class Transport:
         Raises:
             APIError: the answer was no success, or there was none.
         """
+        if self._limits is not None:
+            await self._limits.wait(_METHODS[call.verb], call.resource)
         try:
             async with asyncio.timeout(READ_SECONDS):
                 response = await self._respond(call, self._request)
@@ -283,8 +300,11 @@ class Transport:
         # Refused before it was processed: safe to send again.
         if response.status == 401 and self._cluster.auth.rejected(header):
             if isinstance(response, aiohttp.ClientResponse):
-                response.release()
-            response = await self._send(call, await self._credentials(call), send)
+                response.close()
+            header = await self._credentials(call)
+            if self._direct is not None:
+                self._direct.renew(self._tls)  # a client certificate may be new
+            response = await self._send(call, header, send)
         self._note_date(response.headers.get("Date"))
         return response
 
@@ -357,13 +377,14 @@ class Transport:
             f"{method} {path}{self._head}{said}Accept: {call.accept}\r\n"
             f"Content-Type: {call.content_type}\r\nContent-Length: {len(call.body)}\r\n\r\n"
         )
-        async with asyncio.timeout(call.timeout.total):
-            return await direct.ask(
-                head.encode() + call.body,
-                limits=(call.limit, REFUSAL_BYTES),
-                repeatable=method in _REPEATABLE,
-                connect=call.timeout.sock_connect,
-            )
+        return await direct.ask(
+            head.encode() + call.body,
+            limits=(call.limit, REFUSAL_BYTES),
+            repeatable=method in _REPEATABLE,
+            total=call.timeout.total,
+            connect=call.timeout.sock_connect,
+            check=call.check,
+        )
 
 
 def user_agent(component: str) -> str:

@@ -4,14 +4,20 @@
 
 import asyncio
 import socket
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final, Self
 
 from enbloc.engine.effects import Emit
 from enbloc.kube.client import Client
-from enbloc.kube.events import Notice, ObjectReference, Recorder
+from enbloc.kube.events import Notice, ObjectReference, Recorder, Urgency
 from enbloc.kube.paths import NODES, POD_GROUPS, PODS
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
+
+_URGENCY: Final[Mapping[str, Urgency]] = {
+    EventReason.SCHEDULED: Urgency.POD,
+    EventReason.GANG_SCHEDULED: Urgency.GROUP,
+}
 
 #: How long the end waits for what is not yet written (seconds).
 FLUSH_SECONDS: Final = 1.0
@@ -22,10 +28,11 @@ class EventRecorder:
 
     Args:
         client: what is written while this process does not lead must not be about its decisions.
+        busy: whether events of what went well had better wait; None = they never need.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._recorder = Recorder(client, instance=socket.gethostname())
+    def __init__(self, client: Client, busy: Callable[[], bool] | None = None) -> None:
+        self._recorder = Recorder(client, socket.gethostname(), busy)
         self._writing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -65,7 +72,7 @@ class EventRecorder:
                 note=effect.note,
                 reporter=effect.reporter,
                 regarding=_about(effect),
-                routine=effect.reason == EventReason.SCHEDULED,
+                urgency=_URGENCY.get(effect.reason, Urgency.NEWS),
             )
         )
 

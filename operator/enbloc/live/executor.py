@@ -28,6 +28,7 @@ from enbloc.framework.profile import Profile
 from enbloc.kube.client import Client
 from enbloc.kube.errors import Fenced
 from enbloc.live import binding
+from enbloc.live.bind_slots import BindSlots
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.evictions import Evictions
@@ -43,8 +44,6 @@ from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
 from enbloc.telemetry.logs import DETAIL
 
-#: The most Bindings in flight.
-SLOTS: Final = 32
 #: How long a stop waits for statuses; who decides next writes them anew.
 STATUS_SECONDS: Final = 1.0
 
@@ -52,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class Executor:
-    """Starts each effect at once; never more Binds than it told the engine it has slots for.
+    """Starts each effect at once; the engine sends no more Binds than it was told of slots.
 
     Args:
         client: may write only while this process is the leader.
@@ -65,6 +64,7 @@ class Executor:
         now: server time, seconds since the epoch: the engine's clock.
         watches: tell plugins of changes of the objects that they write.
         places: as `Engine.places`.
+        slots: how many Bindings may be in flight.
         traces: are told of decisions and Bindings; None = nobody is.
     """
 
@@ -81,6 +81,7 @@ class Executor:
         *,
         watches: ObjectWatches,
         places: Callable[[GroupKey, PodUID], bool],
+        slots: BindSlots,
         traces: Traces | None = None,
     ) -> None:
         self._client = client
@@ -94,23 +95,27 @@ class Executor:
         self._extenders = extenders
         self._decisions = DecisionLog(traces)
         self._binds: set[asyncio.Task[None]] = set()
+        self._slots = slots
+        #: Slots that the engine may use or has used; a few too many for a while, if they get fewer.
+        self._given = slots.limit
         self._objects = Objects(client, watches, now, places)
         self._preparations = Preparations(self._api, queue.put, self._settled)
         self._asking: set[asyncio.Task[None]] = set()
         self._evictions = Evictions(client, now, queue.put, self._settled)
         self._broken = asyncio.Event()
         self._fault: BaseException | None = None
-        queue.put(SlotsFree(SLOTS))
+        queue.put(SlotsFree(self._given))
 
     def start(self, effects: Sequence[Effect], seconds: float) -> None:
         """Carry out what one step decided.
 
         Args:
             effects: in the order in which to start them.
-            seconds: how long the step took.
+            seconds: how long the step took; each of its decisions counts for a like part.
         """
+        decisions = sum(isinstance(effect, Decided) for effect in effects)
         for effect in effects:
-            self._start(effect, seconds)
+            self._start(effect, seconds / max(1, decisions))
 
     def _start(self, effect: Effect, seconds: float) -> None:
         match effect:
@@ -212,30 +217,45 @@ class Executor:
         except Fenced:
             logger.debug("Did not bind pod %s: no longer the leader", target.pod)
             return
+        seconds = time.monotonic() - began
         self._queue.put(event)
-        self._queue.put(SlotsFree(1))
+        self._free_slot(seconds)
         bound = isinstance(event, Bound)
         if not bound:
             self._preparations.refused(profile, target)
-        seconds = time.monotonic() - began
         count_bound(effect.profile, effect.attempt, self._now(), bound=bound)
         if self._traces is not None:
             self._traces.bound(effect, seconds, "bound" if bound else "refused")
-        logger.log(
-            DETAIL,
-            "Bound pod to node" if bound else "Binding of a pod was refused",
-            extra={
-                "pod": str(target.pod),
-                "node": target.node,
-                "plan": target.plan,
-                "duration": round(seconds, 6),
-            },
-        )
+        if logger.isEnabledFor(DETAIL):
+            _say(target, seconds, bound=bound)
         if bound:
             await binding.after(profile, target, api)
+
+    def _free_slot(self, seconds: float) -> None:
+        """Let the engine have as many slots as there may be now; one is free again."""
+        self._slots.ended(time.monotonic(), seconds, len(self._binds))
+        self._given -= 1
+        more = self._slots.limit - self._given
+        if more > 0:
+            self._given += more
+            self._queue.put(SlotsFree(more))
 
     def _api(self, target: Target) -> binding.MemberApi:
         def unknown() -> None:
             self._queue.put(BindUnknown(target.plan, target.uid))
 
         return binding.MemberApi(self._client, unknown, self._objects, target.plan)
+
+
+def _say(target: Target, seconds: float, *, bound: bool) -> None:
+    """Log how a Binding ended."""
+    logger.log(
+        DETAIL,
+        "Bound pod to node" if bound else "Binding of a pod was refused",
+        extra={
+            "pod": str(target.pod),
+            "node": target.node,
+            "plan": target.plan,
+            "duration": round(seconds, 6),
+        },
+    )

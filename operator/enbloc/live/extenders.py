@@ -103,7 +103,7 @@ class Extenders:
         if ask.prioritize and question.nodes:
             try:
                 scores = await caller.prioritize(question)
-                answer = dataclasses.replace(answer, scores=scores)
+                answer = msgspec.structs.replace(answer, scores=scores)
             except ExtenderFailed as error:
                 logger.warning(
                     "Extender gave no scores; continuing without them",

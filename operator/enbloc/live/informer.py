@@ -76,15 +76,18 @@ class Informer(Generic[T]):
         """Whether what there is was read; for any thread."""
         return self.reflector.synced
 
-    async def confirm(self) -> None:
-        """Return once the queue has all that had happened when this was called.
+    async def confirm(self, since: float) -> None:
+        """Return once the queue has all that had happened by then.
 
         What may not be read, and is not needed, is not waited for.
+
+        Args:
+            since: seconds of `boot_clock`.
         """
         backoff = Backoff(cap=5.0)
         while self.reflector.synced or not self.optional:
             try:
-                await self.reflector.confirm()
+                await self.reflector.confirm(since)
             except APIError as error:
                 logger.debug("Retrying the consistent read of %s: %s", self.name, error)
                 await asyncio.sleep(backoff.next())

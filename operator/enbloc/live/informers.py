@@ -148,10 +148,13 @@ class Informers:
             if conditions is not None:
                 conditions.seen(pod)
             if pod.node:
-                known, bound[pod.uid] = bound.get(pod.uid), pod
-                if known is not None and _alike(known, pod):
-                    bound[pod.uid] = known
+                known = bound.get(pod.uid)
+                nothing_new = known is not None and _alike(known, pod)
+                if nothing_new and not self.malformed.stands(PODS, shown.metadata):
                     return None
+                bound[pod.uid] = pod
+            else:  # a server that is behind, or was restored, shows it as it was
+                bound.pop(pod.uid, None)
             return PodSeen(pod)
 
         def gone(meta: Meta) -> Event:

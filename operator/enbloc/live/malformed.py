@@ -40,6 +40,10 @@ class MalformedObjects:
         elif self._standing:
             self.gone(resource, meta)
 
+    def stands(self, resource: Resource, meta: MetaLike) -> bool:
+        """Whether something was wrong with an object when it was shown last."""
+        return bool(self._standing) and _key(resource, meta) in self._standing
+
     def gone(self, resource: Resource, meta: MetaLike) -> None:
         """An object was deleted, or nothing is wrong with it any more."""
         self._standing.pop(_key(resource, meta), None)

@@ -17,6 +17,7 @@ from enbloc.engine.tally import taken
 from enbloc.live.traces import Traces
 from enbloc.model.names import EventReason
 from enbloc.telemetry import metrics
+from enbloc.telemetry.logs import DETAIL
 
 logger = logging.getLogger(__name__)
 
@@ -222,11 +223,14 @@ class DecisionLog:
         count_decision(effect, seconds)
         if self._traces is not None:
             self._traces.decided(effect, seconds)
+        level = _level(effect)
+        if not logger.isEnabledFor(level):
+            return
         searched = {"search": effect.search, "steps": effect.steps} if effect.steps else {}
         group, solo = effect.group, effect.solo
         pod = f"{group.namespace}{group.name}" if solo else ""
         logger.log(
-            logging.ERROR if effect.result == "error" else logging.INFO,
+            level,
             (_SAID_OF_POD if solo else _SAID)[effect.result],
             extra={
                 "pod": pod,
@@ -242,3 +246,10 @@ class DecisionLog:
                 **searched,
             },
         )
+
+
+def _level(effect: Decided) -> int:
+    """Of pods without a group there are thousands, and a line costs as much as to place one."""
+    if effect.result == "error":
+        return logging.ERROR
+    return DETAIL if effect.solo and effect.result == "scheduled" else logging.INFO

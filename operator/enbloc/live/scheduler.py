@@ -7,9 +7,10 @@ import dataclasses
 import gc
 import logging
 import os
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from enbloc.kube.lease import LeaseLost, LeaseTiming
 from enbloc.kube.options import Options, served_health
 from enbloc.kube.paths import LEASES
 from enbloc.kube.terms import run_terms
+from enbloc.live.bind_slots import BindSlots
 from enbloc.live.checks import step_ends
 from enbloc.live.configz import configz
 from enbloc.live.dump import Dumper
@@ -33,6 +35,7 @@ from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
+from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers
 from enbloc.live.lease_conflict import LeaseConflict, unseen_by_kube_scheduler
 from enbloc.live.loop import Loop
@@ -48,6 +51,8 @@ from enbloc.telemetry import Health, Heartbeat, Problems
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0
+#: And how long a start waits for the first try to take the Lease.
+FIRST_TRY: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +85,7 @@ async def connected(options: Options) -> AsyncGenerator[Client, None]:
         logger.warning("Configuration: %s", warning)
     cluster = await cluster_access.load(options.kubeconfig, options.context, master=options.master)
     logger.info("Starting the scheduler", extra={"server": cluster.shown, "by": cluster.source})
-    async with Client(cluster, component="scheduler") as client:
+    async with Client(cluster, component="scheduler", rate=options.request_rate) as client:
         yield client
 
 
@@ -142,7 +147,8 @@ class Scheduler:
         self._queue = EventQueue()
         self._heartbeat = Heartbeat()
         clock = ServerClock(lambda: client.server_offset)
-        self._recorder = EventRecorder(fenced)
+        slots = BindSlots()
+        self._recorder = EventRecorder(fenced, lambda: slots.bursting(time.monotonic()))
         manager = field_manager(profiles)
         statuses = GroupStatuses(fenced, clock.now, self._problems, manager)
         conditions = PodConditions(fenced, clock.now, self._problems)
@@ -159,6 +165,7 @@ class Scheduler:
             clock.now,
             watches=watches,
             places=self._engine.places,
+            slots=slots,
             traces=traces,
         )
         self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step, clock.now)
@@ -185,7 +192,7 @@ class Scheduler:
 
     async def _run(self) -> int:
         async with self._recorder, self._notices, self._extenders:
-            working = [asyncio.create_task(informer.run()) for informer in self._informers]
+            working = [asyncio.create_task(self._follow(informer)) for informer in self._informers]
             for each in (
                 self._heartbeat,
                 self._loop,
@@ -213,6 +220,17 @@ class Scheduler:
                     task.cancel()
                 await asyncio.wait(everything)
 
+    async def _follow(self, informer: Informer[Any]) -> None:
+        """Fill the queue until cancelled.
+
+        Where the Lease is there for the taking, what is listed after that need not be confirmed.
+        """
+        if self._elector is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_TRY):
+                    await self._elector.tried.wait()
+        await informer.run()
+
     async def _lead(self) -> None:
         """Wait for the Lease, if there is one, and decide while it is ours."""
         if self._elector is None:
@@ -229,12 +247,15 @@ class Scheduler:
     async def _run_leading(self) -> None:
         """Allow decisions once everything that happened before is known; until cancelled."""
         for informer in self._informers:
+            informer.reflector.hurry()  # the server answers: it gave the Lease, if there is one
+        for informer in self._informers:
             await informer.synced.wait()
         gc.freeze()  # what the first lists brought stays; the collector need not walk it
         extra: dict[str, Any] = {}
         if self._elector is not None:
             if not self._elector.unbroken:  # else nobody wrote since this term began
-                await asyncio.gather(*(informer.confirm() for informer in self._informers))
+                since = self._elector.since
+                await asyncio.gather(*(informer.confirm(since) for informer in self._informers))
             await self._queue.caught_up()
             extra["leaderEpoch"] = self._elector.epoch
         self._leading = True

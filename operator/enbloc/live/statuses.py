@@ -8,7 +8,11 @@ from typing import Final, NamedTuple
 
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.kube.client import Client, PatchType
-from enbloc.kube.coalescing_writer import CoalescingWriter
+from enbloc.kube.coalescing_writer import (
+    CROWD_LATEST_SECONDS,
+    CROWD_SETTLED_SECONDS,
+    CoalescingWriter,
+)
 from enbloc.kube.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
 from enbloc.kube.items import Identified
 from enbloc.kube.paths import PODS
@@ -66,6 +70,7 @@ class GroupStatuses:
             queue="podgroup_status",
             interval=INTERVAL,
             settles=settles,
+            patience=self._patience,
         )
 
     def seen(self, group: GroupObject) -> None:
@@ -94,6 +99,13 @@ class GroupStatuses:
         """How many PodGroups say, by us, that no change of load could ever place them."""
         return len(self._infeasible)
 
+    def _patience(self, effect: SetGroupStatus) -> float:
+        """None that a gang has started: it is what keeps the next leader from evicting members."""
+        standing = self._known(effect)
+        if effect.started is not None and not (standing and standing.shown.started_time):
+            return 0.0
+        return CROWD_LATEST_SECONDS if _passes(effect) else CROWD_SETTLED_SECONDS
+
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
         other = self._standing.get(key)
         if other is not None and other.uid != effect.uid:
@@ -103,6 +115,8 @@ class GroupStatuses:
         created = standing.created if standing else 0.0
         status = wanted(effect, shown, self._now(), created)
         writers = standing.writers if standing else ()
+        if any(writer not in (self._manager, *effect.replaced) for writer in writers):
+            return  # another has written since; what is ours to say of that comes by itself
         replaced = [writer for writer in effect.replaced if writer in writers]
         if status != shown.own() or replaced:
             await self._apply(effect, status, self._manager)
@@ -123,8 +137,12 @@ class GroupStatuses:
 
 def settles(effect: SetGroupStatus) -> float:
     """For how long a status must not have changed to be written (seconds)."""
-    scheduled = effect.conditions[0]
-    return PASSING if scheduled.reason in _PASSING else SETTLED
+    return PASSING if _passes(effect) else SETTLED
+
+
+def _passes(effect: SetGroupStatus) -> bool:
+    """Whether what it says is about to change by itself."""
+    return effect.conditions[0].reason in _PASSING
 
 
 PodCondition = SetPodCondition | SetGangRunning
@@ -139,6 +157,11 @@ class PodConditionKey(NamedTuple):
 
     def __str__(self) -> str:
         return str(self.pod)
+
+    @property
+    def namespace(self) -> str:
+        """Whose turn it is when it is written."""
+        return self.pod.namespace
 
 
 @dataclass(frozen=True, slots=True)

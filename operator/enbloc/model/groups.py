@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import msgspec
+
 from enbloc.model.trees import Child, Tree
 
 
@@ -76,8 +78,7 @@ class OnIncomplete(enum.StrEnum):
     RESTART = "Restart"
 
 
-@dataclass(frozen=True, slots=True)
-class LifeMemory:
+class LifeMemory(msgspec.Struct, frozen=True, gc=False):
     """What status keeps of one life of a group's members (semantics §2.2).
 
     Attributes:

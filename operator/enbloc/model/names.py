@@ -41,6 +41,8 @@ REFUSE_KEY: Final = "sandbox.enbloc.dev/refuse"
 SILENT_KEY: Final = "sandbox.enbloc.dev/silent"
 #: The API server lets a pod have it only if it is created with a node, and never takes it away.
 MIRROR_POD_KEY: Final = "kubernetes.io/config.mirror"
+#: Labels that an API server copies from the node to the pod when it binds one to the other.
+COPIED_TO_PODS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────
 SCHEDULER_MANAGER: Final = "enbloc-scheduler"

@@ -179,7 +179,7 @@ class Nodes:
             return np.stack([self.allocatable(resource) for resource in resources])
         if isinstance(self._rows, slice):
             return matrix[:, self._rows].take(lines, 0)
-        return matrix.take(lines, 0)[:, self._rows]
+        return matrix.take(self._rows, 1).take(lines, 0)  # not of all rows first
 
     def frees(self, resources: tuple[str, ...]) -> Amounts:
         """int64[R, N]: as `free`, for several resources at once."""

@@ -5,6 +5,9 @@
 from datetime import UTC, datetime
 from typing import Final
 
+#: By how much a clock that follows the server's Dates may be wrong (seconds): these are cut to the
+#: second, and take their time to arrive.
+CLOCK_ERROR: Final = 2.0
 #: 9999-12-31T23:59:59Z.
 LAST_SECOND: Final = 253_402_300_799
 

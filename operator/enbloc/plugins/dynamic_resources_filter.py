@@ -189,8 +189,8 @@ class DeviceFilter:
                 if not verdict.reason or not devices.revisable:
                     yield rows, verdict
                     continue
-                for each in rows:
-                    yield np.array([each]), devices.verdict(demands, names[int(each)], places)
+                for same in _alike(rows, names, devices):
+                    yield same, devices.verdict(demands, names[int(same[0])], places)
 
     def _grouped(self, devices: Devices, nodes: Nodes, names: Sequence[str]) -> _Seen:
         """What the rows see; kept as long as they are the same, for the objects do not change."""
@@ -229,6 +229,14 @@ def _unserved(pod: Pod, asked: Asked, nodes: Nodes) -> Mask | None:
         return None
     found: Mask = np.logical_or.reduce([nodes.allocatable(name) == 0 for name in others])
     return found
+
+
+def _alike(rows: Rows, names: Sequence[str], devices: Devices) -> list[Rows]:
+    """Rows that see the same, apart where other claims of the plan may change their devices."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row in map(int, rows):
+        found.setdefault(devices.tried(names[row]), []).append(row)
+    return [np.array(each) for each in found.values()]
 
 
 def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:

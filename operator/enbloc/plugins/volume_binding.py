@@ -23,6 +23,7 @@ from enbloc.model.volumes.facts import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from enbloc.model.volumes.holdings import MOST_CHARGED
 from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.segments import Segments
 from enbloc.model.volumes.table import Volumes
@@ -114,7 +115,8 @@ class VolumeBinding:
                 found.append(Pool(rows, amounts, fitting.bit_count(), "volumes", text))
             elif segments is not None and not fitting and not ever:
                 for place, claims in claims_of.items():
-                    amounts[place] = sum(claim.size for claim in claims)
+                    # An amount beyond that, which anybody may ask for, is refused by filters.
+                    amounts[place] = min(sum(claim.size for claim in claims), MOST_CHARGED)
                 found += _segment_pools(volumes, name, segments, amounts, nodes)
         return found
 

@@ -26,15 +26,22 @@ _STANDARD: Final = frozenset(
 #: The longest message, and the longest value, of a line (characters).
 MOST_SAID: Final = 8192
 
-#: Between INFO and DEBUG: every Binding.
+#: Between INFO and DEBUG: what there is for every pod.
 DETAIL: Final = 15
 #: Below DEBUG: every request.
 TRACE: Final = 5
 
 #: What `--v` shows: each level from so high on, and what it adds.
 LEVELS: Final = (
-    (0, logging.INFO, "starts and stops, who leads, one line for each decision, what is wrong"),
-    (2, DETAIL, "every Binding with its outcome"),
+    (
+        0,
+        logging.INFO,
+        (
+            "starts and stops, who leads, what is wrong; one line for each decision about a group, "
+            "and for each about a pod without one that is not placed"
+        ),
+    ),
+    (2, DETAIL, "each pod without a group that is placed; every Binding with its outcome"),
     (4, logging.DEBUG, "what is tried again, and why; what kopf says"),
     (6, TRACE, "every request to the API server: method, path, code and time"),
 )

@@ -162,7 +162,7 @@ PLUGIN_DURATION: Final = _histogram(
 PLUGIN_EVALUATIONS: Final = _counter(
     "scheduler_plugin_evaluation_total",
     "Calls of a plugin at PreFilter, Filter, PreScore and Score: of one decision in ten, each "
-    "counted ten times. One call answers for all nodes, and for all members that are alike.",
+    "counted ten times. One call answers for all nodes, and for many pods that are alike.",
     labels={"plugin": _PLUGIN, "extension_point": _POINT, "profile": _PROFILE},
 )
 QUEUE_INCOMING_PODS: Final = _counter(
@@ -380,8 +380,7 @@ REQUEST_DURATION: Final = _histogram(
 )
 RATE_LIMITER_DURATION: Final = _histogram(
     "rest_client_rate_limiter_duration_seconds",
-    "Time that requests waited for a limit of the client. Always 0: enbloc has none, and leaves "
-    "it to the server (API Priority and Fairness).",
+    "Time that requests waited for the client-side limit. Empty where none is set.",
     (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
     "both",
     {"verb": "an HTTP method", "host": _HOST},

@@ -12,8 +12,8 @@ from enbloc.model.devices.codec import (
     read_resource_claim,
     read_resource_slice,
 )
+from enbloc.model.devices.compilers import DeviceSelector, Fault
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
-from enbloc.model.devices.selectors import DeviceSelector, Fault
 from enbloc.model.devices.table import Devices
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes

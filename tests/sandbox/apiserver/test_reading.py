@@ -269,6 +269,15 @@ async def test_a_watch_ends_when_its_time_is_over(api: Client) -> None:
         assert [event async for event in events] == []
 
 
+async def test_a_watch_says_how_far_it_is_a_while_before_it_ends(api: Client) -> None:
+    """Who waits for that, as a new leader does, need not wait for the end."""
+    query = "watch=1&resourceVersion=1&timeoutSeconds=3&allowWatchBookmarks=true"
+    async with api.watch(f"{MAPS}?{query}") as events:
+        assert (await anext(events))["type"] == "BOOKMARK"
+        await labelled(api, "a")
+        assert (await anext(events))["type"] == "ADDED"
+
+
 async def test_a_version_that_is_too_old_ends_in_an_error_event(
     sandbox: Sandbox, api: Client
 ) -> None:

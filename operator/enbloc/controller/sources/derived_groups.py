@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
-from pydantic import ValidationError
 
-from enbloc.api.podgroup import PodGroupSpec
 from enbloc.controller.answers import readable_group
 from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.client import Client, PatchType
@@ -231,6 +229,11 @@ def checked(found: _T) -> _T | Refused:
 
 def _problem(spec: Mapping[str, Any]) -> str:
     """What of a spec the API server would not take, or the scheduler; "" = nothing."""
+    # Imported here: the models take 60 ms, and in many clusters no group is made.
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    from enbloc.api.podgroup import PodGroupSpec  # noqa: PLC0415
+
     try:
         PodGroupSpec.model_validate(spec)
         return codec.group(msgspec.convert({"spec": spec}, PodGroupObject)).problem

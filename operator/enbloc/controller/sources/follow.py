@@ -113,6 +113,7 @@ class Sources:
         self._forest: Final = Forest()
         self._growing = {each.resources[0].label() for each in sources if each.in_trees}
         self._told: LRUCache[str, str] = LRUCache(TOLD)
+        self._was_ours: LRUCache[str, None] = LRUCache(TOLD)  # by UID
         self._waits = Waits()
         self._refused: set[str] = set()
         self.derived: Final = DerivedGroups(
@@ -377,9 +378,16 @@ class Sources:
             )
         )
 
-    def _tell_of(self, origin: Origin) -> None:
-        """Say on an object what of it cannot be followed."""
-        about = regarding(origin)
+    def _tell_of(self, origin: Origin) -> bool:
+        """Say on an object that is ours, or was, what of it cannot be followed; whether it is.
+
+        Members of a part whose tree is gone stay with the whole, so it has none of its own.
+        """
+        about, ours = regarding(origin), self._is_ours(origin, origin.group)
+        if ours:
+            self._was_ours[about.uid] = None
+        elif about.uid not in self._was_ours:
+            return False
         match origin.found:
             case Refused(problem=problem) | Part(problem=problem) if problem:
                 self._tell(about, names.EventReason.INVALID_SPEC, problem)
@@ -387,6 +395,7 @@ class Sources:
                 self._tell(about, names.EventReason.UNSUPPORTED_FIELD, ignored)
             case _:
                 pass
+        return ours
 
     def _not_made(self, key: GroupKey, why: str) -> None:
         """Say on the objects that call for a PodGroup why the server does not take it."""
@@ -491,9 +500,8 @@ class Sources:
             if not self._trees_known:
                 return
             origin = self._origins[key] = self._placed(origin)
-        if origin is None or not self._is_ours(origin, origin.group):
+        if origin is None or not self._tell_of(origin):
             return
-        self._tell_of(origin)
         refused = isinstance(origin.found, Refused) and not origin.source.answers_refusals
         if origin.source.report is None or refused:
             return

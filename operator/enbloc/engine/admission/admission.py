@@ -115,7 +115,7 @@ class Admission:
     def deadline(self) -> float | None:
         """When something is to be done here; who can be tried waits for slots, if many do."""
         queue = self._queue
-        tried = queue.next_timer() if self._plans.far_ahead else queue.wakeup()
+        tried = queue.next_timer() if self.must_wait else queue.wakeup()
         times = (tried, self._overdue.deadline())
         return min((time for time in times if time is not None), default=None)
 
@@ -181,13 +181,31 @@ class Admission:
             self._queue.reorder(self.item(members))
             turn.change(members.key)
 
+    @property
+    def must_wait(self) -> bool:
+        """Whether nobody is to be decided until Bindings are answered."""
+        if self._plans.far_ahead:
+            return True
+        stalled = self._plans.stalled
+        return bool(stalled) and not self._queue.beside(stalled)
+
     def next(self, turn: Turn) -> Item | None:
-        """The next group that is worth an attempt, if one is found in this turn's time."""
+        """The next group that is worth an attempt, if one is found in this turn's time.
+
+        Those of a namespace that has too much under way are set aside: others go on.
+        """
+        stalled = self._plans.stalled
+        self._queue.resume(stalled)
         for _ in range(MOST_REFUSED):
             item = self._queue.pop()
-            if item is None or not self._refused_by_precheck(item):
+            if item is None:
+                return None
+            if item.key.namespace in stalled:
+                self._queue.set_aside(item)
+            elif self._refused_by_precheck(item):
+                self._queue.rest(item, turn.now)
+            else:
                 return item
-            self._queue.rest(item, turn.now)
         return None
 
     # ── one group ────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,7 @@ from enbloc.framework.act import Target
 from enbloc.framework.choices import meets
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.binding_record import binding_record
 from enbloc.model.pods import Pod, PodUID
 
 
@@ -89,6 +90,7 @@ class OpenPlan:
         refusals: what the API server said no to, in order.
         unprepared: surplus members whose PreBind failed.
         holds: some member has volumes or devices.
+        record: the binding record of each member; "" = it would be too long.
     """
 
     def __init__(
@@ -125,6 +127,13 @@ class OpenPlan:
         self.holds = any(a.pod.spec.holds for a in plan.assignments)
         self._ranks = {} if facts.solo else _ranks(plan, facts)
         self._next = 0
+        self.record = binding_record(
+            plan.id,
+            facts.incarnation,
+            facts.total.minimum,
+            facts.queue_time,
+            started=facts.started,
+        )
 
     @property
     def id(self) -> str:

@@ -4,7 +4,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from heapq import merge
+from itertools import count, islice
 
 from enbloc.engine import effects
 from enbloc.engine.batch import Batch
@@ -25,7 +26,6 @@ from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
 from enbloc.model.binding import Cause
-from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.pods import Pod, PodUID
@@ -34,7 +34,8 @@ from enbloc.model.pods import Pod, PodUID
 #: pkg/scheduler/framework/runtime/framework.go maxTimeout.
 LONGEST_PERMIT_SECONDS = 15 * 60.0
 
-#: So many plans may wait for slots to be sent; more decisions would only reserve capacity early.
+#: So many plans may wait for slots to be sent, and of a namespace that may have none as many more;
+#: more decisions would only reserve capacity early.
 MOST_AHEAD = 64
 
 #: Of those, so many are looked at in one turn.
@@ -78,7 +79,10 @@ class Plans:
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
         self._held_up: dict[str, OpenPlan] = {}
-        self._to_send: dict[str, OpenPlan] = {}
+        # By namespace, each in the order in which they could send.
+        self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
+        self._waiting = 0
+        self._count = count()
         self._sent = 0
         self._sent_of: dict[str, int] = {}
         self.slots = 0
@@ -90,8 +94,28 @@ class Plans:
 
     @property
     def far_ahead(self) -> bool:
-        """So much waits to be sent that another decision is of no use yet."""
-        return self.slots <= 0 and len(self._to_send) >= MOST_AHEAD
+        """So much waits to be sent that another decision is of no use yet.
+
+        What waits because its own namespace has too much under way does not count while there are
+        slots for others.
+        """
+        slots = max(0, self.slots)
+        most = MOST_AHEAD + slots
+        if self._waiting < most or not slots:
+            return self._waiting >= most
+        shared = (len(each) for name, each in self._to_send.items() if self._share(name) > 0)
+        return sum(shared) >= most
+
+    @property
+    def stalled(self) -> frozenset[str]:
+        """The namespaces of which no more is decided until a Binding of theirs is answered."""
+        if self._waiting < MOST_AHEAD or self.slots <= 0:
+            return frozenset()
+        return frozenset(
+            name
+            for name, each in self._to_send.items()
+            if len(each) >= MOST_AHEAD and self._share(name) <= 0
+        )
 
     def ledgers(self, profile: Profile, looked_at: OpenPlan | None = None) -> Mapping[str, object]:
         """Each Reserve plugin's ledger over the open plans, by plugin name.
@@ -194,7 +218,19 @@ class Plans:
         if open_plan.permitted and open_plan.id in self._open:
             if not open_plan.preparing:
                 self._held_up.pop(open_plan.id, None)
-            self._to_send[open_plan.id] = open_plan
+            waiting = self._to_send.setdefault(open_plan.plan.group.namespace, {})
+            if open_plan.id not in waiting:
+                waiting[open_plan.id] = next(self._count), open_plan
+                self._waiting += 1
+
+    def _let_rest(self, open_plan: OpenPlan) -> None:
+        """A plan has nothing to send, until one of its members is at another stage."""
+        namespace = open_plan.plan.group.namespace
+        waiting = self._to_send.get(namespace, {})
+        if waiting.pop(open_plan.id, None) is not None:
+            self._waiting -= 1
+            if not waiting:
+                del self._to_send[namespace]
 
     def wake(self, happened: Sequence[Happening]) -> None:
         """Plugins that hold a group at Permit and named such events are asked again."""
@@ -275,7 +311,8 @@ class Plans:
 
     def windows(self, turn: Turn) -> None:
         """Hand out Binds while there are slots, the plan first that could send first."""
-        for open_plan in list(islice(self._to_send.values(), MOST_WINDOWS)):
+        may_send = [each.values() for name, each in self._to_send.items() if self._share(name) > 0]
+        for _, open_plan in list(islice(merge(*may_send), MOST_WINDOWS)):
             namespace = open_plan.plan.group.namespace
             share = self._share(namespace)
             if share <= 0:
@@ -288,17 +325,20 @@ class Plans:
                     self.slots -= 1
                     self._sent += 1
                     self._sent_of[namespace] = self._sent_of.get(namespace, 0) + 1
-            if not open_plan.sendable(1):  # until one of its members is at another stage
-                self._to_send.pop(open_plan.id, None)
+            if not open_plan.sendable(1):
+                self._let_rest(open_plan)
 
     def _share(self, namespace: str) -> int:
         """How many slots a namespace may take now: it leaves a third of what it then has sent.
 
-        So some are always left for others, if all that it has sent hangs (semantics §9.6).
+        So some are always left for others, if all that it has sent hangs (semantics §9.6). The last
+        ones are for who has sent nothing, else nobody had them.
         """
         if self.slots + self._sent < SHARED_FROM:
             return self.slots
-        return (3 * self.slots - self._sent_of.get(namespace, 0)) // 4
+        sent = self._sent_of.get(namespace, 0)
+        share = (3 * self.slots - sent) // 4
+        return share if sent else max(share, min(self.slots, 1))
 
     def _move(self, open_plan: OpenPlan, uid: PodUID, stage: Stage) -> None:
         """A member reaches a stage; a Binding that was sent is then under way no more."""
@@ -354,7 +394,7 @@ class Plans:
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
             stands = self._state.nodes.ledgers.stands(assignment.pod)
-            if row is None or not stands or not trial.ranking(assignment.pod).feasible(row):
+            if row is None or not stands or not trial.feasible(assignment.pod, row):
                 failed.append(assignment)
             else:
                 trial.put(assignment.pod, row)
@@ -507,7 +547,7 @@ class Plans:
         del self._open[open_plan.id]
         del self._of_group[open_plan.plan.group]
         self._held_up.pop(open_plan.id, None)
-        self._to_send.pop(open_plan.id, None)
+        self._let_rest(open_plan)
 
 
 def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object]:
@@ -530,12 +570,8 @@ def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
 
 
 def _made_target(open_plan: OpenPlan, assignment: Assignment) -> Target:
-    pod, facts = assignment.pod, open_plan.facts
-    minimum = facts.total.minimum
-    text = binding_record(
-        open_plan.id, facts.incarnation, minimum, facts.queue_time, started=facts.started
-    )
-    wanted = {PLAN_KEY: text} if text else {}
+    pod, minimum = assignment.pod, open_plan.facts.total.minimum
+    wanted = {PLAN_KEY: open_plan.record} if open_plan.record else {}
     rank = open_plan.rank(pod.uid)
     if rank is not None:
         wanted |= {RANK_KEY: str(rank), SIZE_KEY: str(minimum)}

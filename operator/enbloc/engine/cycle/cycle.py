@@ -193,7 +193,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             steps=outcome.steps,
             misfits=never,
         )
-    names, ledgers = nodes.names, tried.nodes.ledgers
+    names, ledgers = nodes.names, tried.ledgers
     empty = [pod for pod, _ in (*outcome.needed, *outcome.surplus) if not ledgers.stands(pod)]
     if empty:  # a filter has let it where there was nothing for it
         text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"

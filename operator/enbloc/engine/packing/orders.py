@@ -36,7 +36,7 @@ def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome
     wanted = len(outcome.needed) + max(0, deficit)
     explained: set[ClassKey] = set()
     many = len({id(pod.spec) for pod in candidates}) > MOST_RANKINGS
-    keys = [trial.key(pod) for pod in candidates]
+    keys = trial.keys(candidates)
     to_come = Counter(keys) if many else Counter[ClassKey]()
     index = 0
     while index < len(candidates):

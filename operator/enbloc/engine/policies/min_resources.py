@@ -309,21 +309,32 @@ class Reservations:
             f"reservations of namespace {group.namespace} to {limit} {resource} (reservationLimits)"
         )
 
-    def revoked(self, capacity: Capacity, standing: dict[GroupKey, Counter[str]]) -> list[GroupKey]:
-        """Whose reservations do not stand whole any more, the last by order first.
+    def revoked(
+        self, capacity: Capacity, standing: dict[GroupKey, Counter[str]]
+    ) -> list[tuple[GroupKey, str]]:
+        """Whose reservations do not stand whole any more, the last by order first; and the words.
 
         Each is named once, until it has stood whole again.
         """
-        found: list[GroupKey] = []
+        found: list[tuple[GroupKey, str]] = []
         for each in reversed(capacity.reservations):
             progress = self._progress.get(each.group)
             if progress is None:
                 continue  # another policy's
             whole = standing[each.group] == each.due
             if progress.whole and not whole:
-                found.append(each.group)
+                found.append((each.group, _revoked(each.due, standing[each.group])))
             progress.whole = whole
         return found
+
+
+def _revoked(due: Counter[str], stands: Counter[str]) -> str:
+    """That less can be kept than is to be reserved."""
+    resource = min(due - stands)
+    return (
+        f"{render(resource, stands[resource])} of {render(resource, due[resource])} {resource} can "
+        "be kept for minResources: a group ordered earlier has taken the rest, or no node has it"
+    )
 
 
 def _released(group: GroupKey) -> Happening:
@@ -395,12 +406,8 @@ class MinResources(Policy):
             for key, note in self._reservations.limited(capacity):
                 self._report(turn, key, note, EventReason.RESERVATION_LIMITED)
             standing = capacity.standing(self._state.nodes)
-            for key in self._reservations.revoked(capacity, standing):
-                self._report(
-                    turn,
-                    key,
-                    "a group ordered earlier took capacity that was reserved for minResources",
-                )
+            for key, note in self._reservations.revoked(capacity, standing):
+                self._report(turn, key, note)
 
     def _report(
         self,

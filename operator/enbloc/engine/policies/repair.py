@@ -18,7 +18,7 @@ before it is evicted itself; others do not wait.
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
 from typing import Final, NamedTuple, Protocol
@@ -84,6 +84,10 @@ class Planner(Protocol):
 
     def planning(self, group: GroupKey) -> bool:
         """A plan of this group is under way."""
+        ...
+
+    def stalled(self) -> Collection[str]:
+        """The namespaces of which no group is decided until a Binding of theirs is answered."""
         ...
 
     def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
@@ -404,7 +408,9 @@ class Repair(Policy):
 
     @property
     def _any_undecided(self) -> bool:
-        items = map(self._queue.get, self._open)
+        """Whether one is about to be tried, and so may need nobody to give way."""
+        stalled = self._planner.stalled()
+        items = (self._queue.get(key) for key in self._open if key.namespace not in stalled)
         return any(item is not None and item.place is Place.ACTIVE for item in items)
 
     def _gang(self, key: GroupKey) -> Gang | None:
@@ -534,9 +540,11 @@ class Repair(Policy):
             turn.change(key)
 
     def deadline(self) -> float | None:
-        """When something is to be done here."""
+        """When something is to be done here; who is about to be tried comes first."""
+        if not self._open or self._any_undecided:
+            return None
         leaving = self._victims.leaving()
-        if (self._pairs or self._any_fresh) and not self._any_undecided:
+        if self._pairs or self._any_fresh:
             return 0.0
         times = (
             repair.not_before if repair.not_before > -math.inf else repair.deadline

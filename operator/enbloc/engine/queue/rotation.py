@@ -20,7 +20,8 @@ Source: semantics §9.7.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Any, Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
@@ -167,6 +168,7 @@ class Rotation:
     def __init__(self, history: History) -> None:
         self._history = history
         self._order: list[Entry] = []
+        self._namespaces: Counter[str] = Counter()
         self._levels: dict[Level, _Level] = {}
         self._sorted: list[Level] = []
         self._lower: Level = ()
@@ -178,9 +180,14 @@ class Rotation:
     def __len__(self) -> int:
         return len(self._order)
 
+    def beside(self, namespaces: Collection[str]) -> bool:
+        """Whether there is an entry of another namespace than these."""
+        return any(name not in namespaces for name in self._namespaces)
+
     def push(self, entry: Entry) -> None:
         """Add an entry."""
         insort(self._order, entry)
+        self._namespaces[entry.group.namespace] += 1
         if len(self._order) == 1:
             return  # alone it needs no turns, and most pods are
         for each in (entry,) if self._levels else tuple(self._order):
@@ -201,6 +208,10 @@ class Rotation:
     def remove(self, entry: Entry) -> None:
         """Take out an entry that is here."""
         del self._order[bisect_left(self._order, entry)]
+        namespace = entry.group.namespace
+        self._namespaces[namespace] -= 1
+        if not self._namespaces[namespace]:
+            del self._namespaces[namespace]
         if not self._levels:
             return  # it was alone
         key, namespace, owner = _place(entry.subqueue)

@@ -25,7 +25,7 @@ One that would be placed out of turn first lets those go that are ordered before
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Final
@@ -92,6 +92,7 @@ class SchedulingQueue:
         self._active = Rotation(self._history)
         self._early = Rotation(self._history)
         self._held = Rotation(self._history)
+        self._aside: dict[str, Rotation] = {}  # by namespace; there they take no turns
         self._called_up: list[Entry] = []
         self._timers: list[Entry] = []
         self._waiting: dict[str, dict[GroupKey, None]] = {}
@@ -328,6 +329,31 @@ class SchedulingQueue:
         self._end_turn(item, 1)
         self.activate(item)
 
+    def set_aside(self, item: Item) -> None:
+        """A group that was popped is not to be tried until its namespace is resumed."""
+        self.decided(item)
+        item.called = False
+        self._move(item, Place.ACTIVE)
+        self._list(item, self._aside.setdefault(item.key.namespace, Rotation(History())))
+
+    def resume(self, stalled: Collection[str]) -> None:
+        """Try again the first that was set aside of each namespace but these."""
+        for namespace in [each for each in self._aside if each not in stalled]:
+            entry = self._aside[namespace].first()
+            if entry is not None:
+                self.activate(self._items[entry.group])
+            if not self._aside[namespace]:
+                del self._aside[namespace]
+
+    def beside(self, namespaces: Collection[str]) -> bool:
+        """Whether a group of another namespace than these can be tried."""
+        called = (entry.group.namespace for entry in self._called_up if self._stands(entry))
+        return (
+            self._active.beside(namespaces)
+            or self._early.beside(namespaces)
+            or any(name not in namespaces for name in (*self._aside, *called))
+        )
+
     def _end_turn(self, item: Item, cost: int) -> None:
         self._history.failed(item.subqueue, cost)
         self._active.failed(item.subqueue)
@@ -528,7 +554,7 @@ class SchedulingQueue:
 
     def wakeup(self) -> float | None:
         """When the next timer is due; 0 when a group can be tried; None when there is neither."""
-        if self._first_of(self._called_up) or self._active or self._early:
+        if self._first_of(self._called_up) or self._active or self._early or self._aside:
             return 0.0
         return self.next_timer()
 

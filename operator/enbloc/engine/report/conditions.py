@@ -3,8 +3,10 @@
 """Conditions: what the scheduler says of a group, in the words of the API."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from enbloc.engine.effects import ConditionValue
 from enbloc.framework.facts import GroupFacts
@@ -66,7 +68,9 @@ def conditions(
 def _noted(condition: ConditionValue, notes: Sequence[str]) -> ConditionValue:
     if not notes:
         return condition
-    return replace(condition, message="; ".join((condition.message.removesuffix("."), *notes)))
+    return msgspec.structs.replace(
+        condition, message="; ".join((condition.message.removesuffix("."), *notes))
+    )
 
 
 def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:

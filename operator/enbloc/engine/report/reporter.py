@@ -163,7 +163,7 @@ class Reporter:
         if group is None:
             self._below.discard(members.key)
             return
-        succeeded = members.succeeded
+        succeeded = members.succeeded if group.roles else {}
         name = members.key.podgroup
         last = self._statuses.get(name)
         ever = group.memory.initially_scheduled and (

@@ -37,7 +37,8 @@ from enbloc.engine.state.log import Log
 from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
 from enbloc.engine.state.order import Order
 from enbloc.engine.state.pod_changes import pod_happenings
-from enbloc.engine.trial import Change, Rankings
+from enbloc.engine.state.seats import copied_labels, differs, names_others
+from enbloc.engine.trial import Change, Named, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -172,11 +173,20 @@ class ClusterState:
             self.claims.plans.pop(pod.uid, None)
         planned = pod.uid in self.claims.plans
         claimed = None if planned else self.claims.drop(pod.uid)
-        wanted: Seat | None = None
+        wanted = self._wanted(pod, seat, claimed, planned=planned)
+        if differs(seat, wanted):
+            self._move(seat, wanted)
+        freed = seat is not None and (wanted is None or wanted.node != seat.node)
+        return pod_happenings(old, pod, freed=freed)
+
+    def _wanted(
+        self, pod: Pod, seat: Seat | None, claimed: Claim | None, *, planned: bool
+    ) -> Seat | None:
+        """The seat that a pod is to have, given the one that it has and what it claimed."""
         if pod.node and not pod.finished:
             same = seat is not None and seat.node == pod.node
-            wanted = Seat(pod.node, pod, seat.decided if seat and same else None)
-        elif planned and seat is not None:
+            return Seat(pod.node, pod, seat.decided if seat and same else None)
+        if planned and seat is not None:
             # The room is kept as it was planned, until the answer and the watch agree.
             kept = replace(
                 pod,
@@ -185,19 +195,41 @@ class ClusterState:
                 resource_claims=seat.pod.resource_claims,
                 extended_claim=seat.pod.extended_claim,
             )
-            wanted = Seat(seat.node, kept, seat.decided)
-        elif pod.scheduler not in self._ours:
+            return Seat(seat.node, kept, seat.decided)
+        if pod.scheduler not in self._ours:
             claim = self._nominations.claim(pod, claimed)
             if claim is not None and self._could_hold(claim.node, pod):
                 self.claims.put(claim)
-                wanted = Seat(claim.node, pod)
-        if _differs(seat, wanted):
+                return Seat(claim.node, pod)
+        return None
+
+    def _move(self, seat: Seat | None, wanted: Seat | None) -> None:
+        """Give a pod the seat that it is to have, in place of the one that it has.
+
+        A plan that bound the pod has made the change that consists of copied labels, and no other
+        plan need look again for it. Where nobody selects by these labels, not even a ranking must.
+        """
+        copied = copied_labels(seat, wanted, self.nodes)
+        if copied is None:
             self.foreign_version += 1
-            self._leave(pod.uid)
-            if wanted is not None:
-                self._sit(wanted)
-        freed = seat is not None and (wanted is None or wanted.node != seat.node)
-        return pod_happenings(old, pod, freed=freed)
+        elif wanted is not None and not copied & self._selected_of(wanted.pod).keys():
+            self._relabel(wanted)
+            return
+        if seat is not None:
+            self._leave(seat.pod.uid)
+        if wanted is not None:
+            self._sit(wanted)
+
+    def _selected_of(self, pod: Pod) -> Named:
+        return self.rankings.selected.in_namespace(pod.key.namespace)
+
+    def _relabel(self, seat: Seat) -> None:
+        """A pod keeps its seat, and all that is counted there, under labels that nobody selects."""
+        self.log.note(seat)
+        self._seats[seat.pod.uid] = seat
+        row = self.nodes.row(seat.node)
+        if row is not None:
+            self.placed.put(seat.pod, row)
 
     def pod_gone(self, uid: PodUID) -> list[Happening]:
         """A pod was deleted; where it held room, that is free."""
@@ -346,7 +378,7 @@ class ClusterState:
             if known:
                 self.nodes.ledgers.leave(pod.uid)
                 self.log.note(Pending(pod.uid))
-        elif old is None or not known or _names_others(old, pod):
+        elif old is None or not known or names_others(old, pod):
             self.nodes.ledgers.enter(pod)
             self.log.note(Pending(pod.uid, pod))
 
@@ -546,27 +578,3 @@ class ClusterState:
 def _pod_group(pod: Pod) -> GroupKey | None:
     """The PodGroup of Kubernetes that a pod names; None = none."""
     return GroupKey(pod.key.namespace, pod.pod_group) if pod.pod_group else None
-
-
-def _names_others(old: Pod, new: Pod) -> bool:
-    """Whether a pod names other claims than before."""
-    return (
-        old.claims != new.claims
-        or old.resource_claims != new.resource_claims
-        or old.extended_claim != new.extended_claim
-    )
-
-
-def _differs(seat: Seat | None, wanted: Seat | None) -> bool:
-    """Whether a pod must be counted anew: elsewhere, or as another one."""
-    if seat is None or wanted is None:
-        return seat is not wanted
-    old, new = seat.pod, wanted.pod
-    return (
-        seat.node != wanted.node
-        or (old.spec is not new.spec and old.spec != new.spec)
-        or old.labels != new.labels
-        or old.deleting != new.deleting
-        or (new.spec.holds and _names_others(old, new))
-        or old.priority != new.priority
-    )

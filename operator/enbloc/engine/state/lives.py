@@ -334,7 +334,9 @@ class Lives:
         """
         life = self._recorded(pod)
         if members.committed:
-            them = self._gathering([life] if life is not None else [])
+            if life is None or life is members:  # nobody joins it
+                return [members]
+            them = self._gathering([life])
             joining = [(each, members) for each in them if joined(members, each, self.group)]
             return list(dict.fromkeys([members, *self._move(joining)]))
         if life is not None and life is not members and life.live:

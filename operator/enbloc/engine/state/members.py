@@ -15,6 +15,7 @@ from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
 from enbloc.model.incarnation import count_succeeded
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+from enbloc.model.times import CLOCK_ERROR
 from enbloc.model.trees import Tree, counts_known, counts_whole
 
 #: So many identities of a life are written to status.
@@ -209,11 +210,12 @@ class Members:
             self.scheduled = now
 
     def start(self, now: float) -> None:
-        """The floor runs together."""
+        """The floor runs together; it has not before a Binding, which the server timed."""
         if self.relaunched and self.group is not None:
             floors = self.group.floors()
             self._relaunched_with = {role: self._minimum(role, least) for role, least in floors}
-        self.started = now
+        bound = max((pod.bound_at for pod in self._held_pods()), default=now)
+        self.started = max(now, min(bound, now + CLOCK_ERROR))
         self._capture()
 
     def stop(self) -> None:
@@ -292,15 +294,15 @@ class Members:
 
     def memory(self) -> LifeMemory:
         """What another process must know of this life."""
-        succeeded = self.succeeded
         roles = self.group.roles if self.group is not None else ()
+        succeeded = self.succeeded if roles else _NONE
         return LifeMemory(
             self.incarnation,
             tuple(islice(self.identities, MOST_IDENTITIES)),
             tuple(sorted(self.captured.items())),
             self.scheduled,
             self.started,
-            succeeded.total(),
+            self.all_succeeded,
             tuple((role.name, succeeded[role.name]) for role in roles),
             self.queue_time,
             self.plan,

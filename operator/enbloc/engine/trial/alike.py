@@ -15,8 +15,10 @@ Of `count` pods, at most `count / m` rows can get `m` each: for so many of the b
 `m` pods are asked beforehand, and for another row when it comes to that.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,6 @@ import numpy.typing as npt
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.model.nodes import Nodes
 
-Totals = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.intp]
 
 #: For so many further pods on a row, at most, totals are asked beforehand.
@@ -46,7 +47,7 @@ def rows_in_turn(ranking: Ranking, nodes: Nodes, count: int) -> list[int]:
     Raises:
         PluginError: a plugin raised or broke its contract.
     """
-    rows = _best(ranking.totals, count)
+    rows = ranking.first(count)
     if not len(rows):
         return []
     ahead = _Ahead(ranking, nodes, rows, count)
@@ -80,18 +81,16 @@ class _Ahead:
 
     def __init__(self, ranking: Ranking, nodes: Nodes, rows: Numbers, count: int) -> None:
         self._ranking, self._nodes, self._rows = ranking, nodes, rows
-        wide = [min(len(rows), count // more) for more in range(1, min(count, _LEVELS) + 1)]
-        self._wide = wide
-        self._first = np.cumsum([0, *wide]).tolist()
-        levels = np.repeat(np.arange(1, len(wide) + 1), wide)
-        places = np.concatenate([np.arange(each) for each in wide])
-        self._totals: list[int] = ranking.with_more(nodes, rows[places], levels).tolist()
+        self._asked = asked = _asked_ahead(len(rows), count)
+        found = ranking.with_more(nodes, rows[asked.places], asked.levels)
+        self._totals: list[int] = found.tolist()
         self._others: dict[tuple[int, int], int] = {}
 
     def total(self, place: int, more: int) -> int:
         """The total of the row at a place with so many further pods."""
-        if more <= len(self._wide) and place < self._wide[more - 1]:
-            return self._totals[self._first[more - 1] + place]
+        asked = self._asked
+        if more <= len(asked.wide) and place < asked.wide[more - 1]:
+            return self._totals[asked.first[more - 1] + place]
         found = self._others.get((place, more))
         if found is not None:
             return found
@@ -102,13 +101,26 @@ class _Ahead:
         return self._others[place, more]
 
 
-def _best(totals: Totals, count: int) -> Numbers:
-    """The rows of the `count` highest totals from 0 on, best first, of equals the first."""
-    if count < len(totals):
-        least = max(int(np.partition(totals, len(totals) - count)[len(totals) - count]), 0)
-        above = np.flatnonzero(totals > least)
-        equal = np.flatnonzero(totals == least)[: count - len(above)]
-        rows = np.concatenate((above, equal))
-    else:
-        rows = np.flatnonzero(totals >= 0)
-    return rows[np.lexsort((rows, -totals[rows]))]
+class _Asked(NamedTuple):
+    """What is asked beforehand.
+
+    Attributes:
+        wide: of how many of the best rows the totals with 1, 2, … further pods are asked.
+        first: where the answers for each of these begin.
+        places: intp[A], the row of each question, by its place.
+        levels: int64[A], how many further pods each is about.
+    """
+
+    wide: Sequence[int]
+    first: Sequence[int]
+    places: Numbers
+    levels: npt.NDArray[np.int64]
+
+
+@lru_cache(16)
+def _asked_ahead(rows: int, count: int) -> _Asked:
+    """The questions about so many of the best rows for so many pods; the same for alike gangs."""
+    wide = [min(rows, count // more) for more in range(1, min(count, _LEVELS) + 1)]
+    levels = np.repeat(np.arange(1, len(wide) + 1), wide)
+    places = np.concatenate([np.arange(each) for each in wide])
+    return _Asked(wide, np.cumsum([0, *wide]).tolist(), places, levels)

@@ -85,6 +85,8 @@ class ScorePart:
         raw, part = self.raw, self.part
         if evaluator.reads is Reads.NODE:
             raw, part = raw.copy(), part.copy()
+        elif normalizer is not None:
+            part = part.copy()
         evaluator = forks.get(id(evaluator), evaluator)
         normalizer = forks.get(id(normalizer), normalizer)
         return ScorePart(self.name, evaluator, self.weight, normalizer, raw, part)
@@ -102,6 +104,25 @@ class ScorePart:
         feasible = asked(self.name, "NormalizeScore", normalize, self.raw[mask])
         scores = checked_scores(self.name, feasible, count, "NormalizeScore")
         self.part[mask] = self.bounded(scores) * self.weight
+
+    def weigh_rows(self, rows: npt.NDArray[np.intp], ends: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """Compute the weighted part of some rows that have become feasible.
+
+        Args:
+            rows: intp[R].
+            ends: the least and the greatest raw score of the feasible rows, as they were before.
+
+        Returns:
+            int64[R]: by how much the part of each has grown.
+        """
+        assert self.normalizer is not None
+        raw = np.concatenate((self.raw[rows], np.array(ends, self.raw.dtype)))
+        found = asked(self.name, "NormalizeScore", self.normalizer.normalize, raw)
+        scores = checked_scores(self.name, found, len(raw), "NormalizeScore")[: len(rows)]
+        weighted = self.bounded(scores) * self.weight
+        grown: npt.NDArray[np.int64] = weighted - self.part[rows]
+        self.part[rows] = weighted
+        return grown
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
         """As integers, if those that count (True in `mask`) lie in [0, 100]."""

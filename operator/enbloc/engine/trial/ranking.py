@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.engine.trial.extremes import Extremes
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import (
     Change,
@@ -21,6 +22,7 @@ from enbloc.engine.trial.parts import (
     hears,
 )
 from enbloc.engine.trial.plugin_calls import asked, checked_scores, shape_of
+from enbloc.engine.trial.totals import Totals
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.profile import Profile
@@ -48,6 +50,7 @@ class Ranking:
 
     __slots__ = (
         "_consulted",
+        "_extremes",
         "_filters",
         "_fixed",
         "_listeners",
@@ -57,6 +60,7 @@ class Ranking:
         "_scored",
         "_scores",
         "_sums",
+        "_to_score",
         "_total",
         "pod",
         "refused",
@@ -89,14 +93,15 @@ class Ranking:
         self._consulted = 0
         self._scores: list[ScorePart] = []
         self._outside: tuple[Mask, tuple[str, ...]] | None = None
-        self._scored = False
+        self._scored, self._to_score = False, scored
         self._moving: list[FilterPart] = []
         self._listeners: dict[int, tuple[str, object]] = {}
         self._mask: Mask = np.zeros(len(nodes), np.bool_)
         self._fixed = self._mask
         # Σ weight × score of every row; the same with −1 where it is not feasible.
         self._sums: npt.NDArray[np.int64] = np.zeros(len(nodes), np.int64)
-        self._total: npt.NDArray[np.int64] = np.full(len(nodes), -1, np.int64)
+        self._total = Totals(np.full(len(nodes), -1, np.int64))
+        self._extremes: Extremes | None = None
         evaluators = self._pre_filter(profile, snapshot)
         if evaluators is None:
             return
@@ -215,6 +220,7 @@ class Ranking:
             if score.among:
                 score.raw = score.ask(self.pod, nodes, self._mask)
             score.weigh(self._mask)
+        self._extremes = None
         self._sum()
 
     def fork(self) -> "Ranking | None":
@@ -233,8 +239,9 @@ class Ranking:
         made._moving = [e for e in made._filters if e.evaluator.reads is not Reads.SPEC]
         made._scores = [part.fork(forks) for part in self._scores]
         made._listeners = listeners
-        made._mask, made._total = self._mask.copy(), self._total.copy()
+        made._mask, made._total = self._mask.copy(), self._total.fork()
         made._sums = self._sums.copy()
+        made._extremes = self._extremes and self._extremes.copy(made._scores)
         return made
 
     # ── what has changed since ───────────────────────────────────────────────────────────────
@@ -258,15 +265,17 @@ class Ranking:
             elif reads is Reads.CLUSTER and id(entry.evaluator) in moved:
                 entry.mask = _writable(entry.ask(self.pod, nodes))
                 whole = True
-        before = self._mask
         if whole:
+            before = self._mask
             self._join()
-            changed = bool(np.count_nonzero(before != self._mask))
+            turned = _turned(slice(0, len(before)), before, self._mask)
         else:
-            changed = self._join_rows(rows)
+            before = self._mask[rows].copy()
+            self._join_rows(rows)
+            turned = _turned(rows, before, self._mask[rows])
         if not self._scored:
-            return not np.count_nonzero(self._mask)
-        self._rescore(nodes, part, rows, moved, changed=changed)
+            return not self._to_score or not np.count_nonzero(self._mask)
+        self._rescore(nodes, part, rows, moved, turned)
         return True
 
     def _take_in(self, changes: Sequence[Change]) -> set[int]:
@@ -283,35 +292,55 @@ class Ranking:
         part: Nodes,
         rows: Rows,
         moved: set[int],
-        *,
-        changed: bool,
+        turned: "_Turned | None",
     ) -> None:
-        """Ask again what may have changed; `changed` = other rows are feasible now."""
-        whole = changed
+        """Ask again what may have changed."""
+        fresh: list[bool] = []
         for score in self._scores:
-            reads = score.evaluator.reads
-            fresh = False
-            if reads is Reads.NODE and not score.among:
-                fresh = self._rescore_rows(score, part, rows)
-            elif id(score.evaluator) in moved or (score.among and changed):
-                score.raw, fresh = score.ask(self.pod, nodes, self._mask), True
-            if fresh or (changed and score.normalizer is not None):
-                score.weigh(self._mask)
-                whole = True
-        if whole:
-            self._sum()
+            anew = False
+            if score.evaluator.reads is Reads.NODE and not score.among:
+                anew = self._rescore_rows(score, part, rows)
+            elif id(score.evaluator) in moved or (score.among and turned is not None):
+                score.raw, anew = score.ask(self.pod, nodes, self._mask), True
+            fresh.append(anew)
+        if any(fresh):
+            self._extremes = None
+        elif turned is None or self._follow(turned):
+            self._retotal(rows)
             return
-        self._total[rows] = np.where(self._mask[rows], self._sums[rows], -1)
+        for score, anew in zip(self._scores, fresh, strict=True):
+            if anew or (turned is not None and score.normalizer is not None):
+                score.weigh(self._mask)
+        if turned is not None:  # more rows may turn
+            self._extremes = Extremes(self._scores, self._mask)
+        self._sum()
+
+    def _follow(self, turned: "_Turned") -> bool:
+        """Take in that rows have turned, if that changes the scores of no others; whether it did.
+
+        By raw scores that are as they were.
+        """
+        extremes = self._extremes
+        if extremes is None or extremes.move(*turned):
+            return False
+        gained = np.array(turned.gained, np.intp)
+        for score, ends in extremes.of(self._scores) if turned.gained else ():
+            self._sums[gained] += score.weigh_rows(gained, ends)
+        self._retotal(np.array([*turned.gained, *turned.lost], np.intp))
+        return True
+
+    def _retotal(self, rows: Rows) -> None:
+        self._total.put(rows, np.where(self._mask[rows], self._sums[rows], -1))
 
     def _rescore_rows(self, score: ScorePart, part: Nodes, rows: Rows) -> bool:
         """Ask for some rows only; True = that makes the other rows' final scores stale."""
         feasible = self._mask[rows]
         values = score.ask(self.pod, part, feasible)
+        if score.normalizer is not None and (score.raw[rows] == values).all():
+            return False
+        score.raw = _writable(score.raw)
+        score.raw[rows] = values
         if score.normalizer is not None:
-            if (score.raw[rows] == values).all():
-                return False
-            score.raw = _writable(score.raw)
-            score.raw[rows] = values
             return True
         score.part = _writable(score.part)
         weighted = score.bounded(values, feasible) * score.weight
@@ -334,14 +363,12 @@ class Ranking:
             mask &= entry.mask
         self._mask = mask
 
-    def _join_rows(self, rows: Rows) -> bool:
-        """Join the masks on some rows; whether any of these is feasible now and was not, or was."""
+    def _join_rows(self, rows: Rows) -> None:
+        """Join the masks on some rows."""
         mask = self._fixed[rows].copy()
         for entry in self._moving:
             mask &= entry.mask[rows]
-        changed = bool(np.count_nonzero(self._mask[rows] != mask))
         self._mask[rows] = mask
-        return changed
 
     def _sum(self) -> None:
         """Add up anew; −1 where not feasible, so that argmax needs no second array."""
@@ -349,16 +376,17 @@ class Ranking:
         for score in self._scores:
             total += score.part
         self._sums = total
-        self._total = np.where(self._mask, total, -1)
+        self._total = Totals(np.where(self._mask, total, -1))
 
     # ── one decision ─────────────────────────────────────────────────────────────────────────
 
     def best(self) -> int | None:
         """The feasible row with the highest score, the first of equals; None if there is none."""
-        if self.refused is not None or not len(self._total):
-            return None
-        row = int(self._total.argmax())
-        return row if self._total[row] >= 0 else None
+        return None if self.refused is not None else self._total.best()
+
+    def first(self, count: int) -> npt.NDArray[np.intp]:
+        """intp[≤ count]: the feasible rows with the highest scores, in the order of `best`."""
+        return self._total.first(count)
 
     def feasible(self, row: int) -> bool:
         """Whether this row is feasible now."""
@@ -405,9 +433,11 @@ class Ranking:
         totals[~mask] = -1
         return totals
 
-    def extremes(self) -> "Extremes":
+    def extremes(self) -> Extremes:
         """What rows may be lost before scores have to be normalised anew."""
-        return Extremes([score for score in self._scores if score.normalizer], self._mask)
+        if self._extremes is None:
+            self._extremes = Extremes(self._scores, self._mask)
+        return self._extremes.copy(self._scores)
 
     @property
     def mask(self) -> Mask:
@@ -417,7 +447,7 @@ class Ranking:
     @property
     def totals(self) -> npt.NDArray[np.int64]:
         """int64[N]: the sum of weighted scores; −1 where not feasible."""
-        return self._total
+        return self._total.values
 
     def narrowed(self) -> Mask:
         """bool[N]: the rows that stay refused (False) whoever else comes."""
@@ -495,28 +525,19 @@ class Ranking:
         )
 
 
-class Extremes:
-    """How many rows have the least and the greatest of each raw score that is normalised."""
+class _Turned(NamedTuple):
+    """Rows that have become feasible, and that have ceased to be."""
 
-    def __init__(self, scores: Sequence[ScorePart], mask: Mask) -> None:
-        self._held: list[tuple[decide.Scores, dict[Any, int]]] = []
-        self._unknown = False
-        for score in scores:
-            feasible = score.raw[mask]
-            if not getattr(score.normalizer, "by_extremes", False):
-                self._unknown = True
-            elif len(feasible):
-                ends = {feasible.min(), feasible.max()}
-                self._held.append(
-                    (score.raw, {end: int(np.count_nonzero(feasible == end)) for end in ends})
-                )
+    gained: list[int]
+    lost: list[int]
 
-    def lose(self, row: int) -> bool:
-        """A row is not feasible any more; whether the normalised scores of others may change."""
-        for raw, count in self._held:
-            if raw[row] in count:
-                count[raw[row]] -= 1
-        return self._unknown or any(not left for _, count in self._held for left in count.values())
+
+def _turned(rows: Rows, before: Mask, after: Mask) -> _Turned | None:
+    """The rows that are feasible and were not, or were and are not; None = there are none."""
+    if np.array_equal(before, after):
+        return None
+    numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+    return _Turned(numbers[after & ~before].tolist(), numbers[before & ~after].tolist())
 
 
 def _rows(changes: Sequence[Change]) -> Rows:

@@ -9,6 +9,9 @@
     journal: what really came and left  ────────────────────┴──► taken again only if the journal
                                                                  began with just that; caught up
 
+Of a stream of pods of one class it is told ahead where they go (`lookahead`), and the ranking that
+is kept is brought up to date for many of them at once.
+
 A ranking that was told of members which were then not placed is thrown away: nothing is undone.
 """
 
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
 
+from enbloc.engine.trial.lookahead import Lookahead
 from enbloc.engine.trial.parts import Change
 from enbloc.engine.trial.plugin_calls import asked
 from enbloc.engine.trial.ranking import Ranking
@@ -105,6 +109,7 @@ class Rankings:
         journal: told by the owner of the tables what came and left.
         selected: the labels that selectors in the cluster name; as it grows, pods that were alike
             may come to differ.
+        made: how many rankings of nodes were made anew, with every node asked.
 
     Args:
         every_label: tell pods apart by all of their labels, since nobody says what is selected.
@@ -113,8 +118,10 @@ class Rankings:
     def __init__(self, *, every_label: bool = False) -> None:
         self.journal = Journal()
         self.selected = SelectedLabels()
+        self.made = 0
         self._every_label = every_label
         self._kept: dict[ClassKey, _Kept] = {}
+        self._ahead: dict[ClassKey, Lookahead] = {}
         self._epoch: object = None
         self._numbers: dict[PodSpec, int] = {}
         self._count = count()
@@ -134,16 +141,13 @@ class Rankings:
             labels = telling(labels, names)
         elif not self._every_label:
             labels = telling(labels, self.selected.in_namespace(pod.key.namespace))
-        signatures = tuple(
-            asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers
-        )
         return ClassKey(
             profile.name,
             pod.key.namespace,
             self.number(pod.spec),
             labels,
             pod.annotations,
-            signatures,
+            signatures(pod, profile),
             holds,
         )
 
@@ -155,7 +159,7 @@ class Rankings:
         if len(self._known) >= _MOST_CLASSES or self._bytes > _MOST_BYTES:
             self._known.clear()
             self._numbers.clear()
-            self._kept.clear()
+            self._forget()
             self._bytes = 0
         self._bytes += spec.size
         # Never a number twice, even after forgetting: a decision may still use the old ones.
@@ -167,6 +171,39 @@ class Rankings:
         """Differs when the epoch does, or when labels tell pods apart that were alike."""
         return epoch, self.selected.version
 
+    def _begin(self, epoch: object) -> None:
+        if self._stamp(epoch) != self._epoch:
+            self._forget()
+            self._epoch = self._stamp(epoch)
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._ahead.clear()
+
+    def foreseen(self, key: ClassKey, pods: Sequence[Pod], epoch: object) -> list[int] | None:
+        """Where pods of a class go, if that was told ahead; the taker places them there.
+
+        Args:
+            key: the class.
+            pods: to be placed now, on the cluster as it is.
+            epoch: as in `take`.
+        """
+        self._begin(epoch)
+        ahead = self._ahead.get(key)
+        if ahead is None or not ahead.has(len(pods), self.journal.end):
+            return None
+        return ahead.next(pods, self.journal.since(ahead.position))
+
+    def ahead(self, key: ClassKey) -> Lookahead | None:
+        """Where to keep what a decision tells ahead about a class; None = it need not."""
+        ahead = self._ahead.get(key)
+        if ahead is None:  # the first of a class may be the only one
+            while len(self._ahead) >= MOST_RANKINGS:
+                del self._ahead[next(iter(self._ahead))]
+            self._ahead[key] = Lookahead()
+            return None
+        return ahead if ahead.wanted() else None
+
     def take(self, key: ClassKey, snapshot: Snapshot, epoch: object) -> Ranking | None:
         """The kept ranking of a class, brought up to the snapshot; it is the taker's now.
 
@@ -175,9 +212,7 @@ class Rankings:
             snapshot: the cluster as it is.
             epoch: differs whenever what plugins see at PreFilter has changed other than by pods.
         """
-        if self._stamp(epoch) != self._epoch:
-            self._kept.clear()
-            self._epoch = self._stamp(epoch)
+        self._begin(epoch)
         kept = self._kept.pop(key, None)
         if kept is None:
             return None
@@ -220,7 +255,14 @@ class Rankings:
             assert fresh.refused == ranking.refused, f"{key}: the refusal went stale"
             assert (fresh.mask == ranking.mask).all(), f"{key}: the mask went stale"
             assert (fresh.totals == ranking.totals).all(), f"{key}: the scores went stale"
+            if (ahead := self._ahead.get(key)) is not None:
+                ahead.check(self.journal.since(ahead.position), fresh.best())
             self.give(key, ranking, (), epoch)
+
+
+def signatures(pod: Pod, profile: Profile) -> tuple[object, ...]:
+    """What plugins add to the class of a pod."""
+    return tuple(asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers)
 
 
 def _signature(signer: Sign, pod: Pod) -> object:

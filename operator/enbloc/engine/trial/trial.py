@@ -14,13 +14,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from enbloc.engine.trial.alike import rows_in_turn
+from enbloc.engine.trial.lookahead import AHEAD
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import Change
 from enbloc.engine.trial.ranking import Ranking
-from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
+from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings, signatures
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.snapshot import Snapshot
@@ -48,7 +50,7 @@ class Trial:
         rankings: says which pods are alike, and keeps rankings of earlier decisions; None = pods
             are told apart by all of their labels.
         epoch: under which kept rankings are valid; None = none is taken and none is kept.
-        opinions: of every class, from beyond the profile; who has any keeps no rankings.
+        opinions: of every class, from beyond the profile; a ranking is kept without them.
         names: the labels that tell pods apart, instead of what `rankings` says; with these no
             rankings are taken or kept.
     """
@@ -66,7 +68,7 @@ class Trial:
         self.snapshot = snapshot
         self._rankings = rankings or Rankings(every_label=True)
         self._names = names
-        self._epoch = None if opinions or names is not None else epoch
+        self._epoch = None if names is not None else epoch
         self._everywhere = opinions
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
         self._holdings: dict[PodUID, Hashable | None] = {}
@@ -116,6 +118,15 @@ class Trial:
         return self._table
 
     @property
+    def ledgers(self) -> Ledgers:
+        """What pods hold beyond resources with every placement so far, without a table for it."""
+        if self._table is None and not any(
+            change.pod.spec.holds for change in self._log[self._inherited :]
+        ):
+            return self.snapshot.nodes.ledgers if self._origin is None else self._origin.ledgers
+        return self.nodes.ledgers
+
+    @property
     def changes(self) -> Sequence[Change]:
         """Who came and left beyond the snapshot, in order."""
         return tuple(self._log)
@@ -141,13 +152,25 @@ class Trial:
         holds = self._held_by(pod) if spec.holds else None
         return self._rankings.key(pod, self.profile, self._names, holds)
 
+    def keys(self, pods: Sequence[Pod]) -> list[ClassKey]:
+        """The class of each pod; found once for those that agree in all that it may depend on."""
+        found: list[ClassKey] = []
+        before: Pod | None = None
+        for pod in pods:
+            known = found[-1] if before is not None and _agree(pod, before) else None
+            if known is None or known.signatures != signatures(pod, self.profile):
+                known = self.key(pod)
+            found.append(known)
+            before = pod
+        return found
+
     def _held_by(self, pod: Pod) -> Hashable | None:
         """What tells pods apart by their volumes and devices before any member is placed."""
         if self._origin is not None:
             return self._origin._held_by(pod)  # noqa: SLF001  # one of our own
         known = self._holdings.get(pod.uid, self)
         if known is self:
-            known = self._holdings[pod.uid] = self.nodes.ledgers.alike(pod)
+            known = self._holdings[pod.uid] = self.ledgers.alike(pod)
         return known
 
     def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
@@ -188,14 +211,28 @@ class Trial:
             if ranking is None:
                 return _Entry(self._anew(key, pod), len(self._log))
             return _Entry(ranking, self._inherited)
-        kept = None
-        if self._epoch is not None and key.holds is None:
-            kept = self._rankings.take(key, self.snapshot, self._epoch)
-        ranking = kept or Ranking(pod, self.profile, self.snapshot)
+        ranking = self._of_the_profile(key, pod)
         ranking.consult((*self._everywhere, *self.opinions_of(key)), self.snapshot.nodes)
         return _Entry(ranking, 0)
 
+    def _of_the_profile(self, key: ClassKey, pod: Pod) -> Ranking:
+        """A ranking of the cluster as it is, without opinions: a kept one, or a new one."""
+        if self._epoch is None or key.holds is not None:
+            return self._of_all_nodes(pod)
+        kept = self._rankings.take(key, self.snapshot, self._epoch)
+        ranking = kept or self._of_all_nodes(pod)
+        if not self._everywhere:
+            return ranking
+        # Opinions are of this decision alone; what they are added to is not.
+        self._rankings.give(key, ranking, (), self._epoch)
+        return ranking.fork() or self._of_all_nodes(pod)
+
+    def _of_all_nodes(self, pod: Pod) -> Ranking:
+        self._rankings.made += 1
+        return Ranking(pod, self.profile, self.snapshot)
+
     def _anew(self, key: ClassKey, pod: Pod, *, scored: bool = True) -> Ranking:
+        self._rankings.made += 1
         ranking = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log, scored=scored)
         ranking.consult((*self._everywhere, *self.opinions_of(key)), self.nodes)
         return ranking
@@ -208,9 +245,18 @@ class Trial:
         key = self.key(pod)
         if key in self._entries or self._ranked < MOST_RANKINGS:
             return self.ranking(pod, key)
+        return self._unscored(pod, key)
+
+    def feasible(self, pod: Pod, row: int) -> bool:
+        """Whether a row is feasible for a pod, for one who ranks nothing on this trial."""
+        return self._unscored(pod, self.key(pod)).feasible(row)
+
+    def _unscored(self, pod: Pod, key: ClassKey) -> Ranking:
         entry = self._filtered.get(key)
-        if entry is None or entry.seen < len(self._log):
-            entry = self._filtered[key] = _Entry(self._anew(key, pod, scored=False), len(self._log))
+        news = self._log[entry.seen :] if entry is not None else []
+        if entry is None or (news and not entry.ranking.catch_up(self.nodes, news)):
+            entry = self._filtered[key] = _Entry(self._anew(key, pod, scored=False), 0)
+        entry.seen = len(self._log)
         return entry.ranking
 
     def forget(self, key: ClassKey) -> None:
@@ -232,25 +278,46 @@ class Trial:
             The rows of those that were placed: the first of `pods`, all of them unless no node is
             feasible for a further one.
         """
+        first = self._first
+        if first and key.holds is None:
+            foreseen = self._rankings.foreseen(key, pods, self._epoch)
+            if foreseen is not None:
+                self._put_all(pods, foreseen)
+                return foreseen
         rows: list[int] = []
         most = len(pods)
         while len(rows) < len(pods):
             left = pods[len(rows) : len(rows) + most]
             ranking = self.ranking(left[0], key)
-            several = len(left) > 1 and key.holds is None and ranking.row_by_row()
-            if several and self.nodes.countable(left[0].spec):
+            alike = key.holds is None and ranking.row_by_row()
+            alike = alike and self.nodes.countable(left[0].spec)
+            ahead = self._rankings.ahead(key) if first and alike and not rows else None
+            if ahead is not None:
+                found = rows_in_turn(ranking, self.nodes, max(len(left), AHEAD))
+                if len(found) >= len(left):
+                    found = ahead.tell(found, left, self._rankings.journal.end)
+            elif alike and len(left) > 1:
                 found = rows_in_turn(ranking, self.nodes, len(left))
             else:
                 best = ranking.best()
                 found = [] if best is None else [best]
             if not found:
                 break
-            for pod, row in zip(left, found, strict=False):
-                self.put(pod, row)
+            self._put_all(left, found)
             rows += found
             # Where each full node makes it end early, asking for all left each time is quadratic.
             most = max(2, 2 * len(found))
         return rows
+
+    @property
+    def _first(self) -> bool:
+        """Nobody is placed yet, and what is asked is asked of the cluster as it is."""
+        kept = self._epoch is not None and not self._everywhere
+        return kept and self._origin is not None and not self._log
+
+    def _put_all(self, pods: Sequence[Pod], rows: Sequence[int]) -> None:
+        for pod, row in zip(pods, rows, strict=False):
+            self.put(pod, row)
 
     def put(self, pod: Pod, row: int) -> None:
         """Put a pod on a row, whatever its ranking says."""
@@ -279,7 +346,7 @@ class Trial:
 
         Those of its origin too, where it has none of its own.
         """
-        if self._epoch is None:
+        if self._epoch is None or self._everywhere:
             return
         if self._origin is not None:
             self._origin.keep()
@@ -287,3 +354,14 @@ class Trial:
             if key.holds is not None:  # what is left of volumes and devices is in no journal
                 continue
             self._rankings.give(key, entry.ranking, self._log[: entry.seen], self._epoch)
+
+
+def _agree(pod: Pod, other: Pod) -> bool:
+    """Whether nothing but signatures could tell two pods apart."""
+    return (
+        pod.spec is other.spec
+        and not pod.spec.holds
+        and pod.labels == other.labels
+        and pod.annotations == other.annotations
+        and pod.key.namespace == other.key.namespace
+    )

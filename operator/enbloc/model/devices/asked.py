@@ -57,12 +57,14 @@ class Verdict:
         of: the place of the claim that the reason speaks of.
         score: of the alternatives that would be chosen.
         open: the steps of the search ran out.
+        cut: they did for lack of effort.
     """
 
     reason: str = ""
     of: int = 0
     score: int = 0
     open: bool = False
+    cut: bool = False
 
 
 def unmade(pod: Pod) -> str:

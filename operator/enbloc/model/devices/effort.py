@@ -7,12 +7,15 @@ from typing import Final
 #: Of one decision; a unit is about a microsecond.
 MOST_EFFORT: Final = 2_000_000
 
-#: A step of a search, a look at a pool, the same for each of its devices, and a question to a
-#: selector; beside that it costs half a unit for each of CEL's.
+#: A step of a search, a pool for each claim that may get other devices of it, a look at a pool, the
+#: same for each of its devices, a question to a selector, beside half a unit for each of CEL's, and
+#: a character of an expression that is compiled.
 STEP: Final = 2
+PLACE: Final = 4
 LOOK: Final = 60
 DEVICE: Final = 1
 QUESTION: Final = 10
+COMPILING: Final = 2
 
 UNSEEN: Final = "the claims of the group are too costly to look at all devices at once"
 

@@ -19,7 +19,9 @@ from enbloc.model.devices.asked import (
     unclassed,
     unmade,
 )
+from enbloc.model.devices.compilers import Compiler
 from enbloc.model.devices.demand import Demand, demand_of
+from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.devices.extended import Mappings, classes_by_resource, meant, requests_for
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
@@ -34,7 +36,7 @@ from enbloc.model.devices.facts import (
 )
 from enbloc.model.devices.pools import Pool, PoolKey, pool_of
 from enbloc.model.devices.search import told
-from enbloc.model.devices.selectors import Compiler, Selectors
+from enbloc.model.devices.selectors import Selectors
 from enbloc.model.devices.use import UNUSED, Use, added, removed
 from enbloc.model.layered import Layered
 from enbloc.model.pods import Pod, PodUID
@@ -49,7 +51,7 @@ _MOST_VERDICTS: Final = 16_384
 class Memory:
     """What is worked out once and shared by all forks: it follows from the objects alone."""
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: Compiler | None) -> None:
         self.selectors = Selectors(compiler)
         self.demands: dict[Hashable, Demand] = {}
         self.verdicts: dict[Hashable, Verdict] = {}
@@ -57,7 +59,7 @@ class Memory:
         self.short: dict[Hashable, Verdict] = {}
 
     def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
-        """The demand of claims with this spec."""
+        """The demand of claims with this spec; no node can serve it once the effort is spent."""
         asks = [
             ask
             for each in spec.requests
@@ -66,6 +68,8 @@ class Memory:
         classes = tuple(find(ask.device_class) for ask in asks)
         known = self.demands.get((spec, classes))
         if known is None:
+            if self.selectors.effort.spent:
+                return Demand(spec, problem=f": {UNSEEN}", selectors=self.selectors)
             if len(self.demands) >= MOST_SPECS:
                 self.demands.clear()
                 self.verdicts.clear()
@@ -116,12 +120,13 @@ class Inventory:
         {ResourceSlice.kind, DeviceClass.kind, ResourceClaim.kind}
     )
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: Compiler | None) -> None:
         self.version = 0
         self._memory = Memory(compiler)
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
         self._claims: Layered[str, ResourceClaim] = Layered()
+        #: The key of a claim by what it was called as long as it was only meant.
         self._made_for: Layered[str, str] = Layered()
         #: Pods for whose extended resources a plan that is under way has a claim made.
         self._making: set[PodUID] = set()
@@ -136,7 +141,8 @@ class Inventory:
         self._used: Layered[PoolKey, Use] = Layered()
         self._holders: Layered[PoolKey, frozenset[str]] = Layered()
         self._users: Layered[str, frozenset[User]] = Layered()
-        self._named: Layered[str, frozenset[str]] = Layered()
+        #: How many pods name a claim; which each of them names is `_known`.
+        self._named: Layered[str, int] = Layered()
         self._known: Layered[str, tuple[str, ...]] = Layered()
 
     def fork(self) -> Self:
@@ -226,10 +232,22 @@ class Inventory:
             if claim.extended_for:
                 self._supersede(meant(claim.namespace, claim.extended_for))
             self._count(key, claim.allocation, added)
-        for each, made in ((before, None), (claim, key)):
-            if each is not None and each.extended_for:
-                self._made_for.set(each.extended_for, made)
+        self._map_extended(key, before, claim)
         return before
+
+    def _map_extended(
+        self, key: str, before: ResourceClaim | None, claim: ResourceClaim | None
+    ) -> None:
+        """Which claim was made for a pod's extended resources: one of the pod's own namespace.
+
+        Any tenant can write the UID of another's pod into a claim.
+        """
+        if before is not None and before.extended_for:
+            of = meant(before.namespace, before.extended_for)
+            if self._made_for.get(of) == key:
+                self._made_for.set(of, None)
+        if claim is not None and claim.extended_for:
+            self._made_for.set(meant(claim.namespace, claim.extended_for), key)
 
     def _rebuild(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
         for each, joins in ((before, False), (after, True)):
@@ -310,16 +328,18 @@ class Inventory:
     def enter(self, pod: Pod) -> None:
         """A pod exists, or has changed."""
         if pod.spec.resource_claims or self._known.get(pod.uid):
+            named = {f"{pod.key.namespace}/{name}": None for name in pod.resource_claims if name}
+            if tuple(named) == self._known.get(pod.uid):
+                return
             self.leave(pod.uid)
-            named = tuple(f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
-            self._known.set(pod.uid, named or None)
+            self._known.set(pod.uid, tuple(named) or None)
             for key in named:
-                self._named.set(key, (self._named.get(key) or frozenset()) | {pod.uid})
+                self._named.set(key, (self._named.get(key) or 0) + 1)
 
     def leave(self, uid: PodUID) -> None:
         """A pod is gone."""
         for key in self._known.set(uid, None) or ():
-            self._named.set(key, ((self._named.get(key) or frozenset()) - {uid}) or None)
+            self._named.set(key, (self._named.get(key) or 0) - 1 or None)
 
     def concerns(self, pod: Pod) -> bool:
         """Whether the pod needs anything of this table."""
@@ -340,13 +360,16 @@ class Inventory:
         )
 
     def _own_extended(self, pod: Pod) -> str | None:
-        """The claim that was made for a pod's extended resources; any tenant can name its UID."""
-        key = self._made_for.get(pod.uid)
-        return key if key is not None and key.startswith(f"{pod.key.namespace}/") else None
+        """The claim that was made for a pod's extended resources."""
+        return self._made_for.get(meant(pod.key.namespace, pod.uid))
 
     def shared(self, key: str) -> bool:
         """Whether several pods name a claim: what one of them gets, the others get as well."""
-        return len(self._named.get(key) or ()) > 1
+        return (self._named.get(key) or 0) > 1
+
+    def _names_alone(self, pod: Pod, key: str) -> bool:
+        """Whether a pod names a claim, and no other does."""
+        return self._named.get(key) == 1 and key in (self._known.get(pod.uid) or ())
 
     def _likeness(self, pod: Pod, position: int, name: str | None) -> Hashable:
         if not name:
@@ -383,7 +406,7 @@ class Inventory:
             if refusal or claim is None:
                 return Asked(refusal)
             # The pod may have been placed: it is asked for all that are alike, and lack their own.
-            own = claim.owner == pod.uid or self._named.get(key) == frozenset((pod.uid,))
+            own = claim.owner == pod.uid or self._names_alone(pod, key)
             allocation = claim.allocation if own else self.allocation(key)
             if allocation is not None:
                 if self._full(pod, claim):

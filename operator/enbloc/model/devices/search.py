@@ -4,7 +4,7 @@
 
 Depth first: claims as given, their requests, alternatives of a request in their order, devices by
 pool and position, combinations and not permutations. A device that failed stands for all that are
-the same to every claim. The number of steps is bounded.
+the same to every claim. The number of steps is bounded; one that looks at much counts for several.
 
 Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal
 allocator allocateOne, allocateDevice. Other than there, distinctAttribute compares all devices that
@@ -24,6 +24,11 @@ from enbloc.model.devices.use import Use
 
 #: Of one search; then it has no answer.
 MOST_STEPS: Final = 20_000
+#: So many looks at a value, or at what devices have in common, take as long as a step; and a look
+#: at a further pool, or at one of all devices that are asked for, as long as so many of them.
+_LOOKS_OF_STEP: Final = 8
+_LOOKS_OF_PLACE: Final = 4
+_LOOKS_OF_ONE: Final = 2
 
 CANNOT: Final = "cannot allocate all claims"
 INVALID: Final = "invalid resource pools were encountered"
@@ -74,6 +79,7 @@ class Outcome(NamedTuple):
         reason: why not.
         of: the task whose claim the reason speaks of.
         open: the steps ran out: there may be devices.
+        cut: they did for lack of effort; with all of them there may be another answer.
         steps: that were taken.
     """
 
@@ -81,6 +87,7 @@ class Outcome(NamedTuple):
     reason: str = ""
     of: int = 0
     open: bool = False
+    cut: bool = False
     steps: int = 0
 
     def text(self, claims: Sequence[str]) -> str:
@@ -119,6 +126,7 @@ class _Field:
         shares: what all shares of a device take of its capacity.
         counted: of each counter.
         lines: sets of devices within which none is like one without.
+        alike: by position, the devices that are all the same to every claim.
     """
 
     pool: Pool
@@ -128,6 +136,7 @@ class _Field:
     counted: list[int]
     demands: list[Demand] = field(default_factory=list[Demand])
     lines: list[Bits] = field(default_factory=list[Bits])
+    alike: dict[int, Bits] = field(default_factory=dict[int, Bits])
 
     @classmethod
     def of(cls, place: Place) -> "_Field":
@@ -138,12 +147,10 @@ class _Field:
         return cls(place.pool, use.taken, sharing, shares, counted)
 
     def same(self, position: int) -> Bits:
-        """The devices that will fail where this one did."""
+        """The devices that will fail where this one did, of those that are `alike`."""
         if self.sharing >> position & 1:
             return 0
-        found = ~self.sharing
-        for demand in self.demands:
-            found &= demand.lens(self.pool).same(position)
+        found = self.alike[position] & ~self.sharing
         for line in (self.busy, *self.lines):
             found &= line if line >> position & 1 else ~line
         return found
@@ -182,22 +189,34 @@ class _Search:
         #: The first error, by task: it ended kube-scheduler's search, and is why this one failed.
         self._error: tuple[int, str] | None = None
         self.left = 0
+        self._looks = 0
         for task in tasks:
             self._survey(task)
 
     def _survey(self, task: Task) -> None:
         for place in task.places:
-            known = self._fields.setdefault(place.pool, _Field.of(place))
+            known = self._fields.get(place.pool)
+            if known is None:
+                known = self._fields[place.pool] = _Field.of(place)
             if task.demand not in known.demands:
                 known.demands.append(task.demand)
             if place.reach.devices not in known.lines:
                 known.lines.append(place.reach.devices)
+
+    def _spend(self, looks: int) -> None:
+        """What a step has to look at takes as long as further steps."""
+        self._looks += looks
+        if self._looks >= _LOOKS_OF_STEP:
+            self.left -= self._looks // _LOOKS_OF_STEP
+            self._looks %= _LOOKS_OF_STEP
 
     def run(self, most: int) -> Outcome:
         """Go through the tree until all claims have their devices."""
         self.left = most
         for at, task in enumerate(self._tasks):
             reason = task.demand.problem or self._count_all(at, task)
+            if self.left <= 0:
+                break
             if reason:
                 of, first = self._error or (at, reason)
                 return Outcome(None, first, of)
@@ -243,6 +262,8 @@ class _Search:
         for want in task.demand.wants:
             if not want.all:
                 continue
+            if self.left <= 0:
+                return ""
             found: list[tuple[Place, int]] = []
             asks = f", request {want.ask.name}: asks for all devices, but resource pool"
             for place in task.places:
@@ -252,6 +273,7 @@ class _Search:
                     return f"{asks} {'/'.join(place.pool.key)} is currently invalid"
                 self._look(at, want, place.pool, place.reach.listed)
                 wanted = task.demand.lens(place.pool).matched[want.number] & place.reach.devices
+                self._spend(_LOOKS_OF_PLACE + _LOOKS_OF_ONE * wanted.bit_count())
                 found += [
                     (place, each)
                     for each in positions(wanted)
@@ -300,6 +322,7 @@ class _Search:
 
     def _one_next(self, at: _At, want: Want, number: int) -> Iterator[_At]:
         places, demand = self._tasks[at.task].places, self._tasks[at.task].demand
+        self._spend(_LOOKS_OF_PLACE * (len(places) - 1))
         ahead = [self._candidates(at, want, demand, index) for index in range(len(places))]
         enough = want.ask.admin or sum(map(int.bit_count, ahead)) >= number - at.done
         for index in range(at.place, len(places)):
@@ -315,8 +338,22 @@ class _Search:
                 if taken is not None:
                     yield at._replace(done=at.done + 1, place=index, start=position + 1)
                     self._give_back(at.task, pool, position, taken)
-                candidates &= ~self._fields[pool].same(position)
+                candidates &= ~self._same(pool, position) if candidates else 0
             self._look(at.task, want, pool, mute)
+
+    def _same(self, pool: Pool, position: int) -> Bits:
+        """The devices that will fail where this one did."""
+        state, alone = self._fields[pool], 1 << position
+        if position not in state.alike:
+            alike = -1
+            for demand in state.demands:
+                lens = demand.lens(pool)
+                self._spend(2 + len(lens.kinds) // 8)
+                alike &= lens.same(position)
+                if alike == alone:
+                    break
+            state.alike[position] = alike
+        return state.same(position)
 
     def _mute(self, at: _At, want: Want, demand: Demand, index: int) -> Bits:
         """The devices of a place that are still to be tried, and that selectors do not answer for.
@@ -353,6 +390,7 @@ class _Search:
             if not entered or not constraint.concerns(want.request, want.alternative):
                 continue
             values = demand.lens(pool).values[index]
+            self._spend(len(entered) if constraint.distinct else 1)
             if constraint.distinct:
                 for value in entered:
                     found &= ~values.having(value)
@@ -444,6 +482,7 @@ class _Search:
         None = it violates one.
         """
         demand, entered = self._tasks[task].demand, list[int]()
+        self._spend(len(demand.spec.constraints))
         for index, constraint in enumerate(demand.spec.constraints):
             if not constraint.concerns(want.request, want.alternative):
                 continue

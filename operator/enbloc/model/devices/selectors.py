@@ -2,46 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selectors: which devices of a pool an expression selects, asked once and remembered."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from enbloc.model import cel
-from enbloc.model.devices.effort import QUESTION, UNSEEN, Effort
-from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version
+from enbloc.model.devices.compilers import Compiler
+from enbloc.model.devices.effort import COMPILING, QUESTION, UNSEEN, Effort
 from enbloc.model.devices.pools import Bits, Pool
-from enbloc.model.quantity import NANO
 
-#: So many expressions are kept compiled, of each so many answers, and of each pool so many.
+if TYPE_CHECKING:
+    from enbloc.model.devices.programs import Program
+
+#: So many expressions are kept compiled, and of each pool so many answers.
 _MOST_PROGRAMS: Final = 512
-_MOST_ANSWERS: Final = 4096
 _MOST_OF_POOL: Final = 64
 
-
-Named = tuple[str, AttributeValue]
 #: What went wrong, each with the devices that it went wrong with.
 Faults = tuple[tuple[str, Bits], ...]
-
-
-class Fault(Protocol):
-    """Why an expression cannot be compiled, or has no answer for a device."""
-
-    @property
-    def text(self) -> str:
-        """For people."""
-        ...
-
-
-class DeviceSelector(Protocol):
-    """A compiled expression."""
-
-    def matches(self, device: cel.DeviceView) -> "bool | Fault":
-        """Whether it selects a device."""
-        ...
-
-
-Compiler = Callable[[str], DeviceSelector | Fault]
 
 
 class Selection(NamedTuple):
@@ -56,125 +31,17 @@ class Selection(NamedTuple):
     faults: Faults = ()
 
 
-@dataclass(slots=True)
-class _Program:
-    """A compiled expression with answers that it gave, for devices that say the same.
-
-    Attributes:
-        reads: the only names that it can read; None = any.
-    """
-
-    selector: DeviceSelector
-    reads: frozenset[str] | None
-    effort: Effort
-    plans: dict[tuple[str, int], "_Plan"] = field(default_factory=dict[tuple[str, int], "_Plan"])
-    answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
-
-    def ask(self, driver: str, device: Device) -> bool | str:
-        """Whether it selects the device; a text says why there is no answer."""
-        traits = device.traits
-        asked = driver, id(traits)
-        plan = self.plans.get(asked)
-        if plan is None or plan.traits is not traits:
-            if len(self.plans) >= _MOST_ANSWERS:
-                self.plans.clear()
-            plan = self.plans[asked] = _plan(driver, traits, self.reads)
-        values = [device.values[place] for place in plan.places]
-        key = driver, plan.names, plan.capacity, traits.shared, *values, *map(type, values)
-        known = self.answers.get(key)
-        if known is None:
-            if len(self.answers) >= _MOST_ANSWERS:
-                self.answers.clear()
-            pairs = tuple(zip(plan.names, values, strict=True))
-            known = self.answers[key] = self._answer(driver, pairs, plan.capacity, device)
-        return known
-
-    def _answer(
-        self,
-        driver: str,
-        values: tuple[Named, ...],
-        capacity: tuple[Capacity, ...],
-        device: Device,
-    ) -> bool | str:
-        try:
-            view = _view(driver, values, capacity, device.traits.shared)
-        except ValueError as error:
-            return f"parse semantic version: {error}"
-        answer = self._matches(view)
-        return answer if isinstance(answer, bool) else answer.text
-
-    def _matches(self, view: cel.DeviceView) -> bool | Fault:
-        self.effort.spend(QUESTION)
-        if not isinstance(self.selector, cel.Program):
-            return self.selector.matches(view)
-        outcome = self.selector.evaluate(view)
-        self.effort.spend(outcome.cost // 2)
-        return outcome.answer
-
-
-class _Plan(NamedTuple):
-    """What an expression reads of devices with these traits.
-
-    Attributes:
-        places: of the values.
-        names: of them.
-    """
-
-    traits: Traits
-    places: tuple[int, ...]
-    names: tuple[str, ...]
-    capacity: tuple[Capacity, ...]
-
-
-def _plan(driver: str, traits: Traits, reads: frozenset[str] | None) -> _Plan:
-    places = tuple(
-        place for place, name in enumerate(traits.names) if reads is None or name in reads
-    )
-    capacity = tuple(
-        each for each in traits.capacity if reads is None or _qualified(each.name, driver) in reads
-    )
-    return _Plan(traits, places, tuple(traits.names[place] for place in places), capacity)
-
-
-def _qualified(name: str, driver: str) -> str:
-    return name if "/" in name else f"{driver}/{name}"
-
-
-def _view(
-    driver: str,
-    values: tuple[Named, ...],
-    capacity: tuple[Capacity, ...],
-    shared: bool | None,
-) -> cel.DeviceView:
-    return cel.DeviceView(
-        driver,
-        {name: _attribute(value) for name, value in values},
-        {
-            _qualified(each.name, driver): (
-                each.value // NANO if each.value % NANO == 0 else Fraction(each.value, NANO)
-            )
-            for each in capacity
-        },
-        shared,
-    )
-
-
-def _attribute(value: AttributeValue) -> bool | int | str | cel.Version | tuple[bool, ...]:
-    """Raises ValueError for a version that is none."""
-    if isinstance(value, Version):
-        return cel.Version.parse(value.text)
-    if isinstance(value, tuple):
-        return tuple(_attribute(each) for each in value)  # type: ignore[misc]
-    return value
-
-
 class Selectors:
-    """Expressions, compiled and asked once."""
+    """Expressions, compiled and asked once.
 
-    def __init__(self, compiler: Compiler = cel.compile) -> None:
-        self._compile = compiler
+    Args:
+        compiler: of the expressions; None = that of CEL.
+    """
+
+    def __init__(self, compiler: Compiler | None = None) -> None:
+        self._compiler = compiler
         self.effort = Effort()
-        self._programs: dict[str, _Program | str] = {}
+        self._programs: dict[str, Program | str] = {}
 
     def fault(self, expression: str) -> str:
         """Why an expression cannot be used at all; "" = it can."""
@@ -210,15 +77,14 @@ class Selectors:
                 faults[answer] = faults.get(answer, 0) | low
         return Selection(matched, tuple(faults.items()))
 
-    def _program(self, expression: str) -> _Program | str:
+    def _program(self, expression: str) -> "Program | str":
         known = self._programs.get(expression)
         if known is None:
-            made = self._compile(expression)
-            if getattr(made, "matches", None) is not None:
-                names = cel.reads(expression)
-                known = _Program(made, names, self.effort)  # type: ignore[arg-type]
-            else:
-                known = made.text  # type: ignore[union-attr]
+            self.effort.spend(QUESTION + COMPILING * len(expression))
+            # Imported here: CEL takes 20 ms, and few clusters have a selector.
+            from enbloc.model.devices import programs  # noqa: PLC0415
+
+            known = programs.program(expression, self._compiler, self.effort)
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs.clear()
             self._programs[expression] = known

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from enbloc.model import cel
 from enbloc.model.devices.asked import Verdict, consumer_of, failed, misfit
+from enbloc.model.devices.compilers import Compiler
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision, Listing
 from enbloc.model.devices.demand import Demand
-from enbloc.model.devices.effort import STEP, UNSEEN
+from enbloc.model.devices.effort import PLACE, STEP, UNSEEN
 from enbloc.model.devices.extended import MEANT, Mappings, meant
 from enbloc.model.devices.facts import MOST_ALTERNATIVES, Allocation, ClaimSpec, Request
 from enbloc.model.devices.inventory import Inventory, User
@@ -35,7 +35,6 @@ from enbloc.model.devices.search import (
     ordered,
     search,
 )
-from enbloc.model.devices.selectors import Compiler
 from enbloc.model.devices.use import Use, added, removed
 from enbloc.model.devices.views import Spread, signature
 from enbloc.model.layered import Layered
@@ -93,10 +92,10 @@ class Devices(Inventory):
     """All that is known of devices, with the ledger of who has them.
 
     Args:
-        compiler: of the expressions by which devices are selected.
+        compiler: of the expressions by which devices are selected; None = that of CEL.
     """
 
-    def __init__(self, compiler: Compiler = cel.compile) -> None:
+    def __init__(self, compiler: Compiler | None = None) -> None:
         super().__init__(compiler)
         self._held: Layered[str, Held] = Layered()
         self._seats: Layered[str, Seat] = Layered()
@@ -140,6 +139,10 @@ class Devices(Inventory):
         """Claims have devices that they may change for others."""
         return self._tried.used
 
+    def tried(self, node: str) -> tuple[str, ...]:
+        """Claims of this fork that were decided on a node, and may change their devices."""
+        return self._tried.get(node) or ()
+
     def verdict(self, demands: tuple[Demand, ...], node: str, places: Sequence[Place]) -> Verdict:
         """Whether a node can serve claims with these demands.
 
@@ -180,15 +183,20 @@ class Devices(Inventory):
     def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
         """Search with a part of the effort that is left."""
         effort = self._memory.selectors.effort
-        outcome = search(tasks, effort.steps(most, _FEWEST_STEPS))
+        steps = effort.steps(most, _FEWEST_STEPS)
+        outcome = search(tasks, steps)
+        cut = outcome.open and (steps < most or effort.spent)
         effort.spend(STEP * outcome.steps)
-        return outcome
+        return outcome._replace(cut=cut)
 
     def _keep(self, key: Hashable, verdict: Verdict) -> Verdict:
-        """Remember a verdict, if it does not come from a lack of effort."""
+        """Remember a verdict, if it does not come from a lack of effort.
+
+        Also one of a search that had all of its steps, or each attempt would begin with the same.
+        """
         if key is None:
             return verdict
-        if not verdict.open and UNSEEN not in verdict.reason:
+        if not verdict.cut and UNSEEN not in verdict.reason:
             return self._memory.keep(key, verdict)
         self._memory.short[key] = verdict
         return verdict
@@ -201,6 +209,8 @@ class Devices(Inventory):
         tasks = self._revising(claims, demands, places)
         if tasks is None:
             return None
+        effort = self._memory.selectors.effort
+        effort.spend(PLACE * sum(len(task.places) for task in tasks))
         key: Hashable = None
         keys = {place.pool.key for place in places}
         if all({place.pool.key for place in task.places} == keys for task in tasks):
@@ -331,8 +341,7 @@ class Devices(Inventory):
         """
         found: list[tuple[Place, ...]] = []
         for claim in claims:
-            shared = len(self._named.get(claim) or ()) > 1
-            found.append(tuple(map(_beyond, places)) if shared else places)
+            found.append(tuple(map(_beyond, places)) if self.shared(claim) else places)
         return found
 
     def _allocated(
@@ -483,7 +492,7 @@ class Devices(Inventory):
     def _stands(self, key: str) -> bool:
         claim, held = self._claims.get(key), self._held.get(key)
         if MEANT in key and held is None:  # it is made, and goes by its own name
-            claim = self._claims.get(self._made_for.get(key.rpartition("/")[2]) or "")
+            claim = self._claims.get(self._made_for.get(key) or "")
         if MEANT not in key and (claim is None or claim.deleting):
             return False
         if held is None:
@@ -584,5 +593,5 @@ def _choice(task: Task) -> int:
 def _verdict(outcome: Outcome, new: int) -> Verdict:
     """Of the last `new` claims of a search."""
     if outcome.picks is None:
-        return Verdict(outcome.reason, outcome.of, open=outcome.open)
+        return Verdict(outcome.reason, outcome.of, open=outcome.open, cut=outcome.cut)
     return Verdict(score=sum(score_of(each, MOST_ALTERNATIVES) for each in outcome.picks[-new:]))

@@ -17,7 +17,7 @@ from enbloc.model.volumes.segments import Charged, Segments
 
 _NONE: Final[Mapping[str, Movable]] = {}
 #: Bytes: a PiB each, so that no number of claims is beyond int64.
-_MOST_CHARGED: Final = 2**50
+MOST_CHARGED: Final = 2**50
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Holdings:
             self._take(held.storage_class, held.volume, held.key, candidates)
         if held.segment:
             self.uncharge(held.key)
-            size = min(held.size, _MOST_CHARGED)
+            size = min(held.size, MOST_CHARGED)
             charge = self.charges[held.key] = Charge(held.storage_class, held.segment, size)
             self._charge(charge, 1)
 

@@ -188,6 +188,8 @@ class Reliability:
     def scores(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, int]:
         """The scores of the nodes that have less than 100, the same for every gang."""
         del facts, nodes
+        if not self._names:
+            return {}
         lost = self._lost(now)
         return {
             self._names[slot]: MAX_NODE_SCORE - int(lost[slot])

@@ -23,6 +23,8 @@ from enbloc.sandbox.apiserver.verbs.api import Api
 
 #: Seconds between bookmarks.
 BOOKMARK_SECONDS: Final = 30.0
+#: And so long before it ends, as kube-apiserver sends one (seconds).
+LAST_BOOKMARK_SECONDS: Final = 2.0
 
 _INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -202,15 +204,17 @@ class Stream:
     async def _live(self, watcher: Watcher) -> AsyncGenerator[bytes, None]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._timeout
+        last = end - LAST_BOOKMARK_SECONDS
         while (left := end - loop.time()) > 0:
-            woken = await watcher.wait(min(left, BOOKMARK_SECONDS))
+            before = left - LAST_BOOKMARK_SECONDS
+            woken = await watcher.wait(min(before if before > 0 else left, BOOKMARK_SECONDS))
             if taken := watcher.take():
                 yield self._lines(taken)
             if watcher.over:
                 if watcher.expired:
                     yield self._expired()
                 return
-            if not woken and self._bookmarks:
+            if self._bookmarks and (not woken or (before > 0 and loop.time() >= last)):
                 yield self._bookmark(None)
 
     def _lines(self, seen: Iterable[tuple[str, Item]]) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from enbloc.model.names import COPIED_TO_PODS
 from enbloc.sandbox.apiserver import status
 from enbloc.sandbox.apiserver.request.options import Options
 from enbloc.sandbox.apiserver.request.target import Target
@@ -84,7 +85,7 @@ def _bound(api: Api, pod: Document, node: str, metadata: Document) -> dict[str, 
     topology = {
         key: value
         for key, value in ((found.obj["metadata"].get("labels") or {}) if found else {}).items()
-        if key in {"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
+        if key in COPIED_TO_PODS
     }
     labels = {**(merged.get("labels") or {}), **topology, **(metadata.get("labels") or {})}
     annotations = {**(merged.get("annotations") or {}), **(metadata.get("annotations") or {})}

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs: compiled expressions of device selectors, with the answers that they gave."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from enbloc.model import cel
+from enbloc.model.devices.compilers import Compiler, DeviceSelector, Fault
+from enbloc.model.devices.effort import QUESTION, Effort
+from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version
+from enbloc.model.quantity import NANO
+
+#: Of each expression so many answers are kept.
+_MOST_ANSWERS: Final = 4096
+
+Named = tuple[str, AttributeValue]
+
+
+@dataclass(slots=True)
+class Program:
+    """A compiled expression with answers that it gave, for devices that say the same.
+
+    Attributes:
+        reads: the only names that it can read; None = any.
+    """
+
+    selector: DeviceSelector
+    reads: frozenset[str] | None
+    effort: Effort
+    plans: dict[tuple[str, int], "_Plan"] = field(default_factory=dict[tuple[str, int], "_Plan"])
+    answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
+
+    def ask(self, driver: str, device: Device) -> bool | str:
+        """Whether it selects the device; a text says why there is no answer."""
+        traits = device.traits
+        asked = driver, id(traits)
+        plan = self.plans.get(asked)
+        if plan is None or plan.traits is not traits:
+            if len(self.plans) >= _MOST_ANSWERS:
+                self.plans.clear()
+            plan = self.plans[asked] = _plan(driver, traits, self.reads)
+        values = [device.values[place] for place in plan.places]
+        key = driver, plan.names, plan.capacity, traits.shared, *values, *map(type, values)
+        known = self.answers.get(key)
+        if known is None:
+            if len(self.answers) >= _MOST_ANSWERS:
+                self.answers.clear()
+            pairs = tuple(zip(plan.names, values, strict=True))
+            known = self.answers[key] = self._answer(driver, pairs, plan.capacity, device)
+        return known
+
+    def _answer(
+        self,
+        driver: str,
+        values: tuple[Named, ...],
+        capacity: tuple[Capacity, ...],
+        device: Device,
+    ) -> bool | str:
+        try:
+            view = _view(driver, values, capacity, device.traits.shared)
+        except ValueError as error:
+            return f"parse semantic version: {error}"
+        answer = self._matches(view)
+        return answer if isinstance(answer, bool) else answer.text
+
+    def _matches(self, view: cel.DeviceView) -> bool | Fault:
+        self.effort.spend(QUESTION)
+        if not isinstance(self.selector, cel.Program):
+            return self.selector.matches(view)
+        outcome = self.selector.evaluate(view)
+        self.effort.spend(outcome.cost // 2)
+        return outcome.answer
+
+
+class _Plan(NamedTuple):
+    """What an expression reads of devices with these traits.
+
+    Attributes:
+        places: of the values.
+        names: of them.
+    """
+
+    traits: Traits
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    capacity: tuple[Capacity, ...]
+
+
+def _plan(driver: str, traits: Traits, reads: frozenset[str] | None) -> _Plan:
+    places = tuple(
+        place for place, name in enumerate(traits.names) if reads is None or name in reads
+    )
+    capacity = tuple(
+        each for each in traits.capacity if reads is None or _qualified(each.name, driver) in reads
+    )
+    return _Plan(traits, places, tuple(traits.names[place] for place in places), capacity)
+
+
+def _qualified(name: str, driver: str) -> str:
+    return name if "/" in name else f"{driver}/{name}"
+
+
+def _view(
+    driver: str,
+    values: tuple[Named, ...],
+    capacity: tuple[Capacity, ...],
+    shared: bool | None,
+) -> cel.DeviceView:
+    return cel.DeviceView(
+        driver,
+        {name: _attribute(value) for name, value in values},
+        {
+            _qualified(each.name, driver): (
+                each.value // NANO if each.value % NANO == 0 else Fraction(each.value, NANO)
+            )
+            for each in capacity
+        },
+        shared,
+    )
+
+
+def _attribute(value: AttributeValue) -> bool | int | str | cel.Version | tuple[bool, ...]:
+    """Raises ValueError for a version that is none."""
+    if isinstance(value, Version):
+        return cel.Version.parse(value.text)
+    if isinstance(value, tuple):
+        return tuple(_attribute(each) for each in value)  # type: ignore[misc]
+    return value
+
+
+def program(expression: str, compiler: Compiler | None, effort: Effort) -> Program | str:
+    """The expression's program; a text says why there is none.
+
+    Args:
+        expression: in CEL.
+        compiler: what compiles it; None = ours.
+        effort: what asking it is counted in.
+    """
+    made = (compiler or cel.compile)(expression)
+    if getattr(made, "matches", None) is not None:
+        return Program(made, cel.reads(expression), effort)  # type: ignore[arg-type]
+    return made.text  # type: ignore[union-attr]
