@@ -51,11 +51,7 @@ async def test_a_pod_with_each_kind_of_claim_starts(world: World, claims: Claims
     await world.pod("alone", resourceClaims=sharing("alone"))
     for index in range(3):
         await world.pod(f"shared-{index}", resourceClaims=sharing("shared"))
-
-    def running() -> int:
-        return sum(pod.status.phase == "Running" for pod in world.observer.of(world.namespace))
-
-    await world.until(lambda: running() == 5, "all pods run")
+    await world.running("", 5)
     assert len(claims.devices()) == 4
     bound = world.observer.bound(world.namespace, "shared")
     assert len(set(bound.values())) == 1
@@ -258,6 +254,7 @@ async def test_devices_serve_extended_resources_by_claims_that_the_scheduler_mak
     await claims.offer(nodes, 2)
     await asking_for_devices(world, claims, "gang", 4)
     await all_met(world, claims, "gang", 4)
+    await world.running("gang", 4)
     assert len(claims.devices()) == 4
 
 

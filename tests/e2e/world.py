@@ -371,6 +371,15 @@ class World:
 
         await self.until(enough, f"{count} pods of {prefix} are bound", timeout=timeout)
 
+    async def running(self, prefix: str, count: int, *, timeout: float = PATIENCE) -> None:
+        """Wait until so many pods, by the beginning of their names, run."""
+
+        def enough() -> bool:
+            pods = self.observer.of(self.namespace, prefix)
+            return sum(pod.status.phase == "Running" for pod in pods) >= count
+
+        await self.until(enough, f"{count} pods of {prefix} run", timeout=timeout)
+
     async def either_bound(self, wanted: Mapping[str, int]) -> str:
         """Wait until one of these gangs is bound whole; which."""
 

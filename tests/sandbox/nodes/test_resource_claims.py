@@ -83,6 +83,34 @@ async def test_a_pod_starts_once_its_claim_is_reserved_for_it(yard: Yard) -> Non
     await yard.phase("p", "Running")
 
 
+async def test_a_pod_starts_once_the_claim_of_its_extended_resources_is_reserved_for_it(
+    yard: Yard,
+) -> None:
+    """The node does not offer the resource, so the kubelet leaves it to the claim."""
+    yard.controllers()
+    await yard.kubelet(NODE)
+    served = {"vendor.com/gpu": "1"}
+    container = {"name": "main", "image": "busybox", "resources": {"limits": served}}
+    made = await yard.pod("p", containers=[container])
+    mapping = {"containerName": "main", "resourceName": "vendor.com/gpu", "requestName": "gpu"}
+    shown = {"resourceClaimName": "one", "requestMappings": [mapping]}
+    await yard.client.patch(
+        PODS,
+        "p",
+        {"status": {"extendedResourceClaimStatus": shown}},
+        "default",
+        kind=PatchType.MERGE,
+        subresource="status",
+    )
+    await bind(yard, "p")
+    await yard.pod("later", "n1")
+    await yard.phase("later", "Running")
+    await yard.phase("p", "Pending")
+    await claim(yard, "one")
+    await allocate(yard, "one", made)
+    await yard.phase("p", "Running")
+
+
 async def test_devices_are_given_back_when_the_last_pod_has_ended(yard: Yard) -> None:
     yard.controllers()
     await yard.kubelet(NODE)

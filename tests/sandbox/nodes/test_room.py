@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 from enbloc.sandbox.nodes.room import refusal, requests_of
+
+ALLOCATABLE = {"cpu": 4000, "memory": 2**30, "pods": 2, "nvidia.com/gpu": 2, "vendor.com/gone": 0}
 
 
 def container(restart: str | None = None, **requests: str) -> dict[str, Any]:
@@ -18,14 +21,16 @@ def refused(
     used: dict[str, int] | None = None,
     labels: dict[str, str] | None = None,
     taints: tuple[dict[str, str], ...] = (),
+    served: Collection[tuple[str, str]] = (),
 ) -> str | None:
     why = refusal(
         spec,
         labels=labels or {},
         name="n1",
         taints=taints,
-        allocatable={"cpu": 4000, "memory": 2**30, "pods": 2, "nvidia.com/gpu": 2},
+        allocatable=ALLOCATABLE,
         used=used or {},
+        served=served,
     )
     return None if why is None else why.reason
 
@@ -103,10 +108,10 @@ def expression(operator: str, *values: str, key: str = "tier") -> dict[str, Any]
             id="gpus",
         ),
         pytest.param(
-            {"containers": [container(**{"vendor.com/none": "1"})]},
+            {"containers": [container(**{"vendor.com/gone": "1"})]},
             {},
-            "OutOfvendor.com/none",
-            id="a resource that the node does not have",
+            "OutOfvendor.com/gone",
+            id="an extended resource of which the node has 0",
         ),
         pytest.param({"containers": []}, {"cpu": 9000}, None, id="no request fits a full node"),
     ],
@@ -115,6 +120,32 @@ def test_a_pod_is_refused_by_the_resource_that_is_short(
     spec: dict[str, Any], used: dict[str, int], reason: str | None
 ) -> None:
     assert refused(spec, used=used) == reason
+
+
+@pytest.mark.parametrize(
+    ("resource", "reason"),
+    [
+        pytest.param("vendor.com/none", None, id="extended"),
+        pytest.param("hugepages-2Mi", "OutOfhugepages-2Mi", id="no domain"),
+        pytest.param("kubernetes.io/none", "OutOfkubernetes.io/none", id="Kubernetes' own"),
+        pytest.param("a.kubernetes.io/none", "OutOfa.kubernetes.io/none", id="in its domain"),
+        pytest.param("requests.a.com/none", "OutOfrequests.a.com/none", id="a quota's name"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_an_extended_resource_that_the_node_does_not_list_is_not_checked(
+    resource: str, reason: str | None, kind: str
+) -> None:
+    """Resources of the whole cluster are unknown to nodes."""
+    assert refused({kind: [container(**{resource: "1"})]}) == reason
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "deviceclass.resource.kubernetes.io/gpu"])
+def test_what_devices_serve_is_not_taken_from_the_node(resource: str) -> None:
+    spec = {"containers": [container(**{resource: "3"})]}
+    assert refused(spec) == f"OutOf{resource}"
+    assert refused(spec, served={("other", resource)}) == f"OutOf{resource}"
+    assert refused(spec, served={("c", resource)}) is None
 
 
 @pytest.mark.parametrize(

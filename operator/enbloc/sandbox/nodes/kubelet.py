@@ -33,6 +33,7 @@ from enbloc.model import names
 from enbloc.model.quantity import amount
 from enbloc.sandbox.nodes import reports
 from enbloc.sandbox.nodes.claims.mounts import Mounts
+from enbloc.sandbox.nodes.claims.of_pods import served_by_devices
 from enbloc.sandbox.nodes.objects import Object, micro_timestamp, persistent, seconds_since, settled
 from enbloc.sandbox.nodes.room import Refusal, refusal, requests_of
 from enbloc.sandbox.nodes.shapes import Shape
@@ -91,6 +92,7 @@ class _Machine:
             taints=self.node.spec.get("taints") or (),
             allocatable={name: amount(name, text) for name, text in resources.items()},
             used=self.used,
+            served=set(served_by_devices(pod)),
         )
 
     def charge(self, spec: dict[str, Any], sign: int) -> None:

@@ -6,7 +6,7 @@ Written from the Kubernetes documentation, apart from the scheduler's code on pu
 them counts wrong, the other one notices.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,24 +26,36 @@ class Refusal:
     message: str
 
 
-def requests_of(spec: Mapping[str, Any]) -> dict[str, int]:
+def requests_of(
+    spec: Mapping[str, Any], counts: Callable[[str, str], bool] = lambda *_: True
+) -> dict[str, int]:
     """What a pod takes on its node, one "pods" included.
 
     Containers and sidecars add up; an ordinary init container counts alone, beside the sidecars
     that started before it; the larger of the two holds. Overhead comes on top. Pod-level resources
     replace the sum where they are given.
+
+    Args:
+        spec: the pod's spec.
+        counts: whether a container (its name) takes a resource (its name) from the node.
     """
+
+    def of(container: Mapping[str, Any]) -> dict[str, int]:
+        name = container.get("name", "")
+        found = _requests(container).items()
+        return {resource: asked for resource, asked in found if counts(name, resource)}
+
     running: dict[str, int] = {}
     for container in spec.get("containers") or ():
-        running = _sum(running, _requests(container))
+        running = _sum(running, of(container))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == _ALWAYS:
-            sidecars = _sum(sidecars, _requests(container))
+            sidecars = _sum(sidecars, of(container))
             peak = _max(peak, sidecars)
         else:
-            peak = _max(peak, _sum(sidecars, _requests(container)))
+            peak = _max(peak, _sum(sidecars, of(container)))
     whole = _max(_sum(running, sidecars), peak)
     whole |= _requests(spec)
     return _sum(_sum(whole, _amounts(spec.get("overhead"))), {"pods": 1})
@@ -57,8 +69,13 @@ def refusal(
     taints: Iterable[Mapping[str, Any]],
     allocatable: Amounts,
     used: Amounts,
+    served: Collection[tuple[str, str]] = (),
 ) -> Refusal | None:
     """Why the node refuses a pod; None if it admits it.
+
+    An extended resource that the node does not list is not checked: resources of the whole
+    cluster are unknown to nodes.
+    Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, removeMissingExtendedResources.
 
     Args:
         spec: the pod's spec.
@@ -67,8 +84,14 @@ def refusal(
         taints: the node's; a kubelet heeds those with effect NoExecute only.
         allocatable: what the node has.
         used: what the pods admitted so far take.
+        served: the container and the resource of each request that a ResourceClaim serves.
     """
-    for resource, asked in requests_of(spec).items():
+
+    def counts(container: str, resource: str) -> bool:
+        missing = _is_extended(resource) and resource not in allocatable
+        return not missing and (container, resource) not in served
+
+    for resource, asked in requests_of(spec, counts).items():
         have, taken = allocatable.get(resource, 0), used.get(resource, 0)
         if asked > 0 and asked > have - taken:
             shown = ", ".join(
@@ -95,6 +118,15 @@ def refusal(
                 f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value', '')}}}",
             )
     return None
+
+
+def _is_extended(resource: str) -> bool:
+    """Whether it has a domain that is not Kubernetes' own, and is no resource of a quota.
+
+    Source: Kubernetes v1.36 pkg/apis/core/v1/helper/helpers.go, IsExtendedResourceName.
+    """
+    own = "/" not in resource or "kubernetes.io/" in resource
+    return not own and not resource.startswith("requests.")
 
 
 def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:

@@ -43,6 +43,13 @@ def device_claims(pod: Object) -> Iterator[tuple[str, str | None]]:
         yield "", str(extended["resourceClaimName"])
 
 
+def served_by_devices(pod: Object) -> Iterator[tuple[str, str]]:
+    """The container and the extended resource of each request that a pod's claim serves."""
+    extended = pod.status.get("extendedResourceClaimStatus") or {}
+    for one in extended.get("requestMappings") or ():
+        yield str(one.get("containerName", "")), str(one.get("resourceName", ""))
+
+
 def pod_group(pod: Object) -> str:
     """The PodGroup of Kubernetes that a pod names; "" = none."""
     return str((pod.spec.get("schedulingGroup") or {}).get("podGroupName") or "")
