@@ -144,8 +144,6 @@ class World:
 
     async def _ends_well(self, server: Server) -> None:
         """It stops when it is asked to, with exit code 0."""
-        # Python itself cannot be asked while it starts.
-        await self.until(lambda: bool(server.text()), f"the {server.name} has begun")
         code = await server.end()
         assert code == 0, f"{server.name} ended with {code}\n{server.tail()}"
 

@@ -52,6 +52,8 @@ class Process:
         # Nothing of the developer's: etcd reads ETCD_*, Go reads proxies and GODEBUG.
         self._environment = environment or {"PATH": os.environ.get("PATH", os.defpath)}
         self._popen: subprocess.Popen[bytes] | None = None
+        #: The size of its log before it has written to it (bytes).
+        self._silent = 0
         #: It was told to end: that it has is no surprise.
         self._asked = False
         self._starter: ThreadPoolExecutor | None = None
@@ -72,6 +74,7 @@ class Process:
     def _start(self) -> subprocess.Popen[bytes]:
         wrapper = [sys.executable, "-I", "-S", "-c", DIE_WITH_PARENT, str(os.getpid())]
         with self.log.open("ab") as log:
+            self._silent = log.tell()
             return subprocess.Popen(
                 [*wrapper, *self._command],
                 stdin=subprocess.DEVNULL,
@@ -82,17 +85,21 @@ class Process:
                 process_group=0,
             )
 
+    def _has_begun(self) -> bool:
+        return self.log.stat().st_size > self._silent
+
     def check(self) -> None:
         """Raise if it was started and has ended by itself."""
-        if self._popen is None or self._asked:
-            return
-        if (code := self._popen.poll()) is not None:
+        code = self.ended
+        # Looked at in this order: another thread may be asking it to end just now.
+        if code is not None and not self._asked:
             raise ProcessError(f"{self.name} ended by itself with code {code}\n{self.tail()}")
 
     @property
     def ended(self) -> int | None:
         """The exit code if it has ended by itself; None while it runs, and after `stop`."""
-        return None if self._popen is None else self._popen.poll()
+        popen = self._popen
+        return None if popen is None else popen.poll()
 
     def terminate(self) -> None:
         """Ask it to end, without waiting."""
@@ -103,10 +110,18 @@ class Process:
     def finish(self, number: signal.Signals, seconds: float) -> int:
         """Send it a signal and wait until it has ended; its exit code.
 
+        Before its first line a process has no handler yet, and the signal would end it at once:
+        it is waited for, no longer than the end itself.
+
         Raises:
-            ProcessError: it runs on; it is killed then.
+            ProcessError: it said nothing, ended by itself, or runs on; it is killed then.
         """
         assert self._popen is not None, f"{self.name} was not started"
+        try:
+            wait_until(f"{self.name} has written to its log", self._has_begun, [self], seconds)
+        except ProcessError:
+            self.stop(0)
+            raise
         self._asked = True
         self._popen.send_signal(number)
         try:

@@ -18,7 +18,14 @@ import pytest
 from hack.build_controlplane import HACK
 from tests.hack.processes import Process, ProcessError, free_port, runs, wait_until
 
-SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
+SLOW = """
+import signal, time
+time.sleep(0.3)
+signal.signal(signal.SIGTERM, lambda *_: exit(7))
+print("up", flush=True)
+time.sleep(60)
+"""
 STUBBORN = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -55,6 +62,22 @@ def test_a_process_that_is_asked_to_end_tells_its_exit_code(make: Callable[..., 
     process.start()
     assert process.finish(signal.SIGTERM, 10) == -signal.SIGTERM
     assert process.pid == 0
+
+
+def test_a_process_is_not_asked_to_end_before_its_first_line(make: Callable[..., Process]) -> None:
+    process = make("slow", [sys.executable, "-c", SLOW])
+    for _ in range(2):  # its log is the same one, and is not empty the second time
+        process.start()
+        assert process.finish(signal.SIGTERM, 10) == 7
+
+
+def test_a_process_that_says_nothing_is_killed_and_named(make: Callable[..., Process]) -> None:
+    process = make("silent", [sys.executable, "-c", "import time; time.sleep(60)"])
+    process.start()
+    pid = process.pid
+    with pytest.raises(ProcessError, match=r"silent has written to its log: not within 0\.2 s"):
+        process.finish(signal.SIGTERM, 0.2)
+    assert not runs(pid)
 
 
 def test_a_process_that_was_asked_to_end_has_not_ended_by_itself(
