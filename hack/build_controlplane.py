@@ -28,7 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,8 +95,14 @@ def ensure(
     names: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
     tools: Mapping[str, Tool] = TOOLS,
+    *,
+    build: bool = True,
 ) -> Path:
-    """The directory that holds the named binaries of a set (default: all), built if need be."""
+    """The directory that holds the named binaries of a set (default: all), built if need be.
+
+    Without `build` those that are missing are an error: a test that builds is as slow, and as
+    likely to fail, as the network and the compiler.
+    """
     environ = os.environ if environ is None else environ
     tools = of_minor(tools, environ)
     names = names or tuple(tools)
@@ -112,22 +118,39 @@ def ensure(
             f"missing: {missing}; to build them put Go {go_floor()} or newer on PATH, "
             "or set KUBEBUILDER_ASSETS to a directory that holds them"
         )
-    return _ensure_built(names, given, go, environ, tools)
-
-
-def _ensure_built(
-    names: Sequence[str],
-    given: Mapping[str, Path],
-    go: str,
-    environ: Mapping[str, str],
-    tools: Mapping[str, Tool],
-) -> Path:
-    """Build what the cache lacks, and link what was given beside it."""
     key = cache_key(go_version(go, environ), given, tools=tools)
     directory = cache_root(environ) / key
+    absent = ", ".join(name for name in _absent(directory, names) if name not in given)
+    if absent and not build:
+        raise BuildError(
+            f"missing: {absent}; tests build nothing: `make build-all` builds all that they need, "
+            f"`python hack/build_controlplane.py --only {absent.replace(' ', '')}` these alone"
+        )
+    _build_absent(
+        directory, names, given, lambda name: _build(tools[name], directory / name, go, environ)
+    )
+    return directory
+
+
+def built(names: Sequence[str], tools: Mapping[str, Tool] = TOOLS) -> Path:
+    """The directory that holds the named binaries of a set, for tests: they build nothing.
+
+    Raises:
+        BuildError: one is missing; the message names the command that builds it.
+    """
+    return ensure(names, tools=tools, build=False)
+
+
+def _build_absent(
+    directory: Path,
+    names: Sequence[str],
+    given: Mapping[str, Path],
+    build: Callable[[str], None],
+) -> None:
+    """Build what the cache lacks, and link what was given beside it."""
     directory.mkdir(parents=True, exist_ok=True)
     if not _absent(directory, names):
-        return directory
+        return
     with _locked(directory / ".lock"):
         wanted = _absent(directory, names)  # asked again: another process may just have built them
         for name in wanted:
@@ -137,8 +160,7 @@ def _ensure_built(
         if to_build:
             _say(f"building {', '.join(to_build)}: minutes, the first time; kept in {directory}")
         for name in to_build:
-            _build(tools[name], directory / name, go, environ)
-    return directory
+            build(name)
 
 
 # ── what identifies a set of binaries ────────────────────────────────────────────────────────

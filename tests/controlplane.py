@@ -9,8 +9,7 @@ or in the foreground, until Ctrl-C:
 
     python -m tests.controlplane --kubeconfig my.kubeconfig
 
-`hack/build_controlplane.py` builds the binaries; the first time that takes minutes, so a test
-run with a time limit should be preceded by it, as `make e2e` does.
+`make build-all` builds the binaries; no test does.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hack.build_controlplane import BuildError, ensure
+from hack.build_controlplane import BuildError, built, ensure
 from tests.hack.certificates import Authority, Pair, signing_keys
 from tests.hack.processes import STOP_SECONDS, Process, ProcessError, free_port, wait_until
 
@@ -55,6 +54,10 @@ AUDIT_POLICY = {
 
 class KubectlError(AssertionError):
     """A checked kubectl command failed; the message holds what it said."""
+
+
+class RequestError(AssertionError):
+    """The API server refused a request; the message holds what it said."""
 
 
 class ControlPlane:
@@ -102,7 +105,7 @@ class ControlPlane:
 
     def start(self) -> None:
         """Start everything, and return when it is ready for use."""
-        self._binaries = ensure(["etcd", API_SERVER, "kubectl", *self._wanted()])
+        self._binaries = built(["etcd", API_SERVER, *self._wanted()])
         self._temporary = tempfile.TemporaryDirectory(prefix="enbloc-controlplane-")
         try:
             self._prepare(Path(self._temporary.name))
@@ -160,9 +163,42 @@ class ControlPlane:
     # ── use ──────────────────────────────────────────────────────────────────────────────────
 
     def bin(self, name: str) -> Path:
-        """The path of a binary, built now if it was not needed until here."""
+        """The path of a binary that was built, though not needed until here."""
         path = self._binaries / name
-        return path if path.exists() else ensure([name]) / name
+        return path if path.exists() else built([name]) / name
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, kind: str = "application/json"
+    ) -> dict[str, Any]:
+        """Send a request to the API server as the administrator, without kubectl; the answer.
+
+        Raises:
+            RequestError: the server refuses it.
+        """
+        sent = None if body is None else json.dumps(body)
+        https = http.client.HTTPSConnection(HOST, self._port, timeout=60, context=self._tls)
+        with contextlib.closing(https):
+            https.request(method, path, sent, {"Content-Type": kind})
+            answer = https.getresponse()
+            text = answer.read()
+        if answer.status >= http.HTTPStatus.BAD_REQUEST:
+            raise RequestError(f"{method} {path}: {answer.status} {text.decode()}")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def apply(self, document: Mapping[str, Any]) -> None:
+        """`kubectl apply --server-side`, without kubectl."""
+        version, meta = document["apiVersion"], document["metadata"]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        [resource] = (
+            one
+            for one in self.ask("GET", root)["resources"]
+            if one["kind"] == document["kind"] and "/" not in one["name"]
+        )
+        where = f"/namespaces/{meta['namespace']}" if resource["namespaced"] else ""
+        path = f"{root}{where}/{resource['name']}/{meta['name']}"
+        as_yaml = "application/apply-patch+yaml"  # JSON is YAML
+        self.ask("PATCH", f"{path}?fieldManager=tests&force=true", document, kind=as_yaml)
 
     def kubectl(
         self,
@@ -173,7 +209,7 @@ class ControlPlane:
         timeout: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl, as the administrator unless told otherwise."""
-        command = [str(self._binaries / "kubectl"), *arguments]
+        command = [str(self.bin("kubectl")), *arguments]
         done = subprocess.run(
             command,
             input=stdin,
@@ -192,11 +228,15 @@ class ControlPlane:
 
     def established(self, crd: str, timeout: float = 60.0) -> None:
         """Wait until the kind of a CRD is served: `kubectl wait` fails before it has conditions."""
-        path = 'jsonpath={.status.conditions[?(@.type=="Established")].status}'
-        deadline = time.monotonic() + timeout
-        while self.kubectl("get", "crd", crd, "-o", path).stdout != "True":
-            assert time.monotonic() < deadline, f"{crd} is not established within {timeout:g} s"
-            time.sleep(0.1)
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}"
+
+        def is_established() -> bool:
+            conditions = self.ask("GET", path).get("status", {}).get("conditions") or ()
+            return any(
+                (one["type"], one["status"]) == ("Established", "True") for one in conditions
+            )
+
+        wait_until(f"{crd} is established", is_established, [], timeout)
 
     def kubectl_environment(self, kubeconfig: Path | None = None) -> dict[str, str]:
         """Variables that keep kubectl (and helm) away from the developer's own settings."""
@@ -209,8 +249,12 @@ class ControlPlane:
 
     def kubeconfig_for_service_account(self, namespace: str, name: str) -> Path:
         """A kubeconfig with a fresh token of an existing service account."""
-        token = self.kubectl("create", "token", name, "-n", namespace, "--duration=24h").stdout
-        return self._write_kubeconfig(f"sa-{namespace}-{name}", {"token": token.strip()})
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        day = 24 * 60 * 60
+        answer = self.ask("POST", path, {"spec": {"expirationSeconds": day}})
+        return self._write_kubeconfig(
+            f"sa-{namespace}-{name}", {"token": answer["status"]["token"]}
+        )
 
     def kubeconfig_for_user(self, name: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig with a client certificate for a user in these groups."""
@@ -432,6 +476,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
+        ensure(["etcd", API_SERVER, "kubectl", CONTROLLER_MANAGER, SCHEDULER])
         with ControlPlane(
             controller_manager=not options.no_controller_manager, scheduler=options.scheduler
         ) as cp:

@@ -14,7 +14,7 @@ import yaml
 
 from enbloc.kube.permissions import ROLES
 from enbloc.model.names import NAMESPACE
-from hack.build_controlplane import CHECK_TOOLS, ensure
+from hack.build_controlplane import CHECK_TOOLS, built
 from tests.charts.releases import CHART, Cluster, Release, opened
 from tests.charts.test_granted import granted
 from tests.controlplane import ControlPlane
@@ -45,7 +45,7 @@ async def cluster(controlplane: ControlPlane, tmp_path: Path) -> AsyncGenerator[
 def with_helm(request: pytest.FixtureRequest, cluster: Cluster) -> Cluster:
     """The cluster, as seen by this helm and by the one before."""
     if request.param == "helm3":
-        cluster.helm_binary = ensure(["helm3"], tools=CHECK_TOOLS) / "helm3"
+        cluster.helm_binary = built(["helm3"], tools=CHECK_TOOLS) / "helm3"
     return cluster
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from enbloc.model.names import NAMESPACE
-from hack.build_controlplane import ensure
+from hack.build_controlplane import built
 from tests.examples.pages import BLOCK
 
 pytestmark = pytest.mark.controlplane
@@ -29,7 +29,7 @@ HELM_KEYS = {
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(ensure(["helm"]) / "helm"), *arguments],
+        [str(built(["helm"]) / "helm"), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -73,13 +73,13 @@ def test_values_render_what_an_overlay_holds(overlay: str) -> None:
     second = overlay == "second-scheduler"
     release, namespace = ("batch", "batch-system") if second else ("enbloc", NAMESPACE)
     values = str(CI / f"{overlay}-values.yaml")
-    kubectl = ensure(["kubectl"]) / "kubectl"
-    built = subprocess.check_output([kubectl, "kustomize", f"manifests/overlays/{overlay}"])
+    kubectl = built(["kubectl"]) / "kubectl"
+    overlaid = subprocess.check_output([kubectl, "kustomize", f"manifests/overlays/{overlay}"])
 
     rendered = render("-f", values, release=release, namespace=namespace)
 
     ours = by_key([settled(each) for each in rendered if not hooked(each)])
-    theirs = by_key([settled(each) for each in yaml.safe_load_all(built)])
+    theirs = by_key([settled(each) for each in yaml.safe_load_all(overlaid)])
     ours.pop("CustomResourceDefinition/podgroups.enbloc.dev", None)
     del theirs[f"Namespace/{namespace}"]  # `helm install --create-namespace` makes it
     assert ours == theirs

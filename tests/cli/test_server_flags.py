@@ -19,7 +19,7 @@ from enbloc.kube.lease import LeaseTiming
 from enbloc.kube.options import Options
 from enbloc.model.request_rate import RequestRate
 from enbloc.run import controller_lease
-from hack.build_controlplane import ensure
+from hack.build_controlplane import built
 from tests.cli.options import told
 from tests.controlplane import SCHEDULER
 
@@ -332,7 +332,7 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.controlplane
 def test_every_flag_of_kube_scheduler_is_taken() -> None:
-    binary = ensure([SCHEDULER]) / SCHEDULER
+    binary = built([SCHEDULER]) / SCHEDULER
     shown = subprocess.run(
         [str(binary), "--help"], capture_output=True, text=True, check=True, timeout=60
     ).stdout

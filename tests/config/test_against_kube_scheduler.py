@@ -19,7 +19,7 @@ from enbloc.config.argument_models import MODELS, NoArgs
 from enbloc.config.defaults import DEFAULTS, is_implied
 from enbloc.framework.points import Point, points_of
 from enbloc.framework.profile import Profile
-from hack.build_controlplane import ensure
+from hack.build_controlplane import built
 from tests.config.files import HEAD, args, configured, problems, sample
 from tests.config.test_arguments import WRONG
 from tests.effort import examples
@@ -59,7 +59,7 @@ def completed(text: str, folder: Path) -> Completed | None:
     given, written = folder / "given.yaml", folder / "written.yaml"
     given.write_text(yaml.safe_dump({**document, "clientConnection": connection}))
     written.unlink(missing_ok=True)
-    command = [str(ensure(["kube-scheduler"]) / "kube-scheduler"), "--secure-port=0", "-v=2"]
+    command = [str(built(["kube-scheduler"]) / "kube-scheduler"), "--secure-port=0", "-v=2"]
     done = subprocess.run(
         [*command, f"--config={given}", f"--write-config-to={written}"],
         capture_output=True,

@@ -4,7 +4,6 @@
 
 import asyncio
 import datetime as dt
-import json
 import socket
 import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -19,7 +18,7 @@ import aiohttp
 import yaml
 
 from enbloc.model import names
-from hack.build_controlplane import ensure
+from hack.build_controlplane import built
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import environment
 from tests.hack.processes import Process, wait_until
@@ -39,6 +38,8 @@ class Target(Protocol):
 
     #: Node lifecycle, Jobs, service accounts are seen to by a kube-controller-manager.
     complete: bool
+    #: What an object owned is deleted after it.
+    collects: bool
 
     @property
     def url(self) -> str:
@@ -77,7 +78,7 @@ class Target(Protocol):
         ...
 
     def kubectl(self) -> tuple[Path, Mapping[str, str]]:
-        """The kubectl that `make e2e` builds, and the environment of the administrator."""
+        """The kubectl that `make e2e` has built, and the environment of the administrator."""
         ...
 
 
@@ -101,10 +102,11 @@ class ControlPlaneTarget:
     complete: bool = True
 
     def __post_init__(self) -> None:
-        documents = yaml.safe_load_all(INSTALL.read_text(encoding="utf-8"))
-        wanted = [one for one in documents if one["kind"] not in NOT_APPLIED]
-        self.cp.kubectl("apply", "--server-side", "-f", str(KINDS))
-        self.cp.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(wanted))
+        self.collects = self.complete
+        for file in (KINDS, INSTALL):
+            for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+                if document["kind"] not in NOT_APPLIED:
+                    self.cp.apply(document)
         self.cp.established(CRD_NAME)
 
     @property
@@ -144,21 +146,37 @@ class ControlPlaneTarget:
     async def without_permission(
         self, component: Component, verb: str, resource: str
     ) -> AsyncGenerator[None]:
-        role = f"clusterrole/enbloc-{component}"
-        before = json.loads(self.cp.kubectl("get", role, "-o", "json").stdout)["rules"]
+        path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/enbloc-{component}"
+        before = (await asyncio.to_thread(self.cp.ask, "GET", path))["rules"]
+        group = _group(before, verb, resource)
         since = dt.datetime.now(dt.UTC)
-        await self._set_rules(role, list(_without(before, verb, resource)))
         try:
+            await self._set_rules(path, list(_without(before, verb, resource)))
+            await self._until_allowed(component, verb, resource, group, allowed=False)
             yield
         finally:
-            await self._set_rules(role, before)
-            # The authorizer learns of it by a watch of its own.
-            until = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
-            self.exempt.append(Exempt(since, until, verb, resource))
+            await self._set_rules(path, before)
+            await self._until_allowed(component, verb, resource, group, allowed=True)
+            self.exempt.append(Exempt(since, dt.datetime.now(dt.UTC), verb, resource))
 
-    async def _set_rules(self, role: str, rules: list[dict[str, Any]]) -> None:
-        patch = json.dumps({"rules": rules})
-        await asyncio.to_thread(self.cp.kubectl, "patch", role, "--type=merge", f"--patch={patch}")
+    async def _set_rules(self, path: str, rules: list[dict[str, Any]]) -> None:
+        merge = "application/merge-patch+json"
+        await asyncio.to_thread(self.cp.ask, "PATCH", path, {"rules": rules}, kind=merge)
+
+    async def _until_allowed(
+        self, component: Component, verb: str, resource: str, group: str, *, allowed: bool
+    ) -> None:
+        """Wait until the authorizer knows: it learns of changed roles by watches of its own."""
+        plural, _, subresource = resource.partition("/")
+        about = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        review = {"spec": {"user": user_name(component), "resourceAttributes": about}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+        def as_wanted() -> bool:
+            return bool(self.cp.ask("POST", path, review)["status"]["allowed"]) is allowed
+
+        what = f"{component} {'may' if allowed else 'may not'} {verb} {resource}"
+        await asyncio.to_thread(wait_until, what, as_wanted, [])
 
     def kubectl(self) -> tuple[Path, Mapping[str, str]]:
         return self.cp.bin("kubectl"), environment() | self.cp.kubectl_environment()
@@ -172,6 +190,7 @@ class SandboxTarget:
     """
 
     complete = False
+    collects = True
 
     def __init__(self, directory: Path) -> None:
         self.kubeconfig = directory / "sandbox.kubeconfig"
@@ -251,7 +270,7 @@ class SandboxTarget:
             "KUBECACHEDIR": str(self.kubeconfig.with_suffix(".cache")),
             "KUBERC": "off",
         }
-        return ensure(["kubectl"]) / "kubectl", environment() | own
+        return built(["kubectl"]) / "kubectl", environment() | own
 
 
 CRD_NAME = f"{names.POD_GROUP_PLURAL}.{names.API_GROUP}"
@@ -260,6 +279,12 @@ CRD_NAME = f"{names.POD_GROUP_PLURAL}.{names.API_GROUP}"
 def user_name(component: str) -> str:
     """Who one of our processes is, to the API server."""
     return f"system:serviceaccount:{names.NAMESPACE}:enbloc-{component}"
+
+
+def _group(rules: list[dict[str, Any]], verb: str, resource: str) -> str:
+    """The API group of a resource, by the first rule that grants a verb on it."""
+    found = (one for one in rules if resource in one["resources"] and verb in one["verbs"])
+    return str(next(found)["apiGroups"][0])
 
 
 def _without(rules: list[dict[str, Any]], verb: str, resource: str) -> Iterator[dict[str, Any]]:

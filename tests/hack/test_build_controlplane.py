@@ -153,6 +153,18 @@ def test_what_is_asked_for_is_built_once(environ: dict[str, str]) -> None:
     assert builds(environ) == [builder.TOOLS["kubectl"].package, builder.TOOLS["etcd"].package]
 
 
+def test_tests_build_nothing_and_say_what_does(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, text in environ.items():
+        monkeypatch.setenv(key, text)
+    with pytest.raises(builder.BuildError, match=r"missing: etcd, helm; .* --only etcd,helm`"):
+        builder.built(["etcd", "helm"])
+    directory = builder.ensure(["etcd"])
+    assert builder.built(["etcd"]) == directory
+    assert builds(environ) == [builder.TOOLS["etcd"].package]
+
+
 @pytest.mark.parametrize("minor", ["1.34", "1.35"])
 def test_an_older_minor_is_built_in_its_own_module_and_kept_apart(
     minor: str, environ: dict[str, str], capsys: pytest.CaptureFixture[str]
