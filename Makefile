@@ -1,21 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
+# Where it is set, each process that a test starts would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 # Processes that run tests side by side. A third of their time is waiting, so three keep two cores busy.
 WORKERS ?= 3
+# A part of the end-to-end tests, such as 2/4, for one of several machines.
+SHARD ?=
 # Where parts of the end-to-end suite leave what was asked of their API servers.
 REQUESTS := .pytest_cache/requests
-# What needs no program but Python.
+# What needs no program but Python, and what of it starts no process of ours.
 HERE := not controlplane and not kubectl
+INSIDE := $(HERE) and not processes
+# Properties of whole runs, and what every plugin promises: make laws.
+LAWS := tests/laws tests/parity tests/fuzz $(wildcard tests/*/test_contract*.py)
 BIN := .venv/bin
 RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
 DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
+# CACHE is the folder in which pytest keeps what failed; hack/ci.py gives each stage its own.
+PYTEST = $(BIN)/python -m pytest --durations=25 $(if $(CACHE),-o cache_dir=$(CACHE))
 
-.PHONY: help setup demo test test-all faults check fix e2e e2e-older soak bench bench-check sync docs lock image fixtures
+.PHONY: help setup demo near test laws check gate fix smoke nightly test-all processes real e2e permissions \
+  e2e-older soak check-go build build-all bench bench-check faults sync docs lock image fixtures
 
 help:  ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("enbloc needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -37,31 +47,49 @@ setup: $(DEV)  ## make .venv with everything the tests and checks need
 demo: $(RUN)  ## two gangs that would deadlock each other, and do not (no cluster needed)
 	$(BIN)/enbloc demo $(ARGS)
 
-test: $(DEV)  ## the tests that need Python only, but for the slow ones
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and $(HERE)" $(ARGS)
+near: $(DEV)  ## the tests that what you changed may break: one to three minutes
+	$(BIN)/python hack/near.py $(ARGS)
 
-test-all: $(DEV)  ## what test leaves out: the slow ones, and the laws with more examples
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "(slow or hypothesis) and $(HERE)" \
-	  --hypothesis-profile=full $(ARGS)
+test: $(DEV)  ## the tests that need Python only: no process, no real waiting, no reruns
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and $(INSIDE)" \
+	  --ignore=tests/e2e $(addprefix --ignore=,$(LAWS)) $(ARGS)
 
-faults: $(DEV)  ## plant one fault after the other in the engine, and see what the tests notice (hours)
-	$(BIN)/python hack/planted_faults.py $(ARGS)
+laws: $(DEV)  ## laws, parity with kube-scheduler, fuzz and what plugins promise
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and $(INSIDE)" $(LAWS) $(ARGS)
 
-check: $(DEV)  ## linters, types, import contracts, drift
-	$(BIN)/python hack/check.py
+check: $(DEV)  ## linters, types, import contracts, drift, docs
+	$(BIN)/python hack/check.py $(ARGS)
 
-fix: $(DEV)  ## format, and mend what the linter can mend
+smoke: $(DEV) build  ## what each user counts on, on a real kube-apiserver
+	$(PYTEST) -n 2 --dist loadfile -m smoke tests/e2e $(ARGS)
+
+gate: $(DEV)  ## what a submission must pass, on a clean clone of HEAD
+	$(BIN)/python hack/gate.py
+
+fix: $(DEV)  ## format, and fix what the linter can fix
 	$(BIN)/ruff check --fix operator tests benchmarks hack
 	$(BIN)/ruff format operator tests benchmarks hack
 
-e2e: $(DEV)  ## the end-to-end suite on a real kube-apiserver
-	$(BIN)/python hack/build_controlplane.py
-	$(BIN)/python hack/build_controlplane.py --only helm3
+nightly: $(DEV)  ## all that gate leaves out, or some of its stages (ARGS="processes soak")
+	$(BIN)/python hack/ci.py nightly $(ARGS)
+
+test-all: $(DEV)  ## the slow tests, and properties with more examples
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "(slow or hypothesis) and $(INSIDE)" \
+	  --ignore=tests/e2e --hypothesis-profile=full $(ARGS)
+
+processes: $(DEV)  ## the tests that start processes
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "processes and $(HERE)" --ignore=tests/e2e $(ARGS)
+
+real: $(DEV) build-all  ## the tests outside tests/e2e that need kube-apiserver, kubectl or helm
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
+
+e2e: $(DEV) build-all  ## the end-to-end suite, or a part of it (SHARD=2/4)
 	rm -rf $(REQUESTS)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "controlplane or kubectl" tests/e2e \
-	  --ignore=tests/e2e/test_permissions_e2e.py --requests=$(REQUESTS) $(ARGS)
-	$(BIN)/python -m pytest tests/e2e/test_permissions_e2e.py --requests=$(REQUESTS)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
+	$(PYTEST) -n 2 --dist loadfile --requests=$(REQUESTS) --ignore=tests/e2e/test_permissions_e2e.py \
+	  $(if $(SHARD),$(shell $(PYTHON) hack/shard.py $(SHARD)),tests/e2e) $(ARGS)
+
+permissions: $(DEV)  ## whether the end-to-end suite used each permission, and was refused none; after e2e
+	$(PYTEST) tests/e2e/test_permissions_e2e.py --requests=$(REQUESTS)
 
 # What depends on the server most. Recordings and the comparison with kube-scheduler are of the newest,
 # and which permissions are never used only the whole suite can tell.
@@ -71,9 +99,19 @@ MINORS ?= 1.35 1.34
 e2e-older: $(DEV)  ## a part of the end-to-end suite on older minors of Kubernetes
 	set -e; for minor in $(MINORS); do \
 	  $(BIN)/python hack/build_controlplane.py --kubernetes=$$minor; \
-	  ENBLOC_KUBERNETES=$$minor $(BIN)/python -m pytest -n 0 -m controlplane $(OLDER) \
+	  ENBLOC_KUBERNETES=$$minor $(PYTEST) -n 0 -m controlplane $(OLDER) \
 	    -k "not granted_was_used" $(ARGS); \
 	done
+
+check-go: $(DEV)  ## the checks that need Go: the chart, and scripts of workflows
+	$(BIN)/python hack/check.py chart actionlint
+
+build:  ## etcd and kube-apiserver, built with Go: minutes, once for each version
+	$(PYTHON) hack/build_controlplane.py --only etcd,kube-apiserver
+
+build-all:  ## all programs of others that tests and checks need
+	$(PYTHON) hack/build_controlplane.py
+	$(PYTHON) hack/build_controlplane.py --only helm3,kubeconform,actionlint
 
 soak: $(DEV)  ## half an hour of faults, kills and lost nodes at random, on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py
@@ -84,6 +122,9 @@ bench: $(DEV)  ## all benchmarks, and a table of what is aimed at (an hour; ARGS
 
 bench-check: $(DEV)  ## the benchmarks of the engine alone, held to benchmarks/budgets.yaml
 	$(BIN)/python -m benchmarks --check --cheap $(ARGS)
+
+faults: $(DEV)  ## plant one fault after the other in the engine, and see what the tests notice (hours)
+	$(BIN)/python hack/planted_faults.py $(ARGS)
 
 sync: $(DEV)  ## render the copies of crds/ and roles in manifests/ and helm/
 	$(BIN)/python hack/sync.py

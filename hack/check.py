@@ -1,19 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run every check of the repository in order, one line each, and fail at the end if one failed.
+"""Run every check of the repository, two at a time, and fail at the end if one failed.
 
-python hack/check.py               # all of them
+python hack/check.py               # all but those that need Go
 python hack/check.py mypy drift    # these only; the hooks of pre-commit name one each
+python hack/check.py chart         # one that needs Go, as `make check-go` runs them
 """
 
 import argparse
+import datetime as dt
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -24,6 +27,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
 from hack import citations as cited  # noqa: E402  # as above
 from hack import conform, licences, sync  # noqa: E402  # as above
 from hack.build_controlplane import CHECK_TOOLS, BuildError, ensure  # noqa: E402  # as above
+from tests import quarantine  # noqa: E402  # as above
 
 BIN: Final = Path(sys.executable).parent
 CODE: Final = ("operator", "tests", "benchmarks", "hack")
@@ -37,6 +41,7 @@ INVENTED: Final = {
     "tests/hack/test_citations.py",
     "tests/hack/test_mkdocs_links.py",
 }
+WORKFLOWS: Final = ".github/workflows/*.yml"
 WITH_HEADER_TOO: Final = {"Makefile", "Dockerfile", ".dockerignore", ".ci/run"}
 
 
@@ -47,10 +52,12 @@ class Result:
     Attributes:
         state: whether it passed; a tool that is not there fails it.
         text: what it has to say: the findings, or what is missing.
+        seconds: how long it took.
     """
 
     state: Literal["ok", "FAILED"]
     text: str = ""
+    seconds: float = 0.0
 
 
 def findings(lines: Iterable[str]) -> Result:
@@ -160,7 +167,7 @@ def scripts() -> Result:
 
 
 def linted(paths: Iterable[Path]) -> Result:
-    """Expressions and scripts of workflows are right, as actionlint and shellcheck see it."""
+    """Expressions and scripts of these workflows are right, as actionlint and shellcheck see it."""
     try:
         actionlint = ensure(["actionlint"], tools=CHECK_TOOLS) / "actionlint"
     except BuildError as error:
@@ -169,10 +176,15 @@ def linted(paths: Iterable[Path]) -> Result:
     return command(str(actionlint), "-oneline", shellcheck, "-pyflakes=", *map(str, paths))
 
 
+def actions() -> Result:
+    """Expressions and scripts of all workflows are right."""
+    return linted(sorted(ROOT.glob(WORKFLOWS)))
+
+
 def workflows() -> Result:
-    """Workflows and forms are valid, ask for no right too many, and their scripts have no trap."""
+    """Workflows and forms are valid, and ask for no right too many."""
     schemas = {
-        "github-workflows": ".github/workflows/*.yml",
+        "github-workflows": WORKFLOWS,
         "github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
         "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
         "dependabot": ".github/dependabot.yml",
@@ -183,8 +195,13 @@ def workflows() -> Result:
         found = [str(path) for path in sorted(ROOT.glob(pattern))]
         tool = str(BIN / "check-jsonschema")
         results.append(command(tool, f"--builtin-schema=vendor.{schema}", *found))
-    results.append(linted(sorted(ROOT.glob(schemas["github-workflows"]))))
     return findings(result.text for result in results if result.state == "FAILED")
+
+
+def quarantined() -> Result:
+    """Few tests are in quarantine, none for long, and all of them exist."""
+    text = (ROOT / quarantine.FILE).read_text(encoding="utf-8")
+    return findings(quarantine.problems(text, dt.datetime.now(dt.UTC).date()))
 
 
 def image_licences() -> Result:
@@ -216,30 +233,53 @@ CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "source-root": source_root,
     "citations": citations,
     "drift": drift,
-    "chart": chart,
+    "quarantine": quarantined,
     "docs": docs,
 }
+#: They build a program with Go first, so they run when they are named, and in `make nightly`.
+NEED_GO: Final[Mapping[str, Callable[[], Result]]] = {"chart": chart, "actionlint": actions}
+ALL: Final = {**CHECKS, **NEED_GO}
+#: The slowest, which begin first.
+SLOWEST: Final = ("pyright", "mypy", "docs")
+#: Checks at a time.
+WORKERS: Final = 2
+
+
+def timed(name: str) -> Result:
+    """Run a check."""
+    began = time.monotonic()
+    result = ALL[name]()
+    return replace(result, seconds=time.monotonic() - began)
+
+
+def results(names: Sequence[str]) -> Iterator[tuple[str, Result]]:
+    """Run checks side by side; what came of them in the order of the names."""
+    with ThreadPoolExecutor(WORKERS) as threads:
+        ordered = sorted(names, key=lambda name: name not in SLOWEST)
+        running = {name: threads.submit(timed, name) for name in ordered}
+        for name in names:
+            yield name, running[name].result()
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the named checks, or all; 1 if any failed."""
+    """Run the named checks, or all that need no Go; 1 if any failed."""
     parser = argparse.ArgumentParser(description="Run the checks of the repository.")
-    parser.add_argument("names", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
+    parser.add_argument("names", nargs="*", metavar="CHECK", help=", ".join(ALL))
     names: list[str] = parser.parse_args(arguments).names
-    if unknown := [name for name in names if name not in CHECKS]:
-        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(CHECKS)}")
+    if unknown := [name for name in names if name not in ALL]:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(ALL)}")
+    names = list(dict.fromkeys(names)) or list(CHECKS)
     failed: list[str] = []
-    for name in names or CHECKS:
-        began = time.monotonic()
-        result = CHECKS[name]()
-        print(f"{result.state:<7} {name:<13} {time.monotonic() - began:5.1f} s", flush=True)
+    for name, result in results(names):
+        print(f"{result.state:<7} {name:<13} {result.seconds:5.1f} s", flush=True)
         if result.text:
             print("".join(f"        {line}\n" for line in result.text.splitlines()), flush=True)
         if result.state == "FAILED":
             failed.append(name)
-    total = len(names or CHECKS)
     print(
-        f"{len(failed)} of {total} checks failed: {', '.join(failed)}" if failed else "all passed"
+        f"{len(failed)} of {len(names)} checks failed: {', '.join(failed)}"
+        if failed
+        else "all passed"
     )
     return 1 if failed else 0
 

@@ -20,16 +20,19 @@ def test_pre_commit_runs_exactly_the_checks() -> None:
         assert hook["entry"] == f".venv/bin/python hack/check.py {hook['id']}"
 
 
+@pytest.mark.processes
 def test_a_command_that_fails_is_reported_with_what_it_said() -> None:
     said = check.command(sys.executable, "-c", "import sys; sys.exit('line 7: wrong')")
 
     assert said == check.Result("FAILED", "line 7: wrong")
 
 
+@pytest.mark.processes
 def test_a_command_that_succeeds_says_nothing() -> None:
     assert check.command(sys.executable, "-c", "print('chatter')") == check.Result("ok")
 
 
+@pytest.mark.processes
 def test_a_tool_that_is_not_installed_fails_and_says_what_to_do() -> None:
     said = check.command("no-such-tool-of-ours")
 
@@ -52,6 +55,12 @@ def test_one_line_per_check_and_a_summary(capsys: pytest.CaptureFixture[str]) ->
     first, last = capsys.readouterr().out.splitlines()
     assert first.split()[:2] == ["ok", "source-root"]
     assert last == "all passed"
+
+
+def test_results_come_in_the_order_of_the_names() -> None:
+    names = ["quarantine", "source-root", "licences"]
+
+    assert [name for name, _ in check.results(names)] == names
 
 
 @pytest.mark.controlplane

@@ -4,7 +4,7 @@
 
 From each world that can be reached, every action is tried; and from each, the end is tried: what
 is under way lands, all timers run out, and nothing that fits is left waiting. Worlds in which the
-API server, the requests under way and the scheduler are alike are looked at once. Here `make test`
+API server, the requests under way and the scheduler are alike are looked at once. Here `make laws`
 looks at fewer steps, and `--hypothesis-profile=deep` at more.
 """
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded server answers as a real kube-apiserver does, word for word.
 
-`recorded/` holds what the real one answered; `make e2e` checks that it still does. To record
+`recorded/` holds what the real one answered; `make real` checks that it still does. To record
 anew: `ENBLOC_RECORD=1 .venv/bin/python -m pytest -m controlplane tests/sandbox/apiserver/parity`.
 """
 
