@@ -24,6 +24,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.errors import AlreadyExists, APIError, NotFound
 from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced
@@ -35,7 +37,7 @@ from enbloc.sandbox.nodes import reports
 from enbloc.sandbox.nodes.claims.mounts import Mounts
 from enbloc.sandbox.nodes.claims.of_pods import served_by_devices
 from enbloc.sandbox.nodes.objects import Object, micro_timestamp, persistent, seconds_since, settled
-from enbloc.sandbox.nodes.room import Refusal, refusal, requests_of
+from enbloc.sandbox.nodes.room import NODE_AFFINITY, Refusal, refusal, requests_of
 from enbloc.sandbox.nodes.shapes import Shape
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
@@ -287,14 +289,36 @@ class Kubelet:
         elif uid not in self._seen:
             self._seen.add(uid)
             refused = None if pod.phase == "Running" else _unreadable(pod) or machine.admit(pod)
-            if refused is not None:
+            if refused is not None and refused.reason == NODE_AFFINITY:
+                self._tasks.create_task(self._look_again(machine, pod))
+            elif refused is not None:
                 self._tasks.create_task(self._report(machine, pod, reports.refused(refused)))
-                return
-            machine.charge(pod.spec, +1)
-            life = self._tasks.create_task(self._live(machine, pod))
-            self._held[uid] = _Held(machine, pod.spec, life)
+            else:
+                self._hold(machine, pod)
         if uid in self._held and (status := reports.readiness(pod)) is not None:
             self._tasks.create_task(self._report(machine, pod, status, as_seen=True))
+
+    def _hold(self, machine: _Machine, pod: Object) -> None:
+        """Admit a pod: it takes room from now on."""
+        machine.charge(pod.spec, +1)
+        life = self._tasks.create_task(self._live(machine, pod))
+        self._held[pod.metadata.uid] = _Held(machine, pod.spec, life)
+
+    async def _look_again(self, machine: _Machine, pod: Object) -> None:
+        """Judge a pod by the node as the API has it: its labels may be newer than those seen.
+
+        Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, generalFilter.
+        """
+        found = await self._sent(machine, lambda: self._client.get(NODES, machine.shape.name))
+        uid = pod.metadata.uid
+        if found is None or uid not in self._seen or uid in self._ending:
+            return
+        machine.node = msgspec.convert(found, Object)
+        refused = machine.admit(pod)
+        if refused is None:
+            self._hold(machine, pod)
+        else:
+            await self._report(machine, pod, reports.refused(refused))
 
     def _release(self, uid: str) -> None:
         """The pod's containers are gone: nothing of it takes room, nothing more is reported."""

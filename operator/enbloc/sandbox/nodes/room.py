@@ -15,6 +15,9 @@ from enbloc.sandbox.nodes.selectors import fits_node, tolerates
 
 Amounts = Mapping[str, int]
 
+#: The reason for a node whose labels a pod does not want.
+NODE_AFFINITY: Final = "NodeAffinity"
+
 _ALWAYS: Final = "Always"
 
 
@@ -104,7 +107,7 @@ def refusal(
             )
     if not fits_node(spec, labels, name):
         return Refusal(
-            "NodeAffinity",
+            NODE_AFFINITY,
             "Pod was rejected: Predicate NodeAffinity failed: "
             "node(s) didn't match Pod's node affinity/selector",
         )
