@@ -20,10 +20,9 @@ from enbloc.kube.cluster_access import load
 from enbloc.sandbox.nodes import Kubelet, Pace, Shape
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import Server
+from tests.patience import PATIENCE
 
 CHART = "helm/enbloc"
-#: How long anything may take that a test waits for (seconds).
-PATIENCE = 90.0
 #: Not the chart's: the processes of a test share a machine, and so its ports.
 NO_PORTS = ("--secure-port=0",)
 

@@ -21,6 +21,7 @@ from enbloc.kube.config import Cluster
 from enbloc.kube.paths import NODES, PODS
 from enbloc.sandbox import Sandbox
 from enbloc.sandbox.nodes import Shape
+from tests.patience import PATIENCE
 
 SCENARIO = Scenario(gpus=1, cpu=1, memory=1, slots=3, size=2)
 
@@ -60,9 +61,9 @@ async def test_what_happens_to_the_pods_is_seen_and_told(rehearsal: Rehearsal) -
     stage = rehearsal.stage
     await stage.create(PODS, [SCENARIO.pod("a", i, grouped=False) for i in range(2)])
     await rehearsal.bind("a-0")
-    await stage.until(5, "a-0 to be placed", lambda: stage.held() == {"a": 1, "b": 0})
-    await asyncio.sleep(0.05)
-    assert "  0.00s  job a: a-0 → n1" in rehearsal.lines
+    await stage.until(PATIENCE, "a-0 to be placed", lambda: stage.held() == {"a": 1, "b": 0})
+    said = "  0.00s  job a: a-0 → n1"
+    await stage.until(PATIENCE, "it to be told", lambda: said in rehearsal.lines)
     listed = await stage.listed_pods()
     assert {(pod.name, pod.node) for pod in listed} == {("a-0", "n1"), ("a-1", "")}
     names = [seen.name for seen in stage.log if isinstance(seen, PodSeen)]
@@ -88,14 +89,14 @@ async def test_a_pod_counts_as_decided_when_it_is_placed_or_told_to_wait(
         kind=PatchType.STRATEGIC,
         subresource="status",
     )
-    await stage.decided(["a-0", "a-1"], 5)
+    await stage.decided(["a-0", "a-1"], PATIENCE)
 
 
 async def test_deleted_pods_are_waited_for(rehearsal: Rehearsal) -> None:
     stage = rehearsal.stage
     await stage.create(PODS, [SCENARIO.pod("a", i, grouped=False) for i in range(2)])
-    await stage.until(5, "pods to be seen", lambda: len(stage.pods) == 2)
-    await stage.delete_pods(5)
+    await stage.until(PATIENCE, "pods to be seen", lambda: len(stage.pods) == 2)
+    await stage.delete_pods(PATIENCE)
     assert await stage.listed_pods() == []
 
 
@@ -105,7 +106,7 @@ async def test_nodes_count_once_they_are_untainted(rehearsal: Rehearsal) -> None
         await rehearsal.stage.nodes_ready(1, 0.3)
     free = {"spec": {"taints": None}}
     await rehearsal.client.patch(NODES, "n1", free, kind=PatchType.MERGE)
-    await rehearsal.stage.nodes_ready(1, 5)
+    await rehearsal.stage.nodes_ready(1, PATIENCE)
 
 
 async def test_a_process_that_ends_stops_every_wait_with_its_last_words(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ async def test_a_process_that_ends_stops_every_wait_with_its_last_words(tmp_path
         screen = Screen(lambda _: None, colour=False, clock=lambda: 0.0)
         stage = Stage(Client(Cluster(server="http://127.0.0.1:1"), component="x"), screen, [child])
         with pytest.raises(DemoError, match=r"(?s)the sandbox ended with code 2:.*'many'"):
-            await stage.until(5, "nothing", lambda: False)
+            await stage.until(PATIENCE, "nothing", lambda: False)
 
 
 async def test_a_process_that_does_not_end_is_killed(tmp_path: Path) -> None:

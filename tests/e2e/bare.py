@@ -25,9 +25,8 @@ from enbloc.kube.reflector import Reflector
 from tests.controlplane import API_SERVER, ControlPlane
 from tests.e2e.processes import Server
 from tests.e2e.targets import ControlPlaneTarget
+from tests.patience import PATIENCE
 
-#: How long anything may take that a test waits for (seconds).
-PATIENCE: Final = 30.0
 #: Else every new node begins with a taint that nobody here would take away.
 FLAGS: Final = {API_SERVER: ["--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"]}
 

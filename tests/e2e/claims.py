@@ -34,6 +34,7 @@ from enbloc.sandbox.nodes import (
     Shape,
 )
 from tests.e2e.world import World
+from tests.patience import PATIENCE
 
 TEMPLATES: Final = Resource(
     "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
@@ -50,7 +51,7 @@ async def claims_of(world: World) -> AsyncGenerator["Claims"]:
     world.keep("provisioner", Provisioner(world.client).run())
     world.keep("watch of claims", claims.watch())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await claims.synced.wait()
         yield claims
         assert claims.problems == []
@@ -247,7 +248,7 @@ class Claims:
         """Give each node so many devices, by the sandbox's driver."""
         driver = DeviceDriver(self._world.client, [Shape(name, 0, 0) for name in nodes], count)
         self._world.keep(f"driver of {nodes[0]}", driver.run())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await driver.published.wait()
 
     async def slice(self, node: str, devices: Iterable[Mapping[str, Any]], **pool: Any) -> str:

@@ -16,11 +16,15 @@ from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World, opened
 
 _PASSED = pytest.StashKey[bool]()
+HERE = Path(__file__).parent
 #: These look back at what all the others did.
 LAST = "test_permissions_e2e.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("processes")
     items.sort(key=lambda item: item.path.name == LAST)
 
 
@@ -48,6 +52,13 @@ def controlplane_target(request: pytest.FixtureRequest) -> Iterator[ControlPlane
         folder = request.config.getoption("requests")
         if folder is not None:
             Requests.of(target).keep(folder, os.environ.get("PYTEST_XDIST_WORKER", "alone"))
+
+
+@pytest.fixture(scope="session")
+def plain_target() -> Iterator[ControlPlaneTarget]:
+    """An API server, and beside it the controllers of the sandbox: no more has to be built."""
+    with ControlPlane(controller_manager=False) as cp:
+        yield ControlPlaneTarget(cp, complete=False)
 
 
 @pytest.fixture(scope="session")

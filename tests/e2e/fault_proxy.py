@@ -22,7 +22,7 @@ import ssl
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import format_datetime, parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -125,6 +125,35 @@ class _Answer:
     body: bytes
 
 
+@dataclass
+class _Gate:
+    """Holds requests of a kind, all but the first ones."""
+
+    of: Callable[[str, str], bool]
+    left: int
+    held: int = 0
+    _waits: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def let_go(self) -> None:
+        """Hold those no longer that are held now."""
+        self._waits.set()
+        self._waits = asyncio.Event()
+
+    async def passed(self, request: web.BaseRequest) -> bool:
+        """Wait until a request may be sent on; false if its client has gone meanwhile."""
+        if not self.of(request.method, request.path):
+            return True
+        if self.left:
+            self.left -= 1
+            return True
+        self.held += 1
+        try:
+            await self._waits.wait()
+        finally:
+            self.held -= 1
+        return request.transport is not None and not request.transport.is_closing()
+
+
 #: Looks at a method and a path, and says what to do.
 Policy = Callable[[str, str], Fault]
 #: Looks at the path of a watch, and says what to do.
@@ -174,6 +203,7 @@ class FaultProxy:
         self._kubeconfig = kubeconfig
         self._answers = asyncio.Event()
         self._answers.set()
+        self._gate = _Gate(lambda *_: False, 0)
         self._earlier: OrderedDict[str, _Answer] = OrderedDict()
         self._clients: set[asyncio.Transport] = set()
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -223,6 +253,28 @@ class FaultProxy:
         """How many requests this holds for."""
         return sum(map(wanted, self.asked))
 
+    def hold(self, after: int, of: Callable[[str, str], bool] = is_binding) -> None:
+        """Pass so many more of these requests on; the others wait until `release` or `cut`.
+
+        Those that wait have not been sent: the API server does not know of them.
+
+        Args:
+            after: how many pass.
+            of: whether a request (method, path) is one of them.
+        """
+        self.release()
+        self._gate = _Gate(of, after)
+
+    def release(self) -> None:
+        """Send on what `hold` holds, unless its client has gone, and hold nothing more."""
+        gate, self._gate = self._gate, _Gate(lambda *_: False, 0)
+        gate.let_go()
+
+    @property
+    def held(self) -> int:
+        """How many requests wait for `release`."""
+        return self._gate.held
+
     def hold_answers(self) -> None:
         """Requests arrive from now on, their answers do not; nor does anything of a watch."""
         self._answers.clear()
@@ -233,6 +285,7 @@ class FaultProxy:
             _reset(transport)
         self._clients.clear()
         self._answers.set()
+        self._gate.let_go()
 
     def _write(self, authority: Path) -> None:
         """The same kubeconfig, but for where its clusters are and how they are known."""
@@ -269,6 +322,8 @@ class FaultProxy:
         if fault.name and (earlier or not fault.stale):
             self.happened[fault.name] += 1
         await asyncio.sleep(fault.before)
+        if not await self._gate.passed(request):
+            return self._reset(request)
         answer = earlier or _Answer(502, {}, b"")
         for _ in range(0 if earlier else fault.sends):
             answer = await self._send(request, body)

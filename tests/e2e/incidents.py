@@ -27,6 +27,28 @@ async def fault_proxy(world: World, *arguments: str) -> FaultProxy:
     return proxy
 
 
+async def mid_burst(
+    world: World, size: int, after: int, *arguments: str, slow: float = 0.0
+) -> FaultProxy:
+    """Return in the middle of the burst that binds gang "burst": the proxy holds the rest of it.
+
+    Args:
+        world: where; its nodes have room for the gang.
+        size: of the gang.
+        after: how many members are bound, and no more until `FaultProxy.release`.
+        arguments: more flags of the scheduler.
+        slow: by which each answer and each event of a watch comes late (seconds).
+    """
+    proxy = await fault_proxy(world, *arguments)
+    proxy.policy = lambda *_: Fault(after=slow)
+    proxy.lag = slow
+    proxy.hold(after)
+    await world.gang("burst", size)
+    await world.bound("burst", after)
+    await world.until(lambda: proxy.held > 0, "a Binding is held")
+    return proxy
+
+
 async def slow_writes(world: World, of: Callable[[str, str], bool]) -> None:
     """A scheduler whose writes of some kind take their time, so that they do not come at once.
 

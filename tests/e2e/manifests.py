@@ -9,9 +9,10 @@ from enbloc.kube.paths import JOBS, POD_GROUPS
 from enbloc.model import names
 
 
-def namespace(name: str) -> dict[str, Any]:
+def namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A Namespace."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    metadata = {"name": name, "labels": dict(labels or {})}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def group(name: str, minimum: int, **spec: Any) -> dict[str, Any]:

@@ -16,10 +16,7 @@ import aiohttp
 
 from tests.e2e.processes import COMMAND, environment
 from tests.hack.processes import Process, free_port
-
-#: How long anything may take that a test waits for (seconds).
-PATIENCE = 60.0
-
+from tests.patience import PATIENCE
 
 #: Runs a command that sees a folder where a pod has its service account; nobody else does.
 MOUNT = """

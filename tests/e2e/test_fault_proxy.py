@@ -259,3 +259,61 @@ async def test_a_client_of_another_authority_does_not_trust_the_proxy(proxy: Fau
     async with aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await session.get(proxy.url)
+
+
+# ── what is held ─────────────────────────────────────────────────────────────────────────────
+
+
+async def held(proxy: FaultProxy, count: int) -> None:
+    """Wait until so many requests are held."""
+    for _ in range(1000):
+        if proxy.held == count:
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail(f"{proxy.held} requests are held, not {count}")
+
+
+async def test_bindings_after_the_first_ones_wait_until_they_are_released(
+    proxy: FaultProxy, upstream: Upstream, client: Client
+) -> None:
+    proxy.hold(after=2)
+    binds = [asyncio.create_task(bind(client)) for _ in range(5)]
+    await held(proxy, 3)
+    assert await version(client) == 1  # what is no Binding passes
+    assert len(upstream.posts) == 2
+    proxy.release()
+    await asyncio.gather(*binds)
+    assert len(upstream.posts) == 5
+    await bind(client)
+
+
+async def test_what_is_held_when_the_line_is_cut_is_never_sent(
+    proxy: FaultProxy, upstream: Upstream, client: Client
+) -> None:
+    proxy.hold(after=0)
+    first = asyncio.create_task(bind(client))
+    await held(proxy, 1)
+    proxy.cut()
+    with pytest.raises(Unreachable):
+        await first
+    second = asyncio.create_task(bind(client))
+    await held(proxy, 1)
+    assert upstream.posts == []
+    proxy.release()
+    await second
+    assert len(upstream.posts) == 1
+
+
+async def test_what_is_held_when_its_client_goes_is_never_sent(
+    proxy: FaultProxy, upstream: Upstream
+) -> None:
+    proxy.hold(after=0)
+    async with Client(await load(proxy.through), component="test") as gone:
+        lost = asyncio.create_task(bind(gone))
+        await held(proxy, 1)
+        lost.cancel()
+    async with Client(await load(proxy.through), component="test") as client:
+        await version(client)  # by now the proxy has heard of the end of the other connection
+        proxy.release()
+        await bind(client)
+    assert len(upstream.posts) == 1

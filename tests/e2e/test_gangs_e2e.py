@@ -4,6 +4,7 @@
 
 import asyncio
 
+from tests.e2e import incidents
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -21,7 +22,7 @@ async def test_a_gang_made_by_an_indexed_job_starts_together_and_finishes(world:
     await world.group("job", 8)
     await world.job("job", 8, "job", run_seconds=1)
     await world.bound("job", 8)
-    await world.condition("job", "Finished", "True", reason="Succeeded", timeout=60)
+    await world.condition("job", "Finished", "True", reason="Succeeded")
 
 
 async def test_two_gangs_that_would_deadlock_run_one_after_the_other(world: World) -> None:
@@ -29,13 +30,15 @@ async def test_two_gangs_that_would_deadlock_run_one_after_the_other(world: Worl
     await world.group("a", 6)
     await world.group("b", 6)
     for index in range(6):
-        await world.pod(f"a-{index}", "a", run_seconds=3)
-        await world.pod(f"b-{index}", "b", run_seconds=3)
+        await world.pod(f"a-{index}", "a")
+        await world.pod(f"b-{index}", "b")
     first = await world.either_bound({"a": 6, "b": 6})
     second = "b" if first == "a" else "a"
-    assert world.observer.bound(world.namespace, second) == {}
     await world.condition(second, "Scheduled", "False", reason="Unschedulable")
-    await world.bound(second, 6, timeout=60)
+    assert world.observer.bound(world.namespace, second) == {}
+    for index in range(6):
+        await incidents.ends(world, f"{first}-{index}", "Succeeded")
+    await world.bound(second, 6)
 
 
 @slow("fifty gangs run one after the other")
@@ -193,4 +196,4 @@ async def test_a_pod_of_another_scheduler_is_not_touched_but_its_room_is_counted
 async def test_a_typo_in_the_annotation_is_named_by_an_event(world: World) -> None:
     await world.group("train", 1)
     await world.pod("p", "trian")
-    await world.event("p", "PodGroupNotFound", note="trian not found", timeout=20)
+    await world.event("p", "PodGroupNotFound", note="trian not found")

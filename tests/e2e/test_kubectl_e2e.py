@@ -35,7 +35,7 @@ async def test_the_readmes_three_commands_run_a_gang(world: World) -> None:
     await world.kubectl("wait", "--for=condition=Established", "crd/podgroups.enbloc.dev")
     await world.kubectl("apply", "-f", str(EXAMPLES / "gang.yaml"))
     await world.bound("train", 8)
-    await world.kubectl("wait", "--for=condition=Ready", "epg/train", "--timeout=30s")
+    await world.kubectl("wait", "--for=condition=Ready", "epg/train", "--timeout=60s")
     head, row = table(await world.kubectl("get", "epg"))
     assert head == ["NAME", "STATUS", "MIN", "SCHEDULED", "READY", "AGE"]
     assert row[:-1] == ["train", "Running", "8", "8", "8"]
@@ -64,8 +64,8 @@ async def test_an_indexed_job_of_the_examples_starts_together_and_succeeds(world
     text = example("indexed-job", run_seconds='"2"')
     await world.kubectl("apply", "-f", "-", stdin=text)
     await world.bound("epochs", 8)
-    await world.kubectl("wait", "--for=condition=Complete", "job/epochs", "--timeout=30s")
-    await world.kubectl("wait", "--for=condition=Finished", "epg/epochs", "--timeout=30s")
+    await world.kubectl("wait", "--for=condition=Complete", "job/epochs", "--timeout=60s")
+    await world.kubectl("wait", "--for=condition=Finished", "epg/epochs", "--timeout=60s")
     _, row = table(await world.kubectl("get", "epg", "epochs"))
     assert row[1] == "Succeeded"
 
@@ -86,7 +86,7 @@ async def test_of_the_two_gangs_of_the_examples_one_runs_and_the_other_says_why(
     assert "Insufficient nvidia.com/gpu" in said
     assert re.search(r"Warning\s+GangUnschedulable", said), "the events are part of it"
     await world.bound(second, 6)
-    await world.kubectl("wait", "--for=condition=Finished", f"epg/{first}", "--timeout=30s")
+    await world.kubectl("wait", "--for=condition=Finished", f"epg/{first}", "--timeout=60s")
 
 
 async def test_a_watch_shows_a_gang_from_its_first_wait_to_its_run(world: World) -> None:

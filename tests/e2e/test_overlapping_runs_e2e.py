@@ -102,7 +102,7 @@ async def test_a_rerun_starts_whole_or_not_at_all_while_a_pod_of_the_run_before_
         await incidents.ends(world, name, "Succeeded")
     await old.run(1)
     sitting = await sit(world, node, 2)
-    await world.kubectl("delete", "job", "train", "--cascade=orphan")
+    await world.orphan_job("train")
 
     new = await run_of(world, "train", size, "train")  # there is room for six of these eight
     await world.condition(

@@ -25,9 +25,10 @@ from enbloc.kube.paths import EVENTS, LEASES, NODES, PODS
 from tests.controlplane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.bare import bare_control_plane
-from tests.e2e.pods_as_processes import PATIENCE, Container, Files, can_mount, get, running
+from tests.e2e.pods_as_processes import Container, Files, can_mount, get, running
 from tests.e2e.processes import COMMAND, environment, run
 from tests.hack.processes import Process, free_port
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.controlplane
 

@@ -211,7 +211,7 @@ async def test_a_leader_whose_renewals_fail_stops_before_its_lease_can_be_taken(
         )
         assert last <= TIMING.renew_deadline + BUSY
         leader.must_run()
-        assert "standing by" in leader.text()
+        await world.until(lambda: "standing by" in leader.text(), "it stands by")
         proxy.policy = lambda *_: Fault()
         # It knows what the other did, and takes over in its turn.
         await world.until(lambda: leader.text().count("Waiting for the Lease") == 2, "it is back")
@@ -257,15 +257,18 @@ async def test_after_an_outage_that_cost_the_leader_its_lease_gangs_are_soon_who
     leader, standby = await pair(world, proxy)
     if alone:
         standby.kill()
+    proxy.hold(after=5)
     await world.gang("burst", size)
     await world.bound("burst", 5)
-    proxy.policy = lambda *_: Fault()
+    await world.until(lambda: proxy.held > 0, "a Binding is held")
     assert isinstance(world.target, ControlPlaneTarget)
     await world.target.crash(away)
+    proxy.policy = lambda *_: Fault()
+    proxy.release()
     returned = time.monotonic()
     await world.bound("burst", size, timeout=TIMING.duration - 3)
     print(f"whole {time.monotonic() - returned:.1f} s after the return of the server")
     await world.condition("burst", "Ready", "True", reason="Running")
     for server in (leader,) if alone else (leader, standby):
         server.must_run()
-    assert "standing by" in leader.text()
+    await world.until(lambda: "standing by" in leader.text(), "the first leader has stood by")

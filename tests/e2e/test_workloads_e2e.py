@@ -28,7 +28,7 @@ from tests.foreign_crds import crd
 TEMPLATE: dict[str, Any] = {"spec": manifests.pod("")["spec"]}
 JOB_TEMPLATE = {"spec": {"parallelism": 2, "completions": 2, "template": TEMPLATE}}
 #: So long a kind may take to be served, and its informer to look for it (seconds).
-PATIENCE = 90.0
+SERVED = 90.0
 
 
 async def switch(world: World, value: str) -> None:
@@ -50,7 +50,7 @@ async def has_group(world: World, name: str) -> bool:
 async def says(world: World, group: str, kind: str, status: str, **more: Any) -> None:
     """Wait for a PodGroup, and for a condition of it."""
     await world.eventually(
-        lambda: has_group(world, group), lambda: f"PodGroup {group} is made", timeout=PATIENCE
+        lambda: has_group(world, group), lambda: f"PodGroup {group} is made", timeout=SERVED
     )
     await world.condition(group, kind, status, **more)
 
@@ -224,7 +224,7 @@ async def test_the_pods_of_a_workload_start_together_and_its_podgroup_goes_with_
     async def gone() -> bool:
         return not any([await has_group(world, group) for group in groups])
 
-    await world.eventually(gone, lambda: "the PodGroups are gone", timeout=PATIENCE)
+    await world.eventually(gone, lambda: "the PodGroups are gone", timeout=SERVED)
 
 
 async def test_two_jobs_that_would_deadlock_run_one_after_the_other_without_a_podgroup_of_anybody(
@@ -246,7 +246,7 @@ async def test_two_jobs_that_would_deadlock_run_one_after_the_other_without_a_po
     async def gone() -> bool:
         return not await has_group(world, groups["a"])
 
-    await world.eventually(gone, lambda: "its PodGroup is gone", timeout=PATIENCE)
+    await world.eventually(gone, lambda: "its PodGroup is gone", timeout=SERVED)
     await world.job("a", 6, "", run_seconds=0)
     again = await group_of_job(world, "a")
     assert again != groups["a"]
@@ -357,7 +357,7 @@ async def test_each_replica_of_a_leaderworkerset_starts_whole_and_scales_by_whol
         return not await has_group(world, second)
 
     await world.eventually(
-        gone, lambda: "the PodGroup of the second replica is gone", timeout=PATIENCE
+        gone, lambda: "the PodGroup of the second replica is gone", timeout=SERVED
     )
 
 
@@ -442,7 +442,7 @@ async def test_every_kind_that_groups_are_made_for_is_read_where_it_is_served(
         asked = {request[1:] for request in Requests.of(target).made}
         return {each for each in wanted if f"{each[1]}.{each[2]}" in names} <= asked
 
-    await world.eventually(read, lambda: "the controller reads them all", timeout=PATIENCE)
+    await world.eventually(read, lambda: "the controller reads them all", timeout=SERVED)
     for name in names:
         await world.client.delete(CRDS, name)
 

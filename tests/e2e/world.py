@@ -31,10 +31,9 @@ from tests.e2e import manifests
 from tests.e2e.observer import Observer
 from tests.e2e.processes import Server, finished, told
 from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
+from tests.patience import PATIENCE
 
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-#: How long anything may take that a test waits for (seconds).
-PATIENCE = 60.0
 #: How long nothing must happen before a test believes that nothing will (seconds).
 QUIET = 1.0
 GIB = 2**30
@@ -43,13 +42,21 @@ _numbers = itertools.count(1)
 
 
 @asynccontextmanager
-async def opened(target: Target, path: Path) -> AsyncGenerator["World"]:
-    """A world for as long as the context lasts, judged at its end unless something failed."""
+async def opened(
+    target: Target, path: Path, labels: Mapping[str, str] | None = None
+) -> AsyncGenerator["World"]:
+    """A world for as long as the context lasts, judged at its end unless something failed.
+
+    Args:
+        target: the API server.
+        path: where logs and kubeconfigs go.
+        labels: of its namespace, from before the processes start.
+    """
     async with Client(await load(target.kubeconfig), component="e2e") as client:
         world = World(target, client, path)
         well = False
         try:
-            await world.open()
+            await world.open(labels)
             yield world
             well = not world.failed
         finally:
@@ -89,12 +96,12 @@ class World:
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────
 
-    async def open(self) -> None:
-        """Start the observer and both processes in a new namespace."""
+    async def open(self, labels: Mapping[str, str] | None = None) -> None:
+        """Start the observer and both processes in a new namespace with these labels."""
         self.keep("observer", self.observer.run())
         if not self.target.complete:
             self.keep("controllers", run_controllers(self.client))
-        await self.client.create(NAMESPACES, manifests.namespace(self.namespace))
+        await self.client.create(NAMESPACES, manifests.namespace(self.namespace, labels))
         with suppress(AlreadyExists):
             await self.client.create(NAMESPACES, manifests.namespace(self.lease_namespace))
         self.scheduler = self._start("scheduler")
@@ -197,6 +204,17 @@ class World:
         self.scheduler = self._start("scheduler", *arguments, kubeconfig=kubeconfig)
         return self.scheduler
 
+    def elect(self, lease_seconds: float) -> tuple[str, ...]:
+        """The flags of a process that takes part in an election.
+
+        A Lease that lasts longer than a test waits is only ever had by who is given it.
+        """
+        return (
+            "--leader-elect",
+            f"--lease-namespace={self.lease_namespace}",
+            f"--leader-elect-lease-duration={lease_seconds:g}s",
+        )
+
     async def start_controller(self, *arguments: str) -> Server:
         """Start one more controller."""
         self.controller = self._start("controller", *arguments)
@@ -260,9 +278,18 @@ class World:
     async def delete_job(self, name: str) -> None:
         """Delete a Job, and wait until its pods are gone."""
         await self._delete(JOBS, name)
+        if not self.target.collects:
+            pods = self.observer.of(self.namespace, name)
+            await asyncio.gather(*(self._delete(PODS, pod.metadata.name) for pod in pods))
         await self.until(
             lambda: not self.observer.of(self.namespace, name), f"the pods of {name} are gone"
         )
+
+    async def orphan_job(self, name: str) -> None:
+        """`kubectl delete job --cascade=orphan`: its pods stay; return when it is gone."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan"}
+        await self.client.request("delete", JOBS, name, self.namespace, body=body)
+        await self._gone(JOBS, name)
 
     async def delete_pod(self, name: str) -> None:
         """Delete a pod, as a user does."""
@@ -390,7 +417,7 @@ class World:
         await self.until(lambda: bool(first()), f"one of {wanted} is bound")
         return first()
 
-    async def all_finished(self, count: int, *, timeout: float) -> None:
+    async def all_finished(self, count: int, *, timeout: float = PATIENCE) -> None:
         """Wait until so many pods have succeeded."""
 
         def done() -> bool:
@@ -440,6 +467,10 @@ class World:
             lambda: f"{group} has {kind}={status} {reason} {message}; it has {found}",
             timeout,
         )
+
+    async def there(self, group: str) -> None:
+        """Wait until there is such a PodGroup."""
+        await self._answers(lambda: self.client.get(POD_GROUPS, group, self.namespace))
 
     async def conditions(self, group: str) -> list[Any]:
         """The conditions of a PodGroup now."""

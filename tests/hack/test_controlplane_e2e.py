@@ -10,8 +10,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,19 @@ import pytest
 from hack.build_controlplane import HACK, module_version
 from tests.controlplane import ControlPlane, KubectlError
 from tests.hack.processes import ProcessError, runs, wait_until
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.controlplane
 
 NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
 UNREACHABLE = ("node.kubernetes.io/unreachable", "NoSchedule")
+#: For how long a node may be silent (seconds).
+GRACE = 5
 
 
 @pytest.fixture(scope="module")
 def cp() -> Iterator[ControlPlane]:
-    with ControlPlane(node_monitor_grace=5) as control_plane:
+    with ControlPlane(node_monitor_grace=GRACE) as control_plane:
         yield control_plane
 
 
@@ -54,8 +59,16 @@ def found(cp: ControlPlane, name: str, namespace: str) -> bool:
     return cp.kubectl("get", name, "-n", namespace, check=False).returncode == 0
 
 
-def eventually(probe: Callable[[], bool], seconds: float = 30) -> None:
+def eventually(probe: Callable[[], bool], seconds: float = PATIENCE) -> None:
     wait_until("the cluster comes to it", probe, [], seconds)
+
+
+def always(probe: Callable[[], bool]) -> None:
+    """For longer than the controllers wait for a node that does not heartbeat."""
+    over = time.monotonic() + GRACE + 2
+    while time.monotonic() < over:
+        assert probe()
+        time.sleep(0.2)
 
 
 def pod(name: str) -> dict[str, Any]:
@@ -68,7 +81,7 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def taints(cp: ControlPlane, node: str) -> set[tuple[str, str]]:
-    found_taints = get(cp, "node", node)["spec"].get("taints", [])
+    found_taints = cp.ask("GET", f"/api/v1/nodes/{node}")["spec"].get("taints", [])
     return {(taint["key"], taint["effect"]) for taint in found_taints}
 
 
@@ -88,7 +101,26 @@ def renew_lease(cp: ControlPlane, name: str) -> None:
     spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now}
     metadata = {"name": name, "namespace": "kube-node-lease"}
     kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    apply(cp, kind | {"metadata": metadata, "spec": spec})
+    cp.apply(kind | {"metadata": metadata, "spec": spec})
+
+
+@contextmanager
+def beating(cp: ControlPlane, name: str) -> Generator[None]:
+    """Renew a node's Lease all the time, whatever the test waits for."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(0.5):
+            renew_lease(cp, name)
+
+    thread = threading.Thread(target=beat)
+    renew_lease(cp, name)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def patch_status(cp: ControlPlane, name: str, status: dict[str, Any]) -> None:
@@ -125,25 +157,18 @@ def test_a_node_is_tainted_until_it_reports_ready_and_again_when_its_lease_is_st
     cp: ControlPlane,
 ) -> None:
     cp.kubectl("create", "-f", "-", stdin=json.dumps(node("n1", ready="False")))
-    # Longer than the grace for which the controllers wait for a node that does not heartbeat.
-    for _ in range(7):
-        renew_lease(cp, "n1")
-        time.sleep(1)
-        assert taints(cp, "n1") == {NOT_READY}
-    patch_status(cp, "n1", node("n1", ready="True")["status"])
-    for _ in range(7):
-        renew_lease(cp, "n1")
-        time.sleep(1)
-        assert taints(cp, "n1") == set()
+    with beating(cp, "n1"):
+        always(lambda: taints(cp, "n1") == {NOT_READY})
+        patch_status(cp, "n1", node("n1", ready="True")["status"])
+        eventually(lambda: taints(cp, "n1") == set())
+        always(lambda: taints(cp, "n1") == set())
     eventually(lambda: UNREACHABLE in taints(cp, "n1"))
 
 
 def test_a_node_without_a_ready_condition_loses_its_taint_at_once(cp: ControlPlane) -> None:
-    created = cp.kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(node("bare")))
-    assert json.loads(created.stdout)["spec"]["taints"] == [
-        {"key": NOT_READY[0], "effect": NOT_READY[1]}
-    ]
-    eventually(lambda: taints(cp, "bare") == set(), 3)
+    created = cp.ask("POST", "/api/v1/nodes", node("bare"))
+    assert created["spec"]["taints"] == [{"key": NOT_READY[0], "effect": NOT_READY[1]}]
+    eventually(lambda: taints(cp, "bare") == set())
     # It counts as silent from the start, so the grace ends in the other taint.
     eventually(lambda: UNREACHABLE in taints(cp, "bare"))
 

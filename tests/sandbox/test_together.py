@@ -23,6 +23,7 @@ from enbloc.kube.paths import CRDS, NODES, PODS, RESOURCE_SLICES
 from enbloc.sandbox.nodes.shapes import Shape
 from enbloc.sandbox.together import Plan, run_sandbox
 from tests.cli.processes import started
+from tests.patience import PATIENCE
 
 HEADER = "sn,cpu_milli,memory_mib,gpu,model\n"
 
@@ -31,7 +32,7 @@ async def said(process: Process) -> str:
     """What it prints until it says that it is ready."""
     assert process.stdout is not None
     lines: list[str] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not lines or "Ctrl-C" not in lines[-1]:
             line = await process.stdout.readline()
             assert line, (await process.communicate())[1].decode()
@@ -50,7 +51,7 @@ async def test_it_is_ready_once_every_node_offers_its_devices(tmp_path: Path) ->
 
 async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
     async with started("sandbox", *arguments, cwd=cwd) as process:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             _, errors = await process.communicate()
         return process.returncode, errors.decode()
 
@@ -74,7 +75,7 @@ async def test_it_says_how_to_use_it_and_ends_cleanly(
             assert not [node for node in nodes if node["spec"].get("taints")]
             await client.get(CRDS, "podgroups.enbloc.dev")
         process.send_signal(number)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             _, errors = await process.communicate()
     assert (process.returncode, errors) == (code, b"")
     assert not kubeconfig.exists()
@@ -250,7 +251,7 @@ async def test_it_runs_until_told_to_stop_and_leaves_a_file_that_changed(tmp_pat
         path,
         faults=[{"verb": "get", "resource": "pods", "status": 500}],
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await run_sandbox(plan, ready, stop)
     assert urls[0].startswith("http://127.0.0.1:")
     assert path.read_text() == "changed"

@@ -5,7 +5,7 @@
 A scheduler changes the claims that it decides about, so what one has used is taken away before the
 other is asked. Several streams tell of claims and volumes: a pod waits behind a scheduling gate
 until its objects are as the controllers leave them, and no watch has shown a change for a while.
-That is a matter of time, so a difference counts only when it shows again after a longer while.
+That is a matter of time, so a difference counts only when it shows again after longer whiles.
 """
 
 import asyncio
@@ -43,9 +43,9 @@ from tests.e2e.differential.sights import Seen, Sights
 from tests.e2e.differential.vocabulary import Json
 from tests.hack.processes import Process
 
-#: For how long nothing may have changed before a scheduler is asked (seconds), first and before a
-#: difference counts.
-PAUSES: Final = (0.05, 2.0)
+#: For how long nothing may have changed before a scheduler is asked (seconds), longer each time;
+#: a difference counts if it shows every time.
+PAUSES: Final = (0.05, 2.0, 10.0)
 #: What no scheduler changes is the same for both.
 UNCHANGED: Final = (SLICES, CSI_NODES, CAPACITIES)
 WATCHED: Final = (PODS, VOLUMES, ATTACHMENTS, CLAIMS, RESOURCE_CLAIMS, TEMPLATES, *UNCHANGED)
@@ -61,8 +61,6 @@ SELECTED: Final = "volume.kubernetes.io/selected-node"
 #: What comes of requests while the machine has too much to do, and how often they are sent.
 BUSY: Final = (Unreachable, ServerError)
 TRIES: Final = 5
-#: How long controllers may take (seconds).
-CONTROLLERS: Final = 20.0
 
 
 class SilentError(AssertionError):
@@ -131,7 +129,7 @@ class ClaimContest:
     """The contest of two schedulers over claims.
 
     Attributes:
-        again: how many cases were asked once more, since the first answers differed or failed.
+        again: how often a case was asked again, since the answers differed or failed.
     """
 
     def __init__(self, bare: Bare, sights: Sights, contest: Contest, controllers: Process) -> None:
@@ -150,16 +148,17 @@ class ClaimContest:
         return world
 
     async def answer(self, seed: str, maker: Maker, names: Sequence[str]) -> ClaimAnswer:
-        """Ask both; once more, and slower, when they differ or one says nothing.
+        """Ask both; again, and slower, when they differ or one says nothing.
 
         kube-scheduler says nothing of a pod whose ResourceClaims it has not seen yet.
         """
-        with suppress(SilentError, *BUSY):
-            found = await self._both(seed, maker, names, PAUSES[0])
-            if not found.difference:
-                return found
-        self.again += 1
-        return await self._both(seed, maker, names, PAUSES[1])
+        for pause in PAUSES[:-1]:
+            with suppress(SilentError, *BUSY):
+                found = await self._both(seed, maker, names, pause)
+                if not found.difference:
+                    return found
+            self.again += 1
+        return await self._both(seed, maker, names, PAUSES[-1])
 
     async def _both(
         self, seed: str, maker: Maker, names: Sequence[str], pause: float
@@ -232,7 +231,6 @@ class ClaimContest:
         find = self._sights.find
         await self._sights.until(
             lambda: all((it := find(VOLUMES, one)) and it.phase != "Pending" for one in volumes),
-            CONTROLLERS,
         )
 
     async def _settled(self, case: Case) -> None:
@@ -256,7 +254,7 @@ class ClaimContest:
                 and len(pod.status.get("resourceClaimStatuses", ())) >= templates
             )
 
-        await self._sights.until(settled, CONTROLLERS)
+        await self._sights.until(settled)
 
     async def _verdict(self, pod: Made, case: Case, scheduler: str) -> PlanResult:
         """The node, as soon as a claim names it: nobody here makes volumes.

@@ -5,7 +5,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -14,9 +14,7 @@ from enbloc.kube.items import Added, Deleted, Meta, Modified, Synced
 from enbloc.kube.paths import Resource
 from enbloc.kube.reflector import Reflector
 from tests.e2e.differential.vocabulary import Json
-
-#: How long anything may take that is waited for (seconds).
-PATIENCE: Final = 30.0
+from tests.patience import PATIENCE
 
 
 class SeenMeta(Meta):

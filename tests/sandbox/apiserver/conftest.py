@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 
 from enbloc.sandbox import Sandbox
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[3]
 PODS = "/api/v1/namespaces/default/pods"
@@ -149,7 +150,7 @@ def kubectl(kubectl_binary: str, sandbox: Sandbox, tmp_path: Path) -> Kubectl:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             output, _ = await process.communicate(stdin.encode())
         assert process.returncode == code, output.decode()
         return output.decode()

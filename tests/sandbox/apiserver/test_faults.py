@@ -85,7 +85,7 @@ async def test_watches_expire_with_an_error(sandbox: Sandbox, api: Client) -> No
 async def test_a_restart_drops_connections_and_keeps_objects(sandbox: Sandbox, api: Client) -> None:
     await api.create(PODS, pod("a"))
     async with api.watch(f"{PODS}?watch=1&resourceVersion=1") as events:
-        sandbox.faults.refuse(0.2)
+        sandbox.faults.refuse(1.0)
         with pytest.raises(aiohttp.ClientError):
             async for _ in events:
                 pass

@@ -65,7 +65,7 @@ async def test_apply_and_explain_of_our_kind_on_both_sides(kubectl: Kubectl) -> 
 async def test_crds_and_examples_of_the_repository_apply(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", str(ROOT / "crds"))
     crd = "crd/podgroups.enbloc.dev"
-    await kubectl("wait", "--for=condition=Established", crd, "--timeout=5s")
+    await kubectl("wait", "--for=condition=Established", crd, "--timeout=60s")
     await kubectl("apply", "-f", str(ROOT / "manifests/examples"))
 
 
@@ -82,7 +82,7 @@ async def test_small_commands(kubectl: Kubectl) -> None:
     await kubectl("patch", "pod", "p", "--type=json", "-p", operation)
     assert "a=b,e=f,run=p" in await kubectl("get", "pods", "--show-labels")
     assert "p" in await kubectl("get", "pods", "-l", "a in (b,c)", "-A")
-    await kubectl("wait", "--for=jsonpath={.status.phase}=Pending", "pod/p", "--timeout=5s")
+    await kubectl("wait", "--for=jsonpath={.status.phase}=Pending", "pod/p", "--timeout=60s")
     assert "Tolerations" in await kubectl("describe", "pod", "p")
     assert "No resources found" in await kubectl("get", "events")
     assert "podgroups" in await kubectl("api-resources")
@@ -91,7 +91,7 @@ async def test_small_commands(kubectl: Kubectl) -> None:
     assert "kubectl apply -f -" in await kubectl("create", "job", "j", "--image=x", code=1)
     await kubectl("delete", "ns", "team")
     await asyncio.gather(
-        kubectl("wait", "--for=delete", "pod/p", "--timeout=20s"), kubectl("delete", "pod", "p")
+        kubectl("wait", "--for=delete", "pod/p", "--timeout=60s"), kubectl("delete", "pod", "p")
     )
 
 
@@ -104,6 +104,6 @@ async def test_a_node_is_cordoned_tainted_and_drained(kubectl: Kubectl) -> None:
     assert "a=b:NoSchedule" in await kubectl("describe", "node", "n1")
     overrides = '--overrides={"spec":{"nodeName":"n1"}}'
     await kubectl("run", "p", "--image=busybox", overrides)
-    drained = await kubectl("drain", "n1", "--force", "--grace-period=0", "--timeout=20s")
+    drained = await kubectl("drain", "n1", "--force", "--grace-period=0", "--timeout=60s")
     assert "pod/p evicted" in drained
     assert "No resources found" in await kubectl("get", "pods")

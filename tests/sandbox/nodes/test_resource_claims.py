@@ -21,6 +21,7 @@ from enbloc.sandbox.nodes.claims.device_driver import slices
 from enbloc.sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
 from enbloc.sandbox.nodes.objects import Metadata, Object
 from tests.foreign_crds import crd
+from tests.patience import PATIENCE
 from tests.sandbox.nodes.claims import NODE, allocate, asking, bind
 from tests.sandbox.nodes.conftest import Yard
 
@@ -211,7 +212,7 @@ async def test_the_driver_publishes_what_each_node_has(yard: Yard) -> None:
     await yard.kubelet(NODE)
     driver = DeviceDriver(yard.client, [NODE], 8)
     yard.start(driver.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await driver.published.wait()
     assert await yard.get(DEVICE_CLASSES, DEVICE_DRIVER)
     [found] = [one async for one in yard.client.list(RESOURCE_SLICES)]
