@@ -32,7 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hack.build_controlplane import BuildError, built, ensure
+from hack.build_controlplane import BuildError, built
 from tests.hack.certificates import Authority, Pair, signing_keys
 from tests.hack.processes import STOP_SECONDS, Process, ProcessError, free_port, wait_until
 
@@ -476,7 +476,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
-        ensure(["etcd", API_SERVER, "kubectl", CONTROLLER_MANAGER, SCHEDULER])
         with ControlPlane(
             controller_manager=not options.no_controller_manager, scheduler=options.scheduler
         ) as cp:

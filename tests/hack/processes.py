@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import random
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -178,12 +180,30 @@ def runs(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
 
 
+def _reserved(lock: Path) -> bool:
+    """Take a lock that the kernel drops when this process ends; whether nobody has it."""
+    handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return False
+    return True  # the handle stays open
+
+
 def free_port() -> int:
-    """A free port of 127.0.0.1, below those that the kernel gives to outgoing connections."""
+    """A free port of 127.0.0.1, below those that the kernel gives to outgoing connections.
+
+    It is this process' own as long as that lives: a server may bind it later, and again after a
+    restart, whatever other processes ask for here meanwhile.
+    """
+    locks = Path(tempfile.gettempdir(), f"enbloc-ports-{os.getuid()}")
+    locks.mkdir(exist_ok=True)
     # From the kernel's own range a client could be given the port of a server that is down for
     # a restart (it may even connect to itself), and the server could not come back.
     for port in random.sample(range(20000, 32000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            return port
+            if _reserved(locks / str(port)):
+                return port
     raise ProcessError("no free port between 20000 and 32000")

@@ -20,15 +20,24 @@ import pytest
 from hack.image_tree import NOTICES, SBOM, Tree, make
 from tests.controlplane import ControlPlane
 from tests.hack.processes import Process, wait_until
+from tests.hack.wheels import LOCK, offline
 
-# Installing 40 packages takes seconds, and their registry.
+# Installing 40 packages takes seconds. `python -m tests.hack.wheels` has fetched them.
 pytestmark = pytest.mark.controlplane
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = ROOT / "requirements" / "image.txt"
 EPOCH = 1_700_000_000
 #: Of what is not ours, unpacked and with bytecode.
 MOST_BYTES = 120 * 1000**2
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_registry() -> Iterator[None]:
+    """Packages come from where they were fetched before."""
+    with pytest.MonkeyPatch.context() as patch:
+        for key, text in offline().items():
+            patch.setenv(key, text)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +75,7 @@ def tree(place: Path, wheel: Path) -> Tree:
     }.items():
         assert there in command
         command = command.replace(there, here)
-    env = {"PATH": os.defpath, "SOURCE_DATE_EPOCH": str(EPOCH)}
+    env = {"PATH": os.defpath, "SOURCE_DATE_EPOCH": str(EPOCH), **offline()}
     subprocess.run(["/bin/sh", "-c", command], cwd=place, env=env, check=True)
     return Tree(place / "enbloc")
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -31,6 +32,12 @@ import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("up", flush=True)
 time.sleep(60)
+"""
+TAKES_A_PORT = """
+import random
+random.sample = lambda ports, _: ports[:2]
+from tests.hack.processes import free_port
+print(free_port())
 """
 PARENT = """
 import sys, time
@@ -176,6 +183,28 @@ def test_nothing_of_the_environment_but_the_path_reaches_a_process(
     wait_until("it has spoken", lambda: "PATH" in process.tail(), [])
     process.stop()
     assert "ETCD_DATA_DIR" not in process.tail()
+
+
+def test_a_port_is_given_to_one_process_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("random.sample", lambda ports, _: ports[:2])
+    other = subprocess.run(
+        [sys.executable, "-c", TAKES_A_PORT],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=HACK.parent,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    # It has ended, and so its port is free again.
+    first, second = free_port(), free_port()
+    assert first == int(other.stdout)
+    assert second != first
+    with pytest.raises(ProcessError, match="no free port"):
+        free_port()
 
 
 def test_a_free_port_can_be_bound_and_is_not_one_of_outgoing_connections() -> None:
