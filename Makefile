@@ -4,8 +4,8 @@
 # Where it is set, each process that a test starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
-# Processes that run tests side by side. A third of their time is waiting, so three keep two cores busy.
-WORKERS ?= 3
+# Processes that run tests side by side: they hardly ever wait, so one for each of two cores.
+WORKERS ?= 2
 # A part of the end-to-end tests, such as 2/4, for one of several machines.
 SHARD ?=
 # Where parts of the end-to-end suite leave what was asked of their API servers.
@@ -109,9 +109,10 @@ check-go: $(DEV)  ## the checks that need Go: the chart, and scripts of workflow
 build:  ## etcd and kube-apiserver, built with Go: minutes, once for each version
 	$(PYTHON) hack/build_controlplane.py --only etcd,kube-apiserver
 
-build-all:  ## all programs of others that tests and checks need
+build-all: $(DEV)  ## all programs of others that tests and checks need
 	$(PYTHON) hack/build_controlplane.py
 	$(PYTHON) hack/build_controlplane.py --only helm3,kubeconform,actionlint
+	$(BIN)/python -m tests.hack.wheels
 
 soak: $(DEV)  ## half an hour of faults, kills and lost nodes at random, on a real kube-apiserver
 	$(BIN)/python hack/build_controlplane.py

@@ -87,7 +87,7 @@ GATE: Final = (
 _BUILT: Final = ("setup", "build-all")
 NIGHTLY: Final = (
     Stage("setup", ("setup",), needs=()),
-    Stage("build-all", ("build-all",), needs=()),
+    Stage("build-all", ("build-all",)),
     Stage("check-go", ("check-go",)),
     Stage("test-all", ("test-all",), again=True, options=("--hypothesis-profile=full",)),
     Stage("processes", ("processes",), again=True),

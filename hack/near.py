@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(changed)} files differ; tests: {' '.join(tests) or 'none'}", flush=True)
     code = 0
     if tests and not options.list:
-        pytest = [sys.executable, "-m", "pytest", "-n", "3", "--dist", "worksteal", "-m", MARKERS]
+        pytest = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", MARKERS]
         command = [*pytest, "--ignore=tests/e2e", "--durations=25", *tests]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if targets := later(changed):

@@ -3,11 +3,14 @@
 """What every test may count on."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests import effort
+from tests import effort, quarantine
+from tests.confined import Confinement
 
 # Else pytest-asyncio, by asking for the current loop around fixtures, makes one that nobody
 # closes, and its ResourceWarning fails a run in which every test has passed.
@@ -15,8 +18,28 @@ asyncio.set_event_loop(None)
 
 effort.register()
 
+CONFINEMENT: Final = Confinement()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--requests", type=Path, help="folder for what end-to-end tests ask of real API servers"
     )
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"loop": CONFINEMENT.new_loop}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    quarantine.skip(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    CONFINEMENT.begins(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    CONFINEMENT.ended()

@@ -139,14 +139,14 @@ class ControlPlane:
     def restart_apiserver(self, down_seconds: float = 1.0, *, crash: bool = False) -> None:
         """Stop kube-apiserver, leave its port closed for a while, and start it again."""
         self.stop_apiserver(crash=crash)
-        time.sleep(down_seconds)
+        time.sleep(down_seconds)  # noqa: TID251  # nothing tells when it is over
         self.start_apiserver()
 
     def crash(self, down_seconds: float = 1.0) -> None:
         """Kill etcd and kube-apiserver at once, and start them again after a while."""
         self.stop_apiserver(crash=True)
         self._processes["etcd"].stop(0)
-        time.sleep(down_seconds)
+        time.sleep(down_seconds)  # noqa: TID251  # nothing tells when it is over
         self._start_etcd()
         self.start_apiserver()
 
@@ -455,7 +455,7 @@ def _serve(cp: ControlPlane, kubeconfig: Path) -> None:
         print(f"# kubectl: {cp.bin('kubectl')}; logs: {cp.directory}; Ctrl-C stops it")
         print(f"export KUBECONFIG={kubeconfig.resolve()}", flush=True)
         while True:
-            time.sleep(1)
+            time.sleep(1)  # noqa: TID251  # nothing tells when it is over
             cp.check()
     finally:
         kubeconfig.unlink(missing_ok=True)

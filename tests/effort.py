@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much a run tries: hypothesis' profile of the run says so (`--hypothesis-profile=full`).
 
-quick is `make test` and `make laws`, full is `make test-all`: both try the same cases each time, so that what
-passed passes again until the code changes. deep tries other cases each time, for hours. A run is
-bounded by examples and steps, never by seconds: a slow machine is no fault of ours.
+quick is `make test` and `make laws`, full is `make test-all`: both try the same cases each time, so
+that what passed passes again until the code changes. deep tries other cases each time, for hours. A
+run is bounded by examples and steps, never by seconds: a slow machine is no fault of ours.
 """
 
 from typing import Any, Final

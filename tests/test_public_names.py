@@ -106,6 +106,7 @@ def test_a_name_that_is_loaded_late_is_the_same_object_as_in_its_module() -> Non
     assert pickle.loads(pickle.dumps(enbloc.SUCCESS)) == enbloc.SUCCESS
 
 
+@pytest.mark.processes
 def test_a_plugin_can_be_written_with_these_names_alone() -> None:
     program = """
 from dataclasses import dataclass

@@ -69,6 +69,7 @@ def test_bad_usage_says_what_is_wrong_and_exits_with_2(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", ["scheduler", "controller", "run"])
 async def test_a_server_without_any_kubeconfig_says_that_and_nothing_else(
     tmp_path: Path, command: str
@@ -100,6 +101,7 @@ def test_the_version_is_a_flag_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"enbloc {enbloc.__version__}\n"
 
 
+@pytest.mark.processes
 async def test_without_any_kubeconfig_the_version_of_the_client_is_answer_enough(
     tmp_path: Path,
 ) -> None:
@@ -150,6 +152,7 @@ async def test_a_server_that_does_not_tell_its_version_is_no_error(
     assert captured.err == ""
 
 
+@pytest.mark.processes
 def test_a_kubectl_plugin_is_shown_as_kubectl_calls_it() -> None:
     shown = python(
         "import sys, enbloc.cli\n"

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.processes import python
 from tests.kube.certificates import Authority
 
+pytestmark = pytest.mark.processes
+
 HEAVY = ("numpy", "aiohttp", "kopf", "kubernetes", "pydantic")
 #: What a start needs only for what it may never meet: a login, arguments of plugins, selectors of
 #: devices, an exact search, traces, a certificate of its own.

@@ -12,6 +12,8 @@ import pytest
 from enbloc.cli import main
 from tests.cli.processes import unreachable
 
+pytestmark = pytest.mark.processes
+
 
 @contextmanager
 def server(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:

@@ -13,6 +13,8 @@ from enbloc.engine.replay.file import DumpFile, encoded
 from tests.cli.processes import unreachable
 from tests.world.cluster import Cluster
 
+pytestmark = pytest.mark.processes
+
 #: `enbloc` in an interpreter that has none of these modules. A server ends once it has said that it
 #: finds no API server: then all that it imports is there.
 PROGRAM = """

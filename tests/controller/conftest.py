@@ -26,10 +26,11 @@ from enbloc.model import names
 from enbloc.sandbox import Faults, Sandbox
 from enbloc.telemetry import Health
 from tests.controlplane import ControlPlane
+from tests.patience import PATIENCE
+from tests.world.virtual_time import time_source
 
 CRD: dict[str, Any] = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text())
 NUMBERS = itertools.count()
-PATIENCE = 60.0
 
 
 async def eventually(probe: Callable[[], Any], seconds: float = PATIENCE) -> Any:
@@ -196,7 +197,10 @@ async def controller(world: World, **options: Any) -> AsyncGenerator[Running, No
     stop, health = asyncio.Event(), Health()
     given = world.options(stop=stop, health=health, **options)
     async with Client(
-        await load(world.kubeconfig), component="controller", rules=ROLES["controller"]
+        await load(world.kubeconfig),
+        component="controller",
+        rules=ROLES["controller"],
+        clock=time_source(),
     ) as client:
 
         async def term(shared: Options) -> int:
@@ -252,7 +256,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     faults = None
     async with AsyncExitStack() as stack:
         if request.param == "sandbox":
-            server = await stack.enter_async_context(Sandbox())
+            server = await stack.enter_async_context(Sandbox(clock=time_source().wall))
             kubeconfig = tmp_path / "kubeconfig"
             server.write_kubeconfig(kubeconfig)
             faults = server.faults

@@ -27,6 +27,7 @@ from enbloc.model.auto_groups import group_name
 from enbloc.sandbox import Sandbox
 from tests.controller.conftest import World, condition, controller, eventually
 from tests.controller.native_kinds import crd
+from tests.world.virtual_time import time_source
 
 GROUPS, TREES = NATIVE_POD_GROUPS[2], COMPOSITES[2]
 OURS = group_name("CompositePodGroup", "root")
@@ -35,7 +36,7 @@ KIND, TREE_KIND = "PodGroupInitiallyScheduled", "CompositePodGroupInitiallySched
 
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with Sandbox() as server:
+    async with Sandbox(clock=time_source().wall) as server:
         server.write_kubeconfig(tmp_path / "kubeconfig")
         async with Client(await load(tmp_path / "kubeconfig"), component="test") as client:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}

@@ -26,6 +26,7 @@ from enbloc.model import names
 from enbloc.sandbox import Sandbox
 from tests.controller.conftest import World, condition, controller, eventually
 from tests.controller.native_kinds import crd
+from tests.world.virtual_time import time_source
 
 _V1, V1BETA1, V1ALPHA3, _V1ALPHA2 = NATIVE_POD_GROUPS
 GANG_OF_2: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": 2}}}
@@ -34,7 +35,7 @@ KIND = "PodGroupInitiallyScheduled"
 
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with Sandbox() as server:
+    async with Sandbox(clock=time_source().wall) as server:
         server.write_kubeconfig(tmp_path / "kubeconfig")
         async with Client(await load(tmp_path / "kubeconfig"), component="test") as client:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}

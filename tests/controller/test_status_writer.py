@@ -34,8 +34,6 @@ KEY = GroupKey("n", "a")
 #: 2031-11-21T05:00:00Z, when a test begins.
 NOW = 1_953_003_600.0
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 
 class World:
     """A server with one group that has been seen, and the writer of its status."""
@@ -87,7 +85,6 @@ class World:
         return [body for _, plural, body in self.client.sent[before:] if plural == "events"]
 
 
-@pytest.mark.looptime(False)
 async def test_what_is_applied_is_the_controllers_and_bound_to_the_object() -> None:
     server = Script(says(lambda: answer(group("a"))))
     async with talking_to(server) as client:

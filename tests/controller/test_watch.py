@@ -26,6 +26,7 @@ from enbloc.telemetry import Problems
 from tests.controller.conftest import eventually
 from tests.controller.fake import ROOT, PodGroupServer, group
 from tests.kube.fake import refusal, serving
+from tests.world.virtual_time import time_source
 
 HASTY = WatchTiming(probe=0.05, retries=(0.01,), proven=0.6)
 
@@ -55,7 +56,7 @@ async def following(
     log, problems = Log(), Problems()
     async with serving(server) as url:
         cluster = Cluster(url, auth=auth or FixedAuth())
-        async with Client(cluster, component="test") as client:
+        async with Client(cluster, component="test", clock=time_source()) as client:
             groups = Groups(client, problems, log.begins, log.seen, timing)
             task = asyncio.create_task(groups.follow())
             try:
@@ -89,7 +90,9 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
 
 async def test_what_kopf_tells_of_late_hides_no_newer_state() -> None:
     log = Log()
-    async with Client(Cluster("http://127.0.0.1:9"), component="test") as client:
+    async with Client(
+        Cluster("http://127.0.0.1:9"), component="test", clock=time_source()
+    ) as client:
         groups = Groups(client, Problems(), log.begins, log.seen)
         for kind, shown in (
             ("MODIFIED", group("a", 3)),
@@ -225,7 +228,7 @@ async def test_a_server_that_is_not_there_is_said_once(caplog: pytest.LogCapture
     async with serving(PodGroupServer()) as url:
         pass
     problems = Problems()
-    async with Client(Cluster(url), component="test") as client:
+    async with Client(Cluster(url), component="test", clock=time_source()) as client:
         log = Log()
         task = asyncio.create_task(Groups(client, problems, log.begins, log.seen, HASTY).follow())
         await asyncio.sleep(0.3)
@@ -256,7 +259,7 @@ async def test_the_token_is_the_clients_and_read_again_when_it_is_refused(tmp_pa
 
 async def watch(login: Login) -> None:
     async with asyncio.timeout(20):
-        await Watch(login, Log().seen, (0.01,)).run()
+        await Watch(login, Log().seen, (0.01,), time_source().new_loop).run()
 
 
 async def test_credentials_that_stay_refused_end_the_watch() -> None:

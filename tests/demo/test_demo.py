@@ -14,6 +14,8 @@ from enbloc.kube.cluster_access import load
 from enbloc.kube.paths import POD_GROUPS
 from tests.cli.processes import started
 
+pytestmark = pytest.mark.processes
+
 
 async def test_the_demo_shows_both_acts_and_leaves_nothing_behind(tmp_path: Path) -> None:
     async with started("demo", TMPDIR=str(tmp_path)) as process:

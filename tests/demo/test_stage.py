@@ -109,6 +109,7 @@ async def test_nodes_count_once_they_are_untainted(rehearsal: Rehearsal) -> None
     await rehearsal.stage.nodes_ready(1, PATIENCE)
 
 
+@pytest.mark.processes
 async def test_a_process_that_ends_stops_every_wait_with_its_last_words(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with running("the sandbox", ["sandbox", "--nodes", "many"], log) as child:
@@ -119,6 +120,7 @@ async def test_a_process_that_ends_stops_every_wait_with_its_last_words(tmp_path
             await stage.until(PATIENCE, "nothing", lambda: False)
 
 
+@pytest.mark.processes
 async def test_a_process_that_does_not_end_is_killed(tmp_path: Path) -> None:
     deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print('x', flush=True)"
     process = await asyncio.create_subprocess_exec(

@@ -18,6 +18,7 @@ from enbloc.engine.events import NodeSeen, PodGone, PodSeen, Stream, Synced
 from enbloc.model import codec
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.model.objects import NodeObject, PodObject
+from tests.effort import slow
 
 #: Bytes of one text: the API server takes 1.5 MiB in all.
 LARGE = 600_000
@@ -72,6 +73,10 @@ LONG: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
+#: Of these a pod has 5 000.
+SHORT = ("labels", "gates")
+
+
 def pod(number: int, more: dict[str, Any]) -> PodObject:
     metadata = {"name": f"p{number}", "namespace": "n", "uid": f"u{number}", "resourceVersion": "1"}
     spec = {"schedulerName": "enbloc", "containers": [{"name": "c"}]}
@@ -80,7 +85,13 @@ def pod(number: int, more: dict[str, Any]) -> PodObject:
     return msgspec.json.decode(msgspec.json.encode(made), type=PodObject)
 
 
-@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=slow("750 000 short texts") if kind in SHORT else ())
+        for kind in LONG
+    ],
+)
 def test_what_is_kept_of_large_pods_that_came_and_went_is_bounded(kind: str) -> None:
     engine, members = Engine(default_profiles(), Settings()), Members()
     engine.apply(NodeSeen(codec.node(msgspec.convert(NODE, NodeObject))))

@@ -111,7 +111,7 @@ def test_no_length_of_selectors_keeps_the_engine_for_long() -> None:
     """They are compiled by several decisions, and then the gang is placed."""
     cluster = cluster_of(device_class(), *map(gpus, ("n1", "n2")), nodes="n1 n2")
     cluster.group("g", 1)
-    names = [f"c{at}" for at in range(14)]
+    names = [f"c{at}" for at in range(6)]
     for at, name in enumerate(names):
         texts = [
             " || ".join(f'{ATTRIBUTE} != "x{at}-{number}-{each}"' for each in range(140))

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from tests.hack.processes import Process, wait_until
+from tests.patience import PATIENCE
 
 ROOT: Final = Path(__file__).parent.parent.parent
-#: How long something may take that a reader of the documentation waits for (seconds).
-PATIENCE: Final = 30.0
 
 _PIP: Final = {
     "PIP_NO_INDEX": "1",
@@ -155,7 +154,7 @@ class Desk:
             assert time.monotonic() < deadline, f"{command} never printed\n{missing}\n{logs}"
             for server in self._servers:
                 server.check()
-            time.sleep(0.1)
+            time.sleep(0.1)  # noqa: TID251  # between two looks
 
 
 def pattern(line: str) -> re.Pattern[str]:

@@ -145,6 +145,7 @@ def test_every_other_command_is_listed_with_its_reason_and_nothing_else_is() -> 
         assert any(of == page and body.startswith(begin) for of, body in everything), (page, begin)
 
 
+@pytest.mark.processes
 def test_the_syntax_of_commands_that_are_not_run_is_right() -> None:
     for page, _, body in every("sh"):
         done = subprocess.run(

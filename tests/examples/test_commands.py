@@ -53,6 +53,7 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("page", ANYWHERE, ids=lambda page: Path(page).stem)
 def test_the_commands_of_a_page_print_what_it_shows(clone: Desk, page: str) -> None:
     walk(clone, text_of(page))

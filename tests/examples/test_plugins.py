@@ -10,6 +10,8 @@ import pytest
 from tests.effort import slow
 from tests.examples.desk import ROOT, Desk
 
+pytestmark = pytest.mark.processes
+
 PLUGINS: Final = ROOT / "manifests/examples/plugins"
 
 

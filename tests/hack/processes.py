@@ -167,7 +167,7 @@ def wait_until(
         if time.monotonic() > deadline:
             logs = "\n".join(process.tail() for process in processes)
             raise ProcessError(f"{what}: not within {seconds:g} s\n{logs}")
-        time.sleep(0.05)
+        time.sleep(0.05)  # noqa: TID251  # between two looks
 
 
 def runs(pid: int) -> bool:

@@ -95,6 +95,7 @@ def test_a_dependency_that_is_not_required_is_an_error() -> None:
         builder.module_version("helm", "example")
 
 
+@pytest.mark.processes
 def test_a_tool_of_the_checks_is_built_by_name(environ: dict[str, str]) -> None:
     assert builder.main(["--only", "kubeconform"], environ) == 0
     assert builds(environ) == [builder.CHECK_TOOLS["kubeconform"].package]
@@ -146,6 +147,7 @@ def test_the_cache_is_outside_the_repository(environ: dict[str, str], root: str)
     assert builder.cache_root(environ) == Path(root) / "enbloc" / "controlplane"
 
 
+@pytest.mark.processes
 def test_what_is_asked_for_is_built_once(environ: dict[str, str]) -> None:
     directory = builder.ensure(["kubectl", "etcd"], environ)
     assert builder.ensure(["kubectl"], environ) == directory
@@ -153,6 +155,7 @@ def test_what_is_asked_for_is_built_once(environ: dict[str, str]) -> None:
     assert builds(environ) == [builder.TOOLS["kubectl"].package, builder.TOOLS["etcd"].package]
 
 
+@pytest.mark.processes
 def test_tests_build_nothing_and_say_what_does(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +168,7 @@ def test_tests_build_nothing_and_say_what_does(
     assert builds(environ) == [builder.TOOLS["etcd"].package]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("minor", ["1.34", "1.35"])
 def test_an_older_minor_is_built_in_its_own_module_and_kept_apart(
     minor: str, environ: dict[str, str], capsys: pytest.CaptureFixture[str]
@@ -187,17 +191,20 @@ def test_a_minor_that_is_not_there_is_refused_with_the_known_ones(
     assert "ENBLOC_KUBERNETES=1.12: unknown; known: 1.3" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_without_names_everything_is_built(environ: dict[str, str]) -> None:
     directory = builder.ensure([], environ)
     assert {path.name for path in directory.iterdir()} == {*builder.TOOLS, ".lock"}
 
 
+@pytest.mark.processes
 def test_binaries_are_static_and_built_in_their_own_module(environ: dict[str, str]) -> None:
     builder.ensure(["helm"], environ)
     folder, cgo, *_ = Path(environ["GO_CALLS"]).read_text().split()
     assert (folder, cgo) == (str(builder.HACK / "helm"), "0")
 
 
+@pytest.mark.processes
 def test_a_failed_build_leaves_nothing_and_says_what_go_said(environ: dict[str, str]) -> None:
     with pytest.raises(builder.BuildError, match="no such module"):
         builder.ensure(["etcd"], environ | {"GO_FAILS": "1"})
@@ -205,6 +212,7 @@ def test_a_failed_build_leaves_nothing_and_says_what_go_said(environ: dict[str, 
     builder.ensure(["etcd"], environ)
 
 
+@pytest.mark.processes
 def test_two_at_once_build_once(environ: dict[str, str]) -> None:
     command = [sys.executable, str(builder.HACK / "build_controlplane.py"), "--only", "etcd"]
     slow = environ | {"GO_SECONDS": "1"}
@@ -227,6 +235,7 @@ def test_given_assets_need_neither_go_nor_a_cache(
     assert builder.ensure(["kubectl", "etcd"], environ) == folder
 
 
+@pytest.mark.processes
 def test_what_the_assets_lack_is_built_beside_links_to_them(
     environ: dict[str, str], assets: Callable[..., Path]
 ) -> None:
@@ -242,6 +251,7 @@ def test_a_file_that_cannot_run_is_no_asset(assets: Callable[..., Path]) -> None
     assert set(builder.given_assets({"KUBEBUILDER_ASSETS": str(folder)})) == {"kubectl"}
 
 
+@pytest.mark.processes
 def test_assets_that_went_away_are_built(
     environ: dict[str, str], assets: Callable[..., Path]
 ) -> None:
@@ -272,6 +282,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
     assert capsys.readouterr().err.startswith("error: unknown: kubelet; known: etcd,")
 
 
+@pytest.mark.processes
 def test_the_directory_is_all_that_goes_to_standard_output(
     environ: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def told(programs: Path) -> list[str]:
     return (programs / "record").read_text().splitlines()
 
 
+@pytest.mark.processes
 def test_without_an_engine_one_line_says_so(programs: Path) -> None:
     put(programs, "docker", FAILS)
     done = image(programs)
@@ -72,6 +73,7 @@ def test_without_an_engine_one_line_says_so(programs: Path) -> None:
     )
 
 
+@pytest.mark.processes
 def test_an_engine_that_is_named_is_not_replaced_by_another(programs: Path) -> None:
     put(programs, "podman", RECORDS)
     done = image(programs, ENGINE="buildah")
@@ -80,6 +82,7 @@ def test_an_engine_that_is_named_is_not_replaced_by_another(programs: Path) -> N
     assert done.stderr == "ENGINE=kaniko: unknown; it is one of docker, podman, buildah\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["docker", "podman", "buildah"])
 def test_each_engine_gets_the_wheel_that_was_built_and_says_which_commit(
     programs: Path, name: str

@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT: Final = Path(__file__).parent.parent.parent
 #: What a browser loads from another server.
 LOADED: Final = re.compile(r"""(?:<script|<img|<link)[^>]+["'](?:https?:)?//[^"']+""")

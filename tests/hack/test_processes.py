@@ -19,6 +19,8 @@ import pytest
 from hack.build_controlplane import HACK
 from tests.hack.processes import Process, ProcessError, free_port, runs, wait_until
 
+pytestmark = pytest.mark.processes
+
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 SLOW = """
 import signal, time
@@ -168,7 +170,7 @@ def test_a_process_outlives_the_thread_that_started_it(make: Callable[..., Proce
     thread = threading.Thread(target=process.start)
     thread.start()
     thread.join()
-    time.sleep(0.3)
+    time.sleep(0.3)  # noqa: TID251  # the thread begins
     process.check()
     assert runs(process.pid)
 

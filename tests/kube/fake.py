@@ -32,7 +32,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncG
     server = web.Server(handler, access_log=None)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls, backlog=1024)
     await site.start()
     assert site._server is not None
     port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from enbloc.kube.client import Client, Query
+from enbloc.kube.clock import MACHINE, TimeSource
 from enbloc.kube.config import Cluster, FixedAuth
 from enbloc.kube.errors import AlreadyExists, Conflict, NotFound
 from enbloc.kube.paths import Resource
@@ -85,9 +86,11 @@ class MemoryClient(Client):
         sent: (verb, plural, body) of all requests.
     """
 
-    def __init__(self, store: Store, authorization: str | None = None) -> None:
+    def __init__(
+        self, store: Store, authorization: str | None = None, clock: TimeSource = MACHINE
+    ) -> None:
         cluster = Cluster("http://in.memory", auth=FixedAuth(authorization))
-        super().__init__(cluster, component="test")
+        super().__init__(cluster, component="test", clock=clock)
         self.store = store
         self.before: Callable[[str], None] = lambda _: None
         self.after: Callable[[str], None] = lambda _: None

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from enbloc.kube.clock import ServerClock
+from enbloc.kube.clock import ServerClock, TimeSource
 
 
 def clock_of(offset: list[float | None], local: list[float]) -> ServerClock:
-    return ServerClock(lambda: offset[0], lambda: local[0])
+    return ServerClock(lambda: offset[0], TimeSource(lambda: local[0]))
 
 
 def test_the_clock_follows_the_local_one_while_the_server_agrees_within_two_seconds() -> None:
@@ -54,7 +54,7 @@ def test_where_the_server_tells_no_time_the_wall_clock_of_the_first_call_has_to_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     local, wall = [5.0], [1000.0]
-    clock = ServerClock(lambda: None, lambda: local[0], lambda: wall[0])
+    clock = ServerClock(lambda: None, TimeSource(lambda: local[0], lambda: wall[0]))
     assert clock.now() == 1000.0
     local[0], wall[0] = 6.0, 2000.0
     assert clock.now() == 1001.0

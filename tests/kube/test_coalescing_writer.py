@@ -31,8 +31,6 @@ from enbloc.kube.errors import (
 from enbloc.model.groups import GroupKey
 from enbloc.telemetry import Problems
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 
 class Sink:
     """Takes writes, each so many seconds long; fails the first ones as it is told."""

@@ -132,6 +132,7 @@ async def test_the_first_file_of_a_list_wins(write: Write) -> None:
     assert (await load(None, "one", env=env)).server == "http://first:1"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("in_pod", [True, False], ids=["a pod", "who has a token"])
 def test_who_need_not_log_in_needs_no_kubernetes_library(
     write: Write, service_account: Path, *, in_pod: bool
@@ -435,6 +436,7 @@ def plugin(status: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.processes
 async def test_an_exec_plugin_gives_a_token_and_is_run_again_after_a_401(
     write: Write, tmp_path: Path
 ) -> None:
@@ -452,6 +454,7 @@ async def test_an_exec_plugin_gives_a_token_and_is_run_again_after_a_401(
     assert (tmp_path / "status.runs").read_text() == ".."
 
 
+@pytest.mark.processes
 async def test_an_exec_plugin_is_run_again_before_its_token_expires(
     write: Write, tmp_path: Path
 ) -> None:
@@ -469,6 +472,7 @@ async def test_an_exec_plugin_is_run_again_before_its_token_expires(
     assert (tmp_path / "status.runs").read_text() == "...."
 
 
+@pytest.mark.processes
 async def test_an_exec_plugin_gives_a_certificate_and_renews_it(
     write: Write, authority: Authority
 ) -> None:
@@ -489,12 +493,14 @@ async def test_an_exec_plugin_gives_a_certificate_and_renews_it(
             assert (await client.get(PODS, "p", "default"))["subject"] == "second"
 
 
+@pytest.mark.processes
 async def test_a_failing_exec_plugin_is_a_clear_error(write: Write, tmp_path: Path) -> None:
     missing = plugin(tmp_path / "missing")
     with pytest.raises(ConfigError, match=r"context one: exec: process returned 1"):
         await load(write(document(user=missing)))
 
 
+@pytest.mark.processes
 def test_a_missing_exec_plugin_is_named_with_how_to_get_it(write: Write) -> None:
     async def attempt() -> str:
         with pytest.raises(ConfigError) as failed:
@@ -515,6 +521,7 @@ def test_a_missing_exec_plugin_is_named_with_how_to_get_it(write: Write) -> None
 CREDENTIAL = '"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"'
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "printed",
     [
@@ -536,6 +543,7 @@ async def test_what_an_exec_plugin_prints_is_never_shown(
     assert "s3cret" not in f"{failed.value} {caplog.text}"
 
 
+@pytest.mark.processes
 async def test_a_token_that_no_header_can_hold_is_no_login(write: Write) -> None:
     status = write(json.dumps({"token": "s3cret\nX-Other: 1"}), "status")
     cluster = await load(write(document(user=plugin(status))))
@@ -556,6 +564,7 @@ async def test_who_is_cancelled_while_credentials_are_renewed_ends(write: Write)
         assert asking.cancelled() or ended, f"after {turns} turns of the loop it went on"
 
 
+@pytest.mark.processes
 async def test_credentials_that_cannot_be_renewed_look_like_a_401(write: Write) -> None:
     status = write(json.dumps({"token": "t"}), "status")
     async with serving(Guard("other")) as url:

@@ -12,24 +12,24 @@ import pytest
 
 from enbloc.errors import ConfigError
 from enbloc.kube.client import Client
-from enbloc.kube.clock import boot_clock
 from enbloc.kube.election import Election, candidate
 from enbloc.kube.errors import ServerError
 from enbloc.kube.lease import LeaseLost, LeaseTiming
 from enbloc.kube.options import Options
 from enbloc.kube.paths import LEASES
 from tests.kube.memory import MemoryClient, Store
+from tests.patience import PATIENCE
+from tests.world.virtual_time import time_source
 
-#: An election in real time: a Lease of a second.
+#: A Lease of a second.
 TIMING = LeaseTiming(duration=1.0, renew_deadline=0.7, retry=0.1)
-PATIENCE = 20.0
 
 
 class Shared(MemoryClient):
     """A client whose copies for other threads talk to the same store, and fail as it does."""
 
     def again(self) -> Client:
-        made = Shared(self.store)
+        made = Shared(self.store, clock=self.clock)
 
         def as_the_first(verb: str) -> None:
             self.before(verb)
@@ -39,7 +39,7 @@ class Shared(MemoryClient):
 
 
 def election(store: Store, **of: Any) -> tuple[Election, Shared]:
-    client = Shared(store)
+    client = Shared(store, clock=time_source())
     made = Election(client, namespace="ns", name="enbloc-scheduler", timing=TIMING, **of)
     return made, client
 
@@ -53,6 +53,7 @@ async def begun(event: asyncio.Event) -> None:
         await event.wait()
 
 
+@pytest.mark.real_time("the loop is held up while the thread of the Lease goes on")
 async def test_work_that_blocks_its_loop_for_longer_than_the_lease_keeps_it() -> None:
     store = Store()
     one, _ = election(store)
@@ -66,7 +67,7 @@ async def test_work_that_blocks_its_loop_for_longer_than_the_lease_keeps_it() ->
         standby.append(asyncio.create_task(two.run(nothing)))
         await asyncio.sleep(0.2)
         holder = lease(store)["holderIdentity"]
-        time.sleep(3.0)  # noqa: ASYNC251  # what a plugin may do
+        time.sleep(3.0)  # noqa: ASYNC251, TID251  # what a plugin may do
         assert one.holds()
         assert one.healthy()
         assert lease(store)["holderIdentity"] == holder
@@ -163,11 +164,12 @@ async def test_it_tells_when_the_first_try_is_over_and_since_when_the_lease_is_o
     store = Store()
     one, _ = election(store)
     two, _ = election(store)
-    began = boot_clock()
+    clock = time_source().local
+    began = clock()
 
     async def work() -> None:
         assert one.tried.is_set()
-        assert began < one.since <= boot_clock()
+        assert began <= one.since <= clock()
         standby = asyncio.create_task(two.run(work))
         await begun(two.tried)
         assert two.since == math.inf

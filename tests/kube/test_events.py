@@ -28,8 +28,6 @@ from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 from tests.kube.memory import MemoryClient, Store
 
-pytestmark = pytest.mark.looptime
-
 POD = ObjectReference(PODS, "team", "p", "u1")
 NOTICE = Notice("Warning", "FailedScheduling", "Scheduling", "no room", "enbloc", POD)
 

@@ -8,8 +8,6 @@ import pytest
 
 from enbloc.kube.fair_slots import FairSlots
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 
 class Work:
     """Holds slots for a second each, and notes who got one."""

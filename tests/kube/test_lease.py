@@ -17,8 +17,6 @@ from enbloc.kube.lease import Elector, LeaseLost, LeaseTiming, identity_of
 from enbloc.kube.paths import LEASES
 from tests.kube.memory import MemoryClient, Store
 
-pytestmark = pytest.mark.looptime(start=1000.0)
-
 
 class Candidate:
     """One process: an elector, and work that runs until it is told to stop."""

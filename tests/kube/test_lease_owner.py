@@ -11,8 +11,6 @@ from enbloc.kube.errors import Forbidden
 from tests.kube.memory import MemoryClient, Store
 from tests.kube.test_lease import Candidate, lease
 
-pytestmark = pytest.mark.looptime(start=1000.0)
-
 
 def token(namespace: str) -> str:
     """The header with a service account's token, as the API server signs them."""

@@ -5,9 +5,12 @@
 import subprocess
 import sys
 
+import pytest
+
 from enbloc.kube.backoff import Backoff
 
 
+@pytest.mark.processes
 def test_the_settings_need_no_http_client() -> None:
     program = (
         "import sys; from enbloc.kube import Options; Options();"

@@ -225,6 +225,7 @@ async def test_an_answer_that_no_server_gives_is_an_error_of_the_api(reply: byte
             await client.get(PODS, "p", "default")
 
 
+@pytest.mark.real_time("a flood leaves no moment in which nothing but time could help")
 @pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n" * 1000])
 @pytest.mark.usefixtures("brief")
 async def test_a_flood_of_1xx_is_given_up(piece: bytes) -> None:

@@ -4,7 +4,6 @@
 
 import asyncio
 import logging
-import time
 from random import Random
 
 import pytest
@@ -12,8 +11,7 @@ from prometheus_client import REGISTRY
 
 from enbloc.kube.rate_limit import RateLimiter, RateLimits
 from enbloc.model.request_rate import RequestRate
-
-pytestmark = [pytest.mark.looptime(start=0)]
+from tests.world.virtual_time import busy
 
 
 class Requests:
@@ -92,12 +90,11 @@ async def test_a_waiter_that_is_cancelled_just_before_its_token_comes_leaves_it_
     assert requests.sent == [("a", 0), ("c", 1)]
 
 
-@pytest.mark.looptime(False)
 async def test_tokens_that_came_while_the_loop_was_busy_are_not_lost_to_who_waits() -> None:
     requests = Requests(50, 1)
     tasks = requests.start(*"abcdefgh")
     await asyncio.sleep(0)
-    time.sleep(0.2)  # noqa: ASYNC251  # a long step of the engine
+    busy(0.2)
     async with asyncio.timeout(0.1):
         await asyncio.gather(*tasks)
     assert [name for name, _ in requests.sent] == [*"abcdefgh"]

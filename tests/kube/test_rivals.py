@@ -18,8 +18,6 @@ from enbloc.kube.paths import LEASES, Resource
 from enbloc.kube.rivals import Rivals
 from tests.kube.memory import MemoryClient, Store
 
-pytestmark = pytest.mark.looptime(start=1000.0)
-
 
 class Install:
     """A scheduler of an install, with a Lease named after its namespace, unless told otherwise."""

@@ -17,8 +17,6 @@ from enbloc.kube.terms import run_terms
 from enbloc.kube.transport import WRITE_SECONDS
 from tests.kube.memory import MemoryClient, Store
 
-pytestmark = pytest.mark.looptime(start=1000.0)
-
 TIMING = LeaseTiming()
 
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from enbloc.framework.extenders import Extender
 from enbloc.kube import errors
 from enbloc.kube.binding import Binding, Bound, Refused, Unknown, bind, settle
-from enbloc.kube.clock import ServerClock
+from enbloc.kube.clock import ServerClock, TimeSource
 from enbloc.kube.decoding import DEPTH, UNREADABLE, decoded, shallow
 from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Question
 from enbloc.kube.items import Identified, Malformed, Wire
@@ -330,7 +330,7 @@ async def test_a_lease_is_written_without_the_fields_of_its_managers() -> None:
 ])  # fmt: skip
 async def test_an_odd_date_is_no_date(date: str) -> None:
     assert _timestamp(date) is None or isinstance(_timestamp(date), float)
-    clock = ServerClock(lambda: _timestamp(date), lambda: 5.0, lambda: 100.0)
+    clock = ServerClock(lambda: _timestamp(date), TimeSource(lambda: 5.0, lambda: 100.0))
     assert isinstance(clock.now(), float)
 
 

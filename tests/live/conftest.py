@@ -9,11 +9,12 @@ import pytest
 from enbloc.kube.config import Cluster
 from enbloc.sandbox import Sandbox
 from tests.live.world import World
+from tests.world.virtual_time import time_source
 
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox() as server:
+    async with Sandbox(clock=time_source().wall) as server:
         yield server
 
 

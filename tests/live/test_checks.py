@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from enbloc.live.checks import step_ends
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.loop import Loop
 from enbloc.live.scheduler import Scheduler
+from tests.hack.processes import free_port
 
 
 class Idle:
@@ -44,9 +44,7 @@ def test_a_step_that_never_ends_is_noticed() -> None:
 
 async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:
     stop = asyncio.Event()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
+    port = free_port()
     options = Options(serving=Serving(health_port=port), stop=stop, lease_namespace="ns")
 
     def ask(path: str) -> tuple[int, str]:

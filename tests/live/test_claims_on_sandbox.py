@@ -50,6 +50,7 @@ from enbloc.telemetry import Problems
 from tests.live.world import FAST, NAMESPACE, World
 from tests.sandbox.nodes.claims import claim as claim_body
 from tests.sandbox.nodes.claims import volume as volume_body
+from tests.world.virtual_time import time_source
 
 Json = dict[str, Any]
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -172,7 +173,9 @@ async def yard(sandbox: Sandbox) -> AsyncGenerator[Yard]:
         asyncio.TaskGroup() as tasks,
     ):
         rules = ROLES["scheduler"]
-        async with Client(Cluster(sandbox.url), component="scheduler", rules=rules) as client:
+        async with Client(
+            Cluster(sandbox.url), component="scheduler", rules=rules, clock=time_source()
+        ) as client:
             watches, queue, opened = ObjectWatches(), EventQueue(), list[Yard]()
             malformed = MalformedObjects(lambda *_: None)
             informers = Informers(client, queue, malformed, default_profiles(), Problems(), FAST)

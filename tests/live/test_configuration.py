@@ -12,6 +12,7 @@ from enbloc.kube.paths import LEASES
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, Running, World
+from tests.world.virtual_time import time_source
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -37,9 +38,9 @@ async def test_each_profile_scores_as_it_is_configured_and_the_lease_is_the_file
         stop=stop,
         configuration=configure([Source("config.yaml", CONFIG)]),
     )
-    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
+    async with Sandbox(clock=time_source().wall) as sandbox, World(Cluster(sandbox.url)) as world:
         await world.nodes("n1 n2", cpu=8)
-        async with Client(world.cluster, component="scheduler") as client:
+        async with Client(world.cluster, component="scheduler", clock=time_source()) as client:
             running = Running(client, options)
             await world.pod("first", scheduler="packing")
             await world.until_bound("first", 1)

@@ -24,6 +24,7 @@ from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, Running, World
 from tests.world.cluster import Cluster as Memory
+from tests.world.virtual_time import time_source
 
 
 async def written(directory: Path) -> Path:
@@ -46,9 +47,9 @@ async def test_a_plan_is_found_by_the_binding_record_of_a_pod_and_decided_the_sa
     options = Options(
         lease_namespace=NAMESPACE, health=health, stop=stop, dump=dump, dump_dir=tmp_path
     )
-    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
+    async with Sandbox(clock=time_source().wall) as sandbox, World(Cluster(sandbox.url)) as world:
         await world.nodes("n1 n2", cpu=2)
-        async with Client(world.cluster, component="scheduler") as client:
+        async with Client(world.cluster, component="scheduler", clock=time_source()) as client:
             running = Running(client, options)
             await world.gang("g", 4)
             await world.until_bound("g", 4)
@@ -66,9 +67,9 @@ async def test_a_plan_is_found_by_the_binding_record_of_a_pod_and_decided_the_sa
 
 async def test_a_scheduler_that_breaks_leaves_a_dump_behind(tmp_path: Path) -> None:
     options = Options(leader_elect=False, health=Health(), dump_dir=tmp_path)
-    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as world:
+    async with Sandbox(clock=time_source().wall) as sandbox, World(Cluster(sandbox.url)) as world:
         await world.nodes("n1", cpu=2)
-        async with Client(world.cluster, component="scheduler") as client:
+        async with Client(world.cluster, component="scheduler", clock=time_source()) as client:
             scheduler = Scheduler(client, options, settings=Settings(validate=True))
             scheduler._engine._state.claims.plans["nobody"] = Claim(
                 "nobody", PLAN, Against.EVERYONE

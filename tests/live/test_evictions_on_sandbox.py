@@ -19,6 +19,7 @@ from enbloc.model.names import Reason
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
+from tests.world.virtual_time import time_source
 
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 #: What owns pods here: nothing acts on it.
@@ -69,7 +70,9 @@ async def outcome(world: World, name: str, uid: PodUID) -> Evicted | EvictRefuse
     effect = Evict(
         PodKey(NAMESPACE, name), uid, GroupKey(NAMESPACE, "g"), Reason.BELOW_MINIMUM, "3 of 8 fit"
     )
-    async with Client(world.cluster, component="scheduler", rules=rules) as client:
+    async with Client(
+        world.cluster, component="scheduler", rules=rules, clock=time_source()
+    ) as client:
         evictions = Evictions(client, lambda: 0.0, told.put_nowait, lambda _: None)
         evictions.start(effect)
         async with asyncio.timeout(20.0):

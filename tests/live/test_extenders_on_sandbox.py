@@ -13,11 +13,12 @@ from enbloc.kube.paths import PODS
 from enbloc.sandbox import Sandbox
 from tests.kube.extenders import FakeExtender
 from tests.live.world import NAMESPACE, World
+from tests.world.virtual_time import time_source
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as opened:
+    async with Sandbox(clock=time_source().wall) as sandbox, World(Cluster(sandbox.url)) as opened:
         await opened.nodes("n1 n2 n3", cpu=8)
         yield opened
 

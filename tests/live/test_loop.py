@@ -29,7 +29,7 @@ class Echo:
 
     def step(self, now: float) -> Sequence[Effect]:
         self.steps += 1
-        time.sleep(self.takes)
+        time.sleep(self.takes)  # noqa: TID251  # a long step
         if self.alarm is not None and now >= self.alarm:
             self.alarm = None
             return [CancelPlan("alarm")]

@@ -11,8 +11,6 @@ from enbloc.kube.items import Meta
 from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, Resource
 from enbloc.live.object_watches import UNWATCHED_SECONDS, ObjectWatches
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 KIND = PERSISTENT_VOLUME_CLAIMS.kind
 
 

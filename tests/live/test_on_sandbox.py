@@ -8,13 +8,13 @@ from prometheus_client import REGISTRY
 
 from enbloc.kube.client import PAGE_SIZE, Client, PatchType
 from enbloc.kube.config import Cluster
-from enbloc.kube.events import Recorder
 from enbloc.kube.options import Options
 from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
-from tests.live.world import NAMESPACE, PATIENCE, Running, World
+from tests.live.world import NAMESPACE, Running, World
+from tests.world.virtual_time import time_source
 
 OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
 
@@ -287,7 +287,10 @@ async def test_a_missing_permission_to_write_status_is_named_and_the_gang_still_
 async def test_without_the_crd_it_binds_lone_pods_and_says_what_to_apply(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with Sandbox(crds=()) as bare, World(Cluster(bare.url)) as world:
+    async with (
+        Sandbox(crds=(), clock=time_source().wall) as bare,
+        World(Cluster(bare.url)) as world,
+    ):
         await world.nodes("n1", cpu=8)
         await world.pod("p")
         async with world.scheduler() as running:
@@ -583,16 +586,3 @@ async def test_the_gate_of_a_gang_opens_when_it_runs_whole_and_closes_when_it_do
         await world.until(lambda: gates("True", "True"))
         await world.delete("g-1")
         await world.until(lambda: gates("False"))
-
-
-async def test_a_background_task_that_breaks_ends_the_process_and_is_logged(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def broken(_: Recorder) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(Recorder, "run", broken)
-    async with world.scheduler(ends_with=None) as running:
-        async with asyncio.timeout(PATIENCE):
-            assert await running.task == 1
-    assert "Scheduler failed" in caplog.messages

@@ -21,8 +21,6 @@ from enbloc.model.pods import PodKey, PodUID
 from tests.kube.memory import MemoryClient, Store
 from tests.live.objects import objects
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 
 @dataclass
 class Slow:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from enbloc.kube.events import Recorder
 from enbloc.kube.lease import LeaseTiming
 from enbloc.kube.options import Options
 from enbloc.kube.paths import POD_GROUPS
@@ -17,6 +18,8 @@ from enbloc.run import run_both
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, World
+from tests.patience import PATIENCE
+from tests.world.virtual_time import time_source
 
 
 @asynccontextmanager
@@ -38,6 +41,7 @@ async def running(sandbox: Sandbox, folder: Path, *, elect: bool) -> AsyncGenera
         lease_timing=LeaseTiming(3.0, 2.0, 0.2),
         health=health,
         stop=stop,
+        clock=time_source(),
     )
     task = asyncio.create_task(run_both(options))
     try:
@@ -95,3 +99,16 @@ async def test_both_begin_anew_when_one_has_lost_its_lease(
             return not health.failed("readyz")
 
         await world.until(well)
+
+
+async def test_a_background_task_that_breaks_ends_the_process_and_is_logged(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_: Recorder) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Recorder, "run", broken)
+    async with world.scheduler(ends_with=None) as running:
+        async with asyncio.timeout(PATIENCE):
+            assert await running.task == 1
+    assert "Scheduler failed" in caplog.messages

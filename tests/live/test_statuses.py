@@ -105,7 +105,6 @@ async def test_a_status_that_stands_already_is_not_written_again(problems: Probl
     assert len(client.sent) == 2
 
 
-@pytest.mark.looptime
 async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems: Problems) -> None:
     """Semantics §7.5."""
     client = MemoryClient(store_with_group())
@@ -120,7 +119,6 @@ async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems
     assert body["status"].conditions[0].reason == "Scheduled"
 
 
-@pytest.mark.looptime
 async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: Problems) -> None:
     """Semantics §7.5."""
     client = MemoryClient(store_with_group())
@@ -142,7 +140,6 @@ async def test_that_a_group_has_started_does_not_wait_for_a_crowd(problems: Prob
     statuses.writer.close()
 
 
-@pytest.mark.looptime(start=0)
 async def test_in_a_crowd_what_passes_by_itself_is_said_last(problems: Problems) -> None:
     """Semantics §7.5."""
     client = MemoryClient(store_with_group())
@@ -187,7 +184,6 @@ LAST_WRITES: list[APIError] = [
 ]
 
 
-@pytest.mark.looptime(start=0)
 @pytest.mark.parametrize("landed", [False, True])
 @pytest.mark.parametrize("error", LAST_WRITES, ids=str)
 async def test_the_last_status_is_written_again_until_it_stands(

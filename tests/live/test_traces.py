@@ -129,6 +129,7 @@ def test_an_exporter_that_there_is_not_is_named_and_ends_nothing(
     assert "OTEL_TRACES_EXPORTER=jaeger: use otlp or console" in caplog.text
 
 
+@pytest.mark.processes
 def test_nothing_of_opentelemetry_is_imported_while_there_are_no_traces() -> None:
     script = (
         "import sys, enbloc.live.scheduler, enbloc.live.traces as t; "
@@ -138,6 +139,7 @@ def test_nothing_of_opentelemetry_is_imported_while_there_are_no_traces() -> Non
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+@pytest.mark.processes
 def test_without_the_extra_a_warning_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['opentelemetry'] = None; "

@@ -35,6 +35,7 @@ from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Problems
 from tests.live.world import NAMESPACE, World
+from tests.world.virtual_time import time_source
 
 GROUP = GroupKey(NAMESPACE, "g")
 SCHEDULED = ConditionValue(Condition.SCHEDULED, True, Reason.SCHEDULED, "8 of 8 bound")
@@ -43,7 +44,7 @@ SATISFIED = ConditionValue(Condition.SATISFIED, True, Reason.SATISFIED, "8 of 8 
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    async with Sandbox() as sandbox, World(Cluster(sandbox.url)) as opened:
+    async with Sandbox(clock=time_source().wall) as sandbox, World(Cluster(sandbox.url)) as opened:
         yield opened
 
 
@@ -51,7 +52,9 @@ async def world() -> AsyncIterator[World]:
 async def client(world: World) -> AsyncIterator[Client]:
     """May do what the scheduler may."""
     rules = ROLES["scheduler"]
-    async with Client(world.cluster, component="scheduler", rules=rules) as opened:
+    async with Client(
+        world.cluster, component="scheduler", rules=rules, clock=time_source()
+    ) as opened:
         yield opened
 
 

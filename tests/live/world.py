@@ -27,10 +27,11 @@ from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
 from enbloc.sandbox.nodes import run_controllers
 from enbloc.telemetry import Health
+from tests.patience import PATIENCE
+from tests.world.virtual_time import time_source
 
 NAMESPACE = "default"
 CRD_FILES = Path(__file__).parent.parent.parent / "crds"
-PATIENCE = 60.0
 #: Recovery as in production, only sooner.
 FAST = Timing(watch=(30.0, 40.0), retry=(0.05, 0.2), refused=(0.1, 0.3))
 
@@ -243,7 +244,9 @@ class World:
             configuration=Configuration({profile.name: profile}),
         )
         rules = ROLES["scheduler"]
-        async with Client(self.cluster, component="scheduler", rules=rules) as client:
+        async with Client(
+            self.cluster, component="scheduler", rules=rules, clock=time_source()
+        ) as client:
             running = Running(client, options, FAST)
             try:
                 yield running

@@ -5,7 +5,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.processes
 def test_the_fixed_names_cost_no_numpy() -> None:
     code = "import sys, enbloc.model.names; sys.exit('numpy' in sys.modules)"
 

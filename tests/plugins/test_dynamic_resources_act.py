@@ -21,8 +21,6 @@ from enbloc.model.pods import PodKey, PodUID
 from enbloc.plugins import dynamic_resources_act as act
 from tests.plugins.cluster import Cluster, Fault, Json, once, times
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 CLAIM, POD = "ResourceClaim", "Pod"
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("uid-p"), "n1")
 OTHER = Target("plan-1", PodKey("ns", "q"), PodUID("uid-q"), "n1")

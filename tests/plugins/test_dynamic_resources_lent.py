@@ -10,8 +10,6 @@ from enbloc.model.devices.facts import Allocation
 from enbloc.plugins import dynamic_resources_act as act
 from tests.plugins.test_dynamic_resources_act import BY_EXTENDED, CLAIM, EXTENDED, TARGET, World
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 
 @pytest.mark.parametrize("finalizers", [[act.FINALIZER], []])
 async def test_a_claim_for_extended_resources_that_others_use_is_not_deleted(

@@ -13,8 +13,6 @@ from enbloc.model.pods import PodResourceClaim
 from tests.plugins.cluster import Json, once
 from tests.plugins.test_dynamic_resources_act import OTHER, TARGET, THEIRS, World, got, of, written
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 POD_GROUP = "PodGroup"
 BY_NAME = Listing("g", (PodResourceClaim("gpu"),))
 FROM_TEMPLATE = Listing("g", (PodResourceClaim("gpu", "gpus"),))

@@ -15,8 +15,6 @@ from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, Volume
 from enbloc.plugins import volume_binding_act as act
 from tests.plugins.cluster import Cluster, Fault, once, times
 
-pytestmark = [pytest.mark.looptime(start=0)]
-
 PV, PVC = "PersistentVolume", "PersistentVolumeClaim"
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("uid-p"), "n1")
 SELECTED = "volume.kubernetes.io/selected-node"

@@ -40,6 +40,7 @@ async def said(process: Process) -> str:
     return "".join(lines)
 
 
+@pytest.mark.processes
 async def test_it_is_ready_once_every_node_offers_its_devices(tmp_path: Path) -> None:
     async with started("sandbox", "--nodes", "3", "--devices", "2", cwd=tmp_path) as process:
         await said(process)
@@ -56,6 +57,7 @@ async def refused(*arguments: str, cwd: Path) -> tuple[int | None, str]:
         return process.returncode, errors.decode()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("number", "code"),
     [pytest.param(signal.SIGINT, 130, id="Ctrl-C"), pytest.param(signal.SIGTERM, 0, id="SIGTERM")],
@@ -81,6 +83,7 @@ async def test_it_says_how_to_use_it_and_ends_cleanly(
     assert not kubeconfig.exists()
 
 
+@pytest.mark.processes
 async def test_a_trace_gives_the_nodes_and_a_fault_goes_wrong_as_told(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text(HEADER + "t4-0,8000,1024,2,T4\n")
     arguments = ("--trace", "nodes.csv", "--no-crds", "--write-kubeconfig", "k")
@@ -97,6 +100,7 @@ async def test_a_trace_gives_the_nodes_and_a_fault_goes_wrong_as_told(tmp_path: 
             await client.page(PODS, "default")
 
 
+@pytest.mark.processes
 async def test_a_second_one_in_a_folder_leaves_the_first_its_kubeconfig(tmp_path: Path) -> None:
     async with started("sandbox", "--nodes", "1", cwd=tmp_path) as process:
         await said(process)
@@ -115,6 +119,7 @@ async def test_a_second_one_in_a_folder_leaves_the_first_its_kubeconfig(tmp_path
         assert kubeconfig.read_text() != text
 
 
+@pytest.mark.processes
 async def test_enbloc_is_called_by_the_path_that_works_where_no_shell_finds_it(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +144,7 @@ async def test_enbloc_is_called_by_the_path_that_works_where_no_shell_finds_it(
             await process.communicate()
 
 
+@pytest.mark.processes
 async def test_who_creates_what_no_controller_acts_on_is_warned(tmp_path: Path) -> None:
     pod = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
     labels = {"app": "web"}
@@ -166,6 +172,7 @@ async def test_who_creates_what_no_controller_acts_on_is_warned(tmp_path: Path) 
             assert "Warning" not in answer.headers
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -103,7 +103,12 @@ class Groups:
             WatchFailed: always.
             ConfigError: there are no credentials.
         """
-        watch = Watch(Login(self._client.cluster), self._tell, self._timing.retries)
+        watch = Watch(
+            Login(self._client.cluster),
+            self._tell,
+            self._timing.retries,
+            self._client.clock.new_loop,
+        )
         tasks = [asyncio.ensure_future(work) for work in (watch.run(), self._until_stale())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -44,7 +44,6 @@ from enbloc.controller.sources.follow import Sources
 from enbloc.controller.status_writer import StatusWriter
 from enbloc.errors import ConfigError
 from enbloc.kube import Client, LeaseLost, Reflector, load
-from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
 from enbloc.kube.events import Recorder
 from enbloc.kube.items import Item
@@ -96,7 +95,7 @@ class Controller:
         )
         writer = client.fenced(self._elector.holds) if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
-        clock = ServerClock(lambda: client.server_offset)
+        clock = client.server_clock()
         self._statuses = StatusWriter(
             writer, self._members, self._problems, self._recorder, clock.now
         )
@@ -288,5 +287,7 @@ async def connected(options: Options) -> AsyncGenerator[Client, None]:
     """
     cluster = await load(options.kubeconfig, options.context, master=options.master)
     log.info("Starting the controller", extra={"server": cluster.shown, "by": cluster.source})
-    async with Client(cluster, component="controller", rate=options.request_rate) as client:
+    async with Client(
+        cluster, component="controller", rate=options.request_rate, clock=options.clock
+    ) as client:
         yield client

@@ -60,14 +60,20 @@ class Watch:
         login: gives the connection to use; called in the loop that runs `run`.
         seen: told of every PodGroup; called in that loop as well.
         retries: after how long kopf repeats a request that failed, each time (seconds).
+        new_loop: makes kopf's event loop.
     """
 
     def __init__(
-        self, login: Callable[[], Awaitable[Connection]], seen: Seen, retries: Sequence[float]
+        self,
+        login: Callable[[], Awaitable[Connection]],
+        seen: Seen,
+        retries: Sequence[float],
+        new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
     ) -> None:
         self._login = login
         self._seen = seen
         self._retries = retries
+        self._new_loop = new_loop
 
     async def run(self) -> None:
         """Watch until cancelled.
@@ -78,7 +84,7 @@ class Watch:
         """
         home = asyncio.get_running_loop()
         ended: asyncio.Future[None] = home.create_future()
-        runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        runner = asyncio.Runner(loop_factory=self._new_loop)
         loop, stop = runner.get_loop(), asyncio.Event()
         # What fails in it ends the run, and is said by whoever called this.
         loop.set_exception_handler(lambda _, context: log.debug("kopf: %s", context["message"]))
@@ -89,15 +95,13 @@ class Watch:
             loop.call_soon_threadsafe(stop.set)
 
         def work() -> None:
-            try:
-                with (
-                    runner,
-                    KopfLogHandler(lambda: fail(NotServedYet("PodGroups are not served yet"))),
-                ):
-                    runner.run(self._operate(home, stop, fail))
-            except Exception as error:  # noqa: BLE001  # told to whoever waits, in their loop
-                problems.append(error)
-            home.call_soon_threadsafe(_set, ended)
+            with runner:
+                try:
+                    with KopfLogHandler(lambda: fail(NotServedYet("PodGroups are not served yet"))):
+                        runner.run(self._operate(home, stop, fail))
+                except Exception as error:  # noqa: BLE001  # told to whoever waits, in their loop
+                    problems.append(error)
+                home.call_soon_threadsafe(_set, ended)
 
         thread = threading.Thread(target=work, name="kopf", daemon=True)
         thread.start()

@@ -21,6 +21,7 @@ import aiohttp
 import msgspec
 
 from enbloc.kube.backoff import Backoff
+from enbloc.kube.clock import MACHINE, ServerClock, TimeSource
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import Fenced, NotFound, TooManyRequests, Unreachable, readable
 from enbloc.kube.paths import Resource
@@ -70,6 +71,7 @@ class Client:
         rules: when given, a request that they do not allow fails with AssertionError, unsent.
         connections: the most connections at once, watches included.
         rate: of requests; None = no limit.
+        clock: where the process has the time from.
     """
 
     def __init__(
@@ -80,12 +82,14 @@ class Client:
         rules: Sequence[Rule] | None = None,
         connections: int = 256,
         rate: RequestRate | None = None,
+        clock: TimeSource = MACHINE,
     ) -> None:
         self.cluster = cluster
+        self.clock: Final = clock
         self._component = component
         self._rules = rules
         self._may_write: Callable[[], bool] = lambda: True
-        self._transport = Transport(cluster, component, connections, rate)
+        self._transport = Transport(cluster, component, connections, rate, clock.local)
 
     async def __aenter__(self) -> Self:
         await self._transport.open()
@@ -105,7 +109,9 @@ class Client:
         Its requests are not limited: it renews the Lease, which must not wait.
         """
         cluster = replace(self.cluster, auth=self.cluster.auth.again())
-        return Client(cluster, component=self._component, rules=self._rules, connections=4)
+        return Client(
+            cluster, component=self._component, rules=self._rules, connections=4, clock=self.clock
+        )
 
     def fenced(self, may_write: Callable[[], bool]) -> "Client":
         """The same client, except that no write is sent while ``may_write()`` is false."""
@@ -115,8 +121,12 @@ class Client:
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``boot_clock()`` by the last response, ± 1 s."""
+        """Server time (Unix seconds) minus ``clock.local()`` by the last response, ± 1 s."""
         return self._transport.server_offset
+
+    def server_clock(self) -> ServerClock:
+        """A clock of server time."""
+        return ServerClock(lambda: self.server_offset, self.clock)
 
     async def version(self) -> Mapping[str, str]:
         """What the server says of itself at /version."""

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of every process: server time, advanced by a local clock that no one sets."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from enbloc.model.times import CLOCK_ERROR
@@ -23,6 +25,25 @@ def boot_clock() -> float:
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
+@dataclass(frozen=True, slots=True)
+class TimeSource:
+    """Where a process has the time from.
+
+    Attributes:
+        local: a clock that no one sets, in seconds.
+        wall: the wall clock, in seconds since the epoch.
+        new_loop: makes the event loop of a further thread.
+    """
+
+    local: Callable[[], float] = boot_clock
+    wall: Callable[[], float] = time.time
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+
+
+#: The machine's own.
+MACHINE: Final = TimeSource()
+
+
 class ServerClock:
     """Seconds of server time since the epoch, once the server's time is known.
 
@@ -35,29 +56,26 @@ class ServerClock:
     Args:
         offset: server time minus the local clock, None while unknown: `server_offset` of the
             client, which has it from the Date header.
-        monotonic: the local clock, in seconds.
-        wall: the local wall clock, in seconds since the epoch.
+        source: of the local time.
     """
 
     def __init__(
         self,
         offset: Callable[[], float | None],
-        monotonic: Callable[[], float] = boot_clock,
-        wall: Callable[[], float] = time.time,
+        source: TimeSource = MACHINE,
     ) -> None:
         self._read_offset = offset
-        self._monotonic = monotonic
-        self._wall = wall
+        self._source = source
         self._offset: float | None = None
         self._asked = 0.0
 
     def now(self) -> float:
         """The time."""
-        local, told = self._monotonic(), self._read_offset()
+        local, told = self._source.local(), self._read_offset()
         if self._offset is None:
             if told is None:
                 logger.warning("The API server sends no readable Date: using the local clock")
-            self._offset = self._wall() - local if told is None else told
+            self._offset = self._source.wall() - local if told is None else told
         elif told is not None and abs(wrong := told - self._offset) > CLOCK_ERROR:
             most = SLEW * min(local - self._asked, LONGEST_SLEW)
             self._offset += max(-most, min(most, wrong))

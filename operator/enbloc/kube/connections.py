@@ -8,6 +8,7 @@ every deviation from HTTP/1.1 is an error: nothing is guessed about what a write
 """
 
 import asyncio
+import math
 import select
 import socket
 import ssl
@@ -264,7 +265,7 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._asked: asyncio.Future[Answer] | None = None
         self._limits = (0, 0)
-        self._idle_since = 0.0
+        self._idle_since = -math.inf
         #: Whether it had been idle when the present request was sent.
         self.fell_idle = False
         #: Whether anything has come since then.
@@ -280,7 +281,7 @@ class _Connection(asyncio.Protocol):
         """Send a request; one at a time."""
         self._asked = asked = self._loop.create_future()
         self._limits = limits
-        self.fell_idle, self.heard, self._kept = bool(self._idle_since), False, False
+        self.fell_idle, self.heard, self._kept = self._idle_since > -math.inf, False, False
         self._bytes = 0
         self._begin()
         if self._transport is None or self._transport.is_closing():

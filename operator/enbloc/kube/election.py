@@ -65,6 +65,7 @@ class Election:
             serves=serves,
             duration=timing.duration,
             report=partial(self._tell, conflict),
+            clock=client.clock.local,
         )
         self._elector = Elector(
             self._client,
@@ -72,6 +73,7 @@ class Election:
             name=name,
             identity=identity or identity_of(socket.gethostname()),
             timing=timing,
+            clock=client.clock.local,
             report=partial(self._tell, report),
             rivals=rivals if serves else None,
         )
@@ -92,7 +94,7 @@ class Election:
 
     @property
     def since(self) -> float:
-        """When the Lease was ours, in seconds of `boot_clock`; for any thread."""
+        """When the Lease was ours, in seconds of the client's `clock.local`; for any thread."""
         return self._elector.since
 
     @property
@@ -147,6 +149,8 @@ class _Term:
     def __init__(self, elector: Elector, client: Client, work: Work) -> None:
         self._elector, self._client, self._work = elector, client, work
         self._loop = asyncio.get_running_loop()
+        self._runner = asyncio.Runner(loop_factory=client.clock.new_loop)
+        self._runner.get_loop()  # there before the thread is, for who tells when all loops are idle
         self._threads: asyncio.AbstractEventLoop | None = None
         self._running: asyncio.Task[None] | None = None
         self._task: asyncio.Future[None] | None = None
@@ -160,10 +164,10 @@ class _Term:
         """The thread's work."""
         error: BaseException | None = None
         try:
-            asyncio.run(self._campaign())
+            self._runner.run(self._campaign())
         except BaseException as raised:  # noqa: BLE001  # whatever it is, the caller raises it
             error = raised
-        with suppress(RuntimeError):  # the caller's loop is closed: nobody waits
+        with self._runner, suppress(RuntimeError):  # the caller's loop is closed: nobody waits
             self._loop.call_soon_threadsafe(self._end, error)
 
     async def _campaign(self) -> None:

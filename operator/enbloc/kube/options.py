@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from enbloc.kube.clock import MACHINE, TimeSource
 from enbloc.kube.serving import Access, Serving, Webhooks, served
 from enbloc.model.request_rate import RequestRate
 from enbloc.telemetry import Health
@@ -43,6 +44,7 @@ class Options:
         dump: set whenever a dump is wanted; whoever runs it turns a signal into this.
         stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
             it ends only when its task is cancelled.
+        clock: where the process has the time from.
     """
 
     kubeconfig: Path | None = None
@@ -62,6 +64,7 @@ class Options:
     dump_dir: Path | None = None
     dump: asyncio.Event | None = None
     stop: asyncio.Event | None = None
+    clock: TimeSource = MACHINE
 
 
 @contextmanager

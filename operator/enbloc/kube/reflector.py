@@ -20,7 +20,6 @@ import asyncio
 import logging
 import math
 import random
-import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, suppress
 from typing import Any, Final, Generic
@@ -29,7 +28,6 @@ import msgspec
 
 from enbloc.kube.backoff import Backoff
 from enbloc.kube.client import PAGE_SIZE, Client, Paging, Query
-from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import (
     APIError,
     Forbidden,
@@ -154,7 +152,7 @@ class Reflector(Generic[T]):
         listed = False
         try:
             while True:
-                before, began = self.version, time.monotonic()
+                before, began = self.version, self._client.clock.local()
                 wait, asked, hurried = 0.0, False, listed and bool(self._waiting)
                 try:
                     if listed:
@@ -178,7 +176,8 @@ class Reflector(Generic[T]):
                 # bookmark came.
                 if self._stale or (hurried and self._waiting):
                     listed, self._list_from, self._stale = False, 0, False
-                if self.version > before or time.monotonic() - began > 1:  # it worked for a while
+                lasted = self._client.clock.local() - began
+                if self.version > before or lasted > 1:  # it worked for a while
                     for backoff in (retry, refused, expired):
                         backoff.reset()
                 elif not wait:  # a server that hangs up at once is not to be hammered
@@ -211,7 +210,7 @@ class Reflector(Generic[T]):
         that sends none it lists again.
 
         Args:
-            since: seconds of `boot_clock`; inf = now.
+            since: seconds of the client's `clock.local`; inf = now.
 
         Raises:
             APIError: the read failed.
@@ -285,7 +284,7 @@ class Reflector(Generic[T]):
         """
         seen: set[tuple[str, str]] = set()
         version, unnamed, consistent = 0, False, not self._list_from
-        began = boot_clock()
+        began = self._client.clock.local()
         async with aclosing(self._pages()) as pages:
             async for first, page in pages:
                 if first:

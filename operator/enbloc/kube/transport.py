@@ -163,6 +163,7 @@ class Transport:
         component: str,
         connections: int,
         rate: RequestRate | None = None,
+        clock: Callable[[], float] = boot_clock,
     ) -> None:
         self._cluster = cluster
         self._agent = user_agent(component)
@@ -177,6 +178,7 @@ class Transport:
         self._base, self._head = "", ""
         self._dated: deque[tuple[str, float]] = deque(maxlen=DATES)
         self._offset: float | None = None
+        self._clock = clock
 
     async def open(self) -> None:
         """Make the pool; needs a running loop.
@@ -220,7 +222,7 @@ class Transport:
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``boot_clock()``, ± 1 s.
+        """Server time (Unix seconds) minus the local clock, ± 1 s.
 
         The median of what the latest DATES responses say, so that no few of them can mislead.
         None if none of them had a Date that can be read.
@@ -310,7 +312,7 @@ class Transport:
 
     def _note_date(self, date: str | None) -> None:
         """Keep when an answer came, and when it says it was given; once a second is enough."""
-        now, known = boot_clock(), self._dated
+        now, known = self._clock(), self._dated
         if date and (len(known) < DATES or now - known[-1][1] >= 1.0):
             known.append((date, now))
             self._offset = None

@@ -82,7 +82,7 @@ class Informer(Generic[T]):
         What may not be read, and is not needed, is not waited for.
 
         Args:
-            since: seconds of `boot_clock`.
+            since: seconds of the client's `clock.local`.
         """
         backoff = Backoff(cap=5.0)
         while self.reflector.synced or not self.optional:

@@ -10,7 +10,6 @@ from typing import Any
 from enbloc.config import Configuration
 from enbloc.engine import Engine
 from enbloc.kube.client import Client
-from enbloc.kube.clock import ServerClock
 from enbloc.kube.errors import APIError
 from enbloc.kube.events import ObjectReference
 from enbloc.live.event_queue import EventQueue
@@ -61,7 +60,7 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
     while events := queue.take():
         for event in events:
             engine.apply(event)
-    return Reading(engine, ServerClock(lambda: client.server_offset).now(), problems)
+    return Reading(engine, client.server_clock().now(), problems)
 
 
 async def _read(informer: Informer[Any]) -> APIError | None:

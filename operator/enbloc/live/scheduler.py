@@ -19,7 +19,6 @@ from enbloc.engine import Engine, Settings
 from enbloc.errors import ConfigError
 from enbloc.kube import cluster_access
 from enbloc.kube.client import Client
-from enbloc.kube.clock import ServerClock
 from enbloc.kube.election import candidate
 from enbloc.kube.events import ObjectReference
 from enbloc.kube.items import Item, Timing
@@ -85,7 +84,9 @@ async def connected(options: Options) -> AsyncGenerator[Client, None]:
         logger.warning("Configuration: %s", warning)
     cluster = await cluster_access.load(options.kubeconfig, options.context, master=options.master)
     logger.info("Starting the scheduler", extra={"server": cluster.shown, "by": cluster.source})
-    async with Client(cluster, component="scheduler", rate=options.request_rate) as client:
+    async with Client(
+        cluster, component="scheduler", rate=options.request_rate, clock=options.clock
+    ) as client:
         yield client
 
 
@@ -146,7 +147,7 @@ class Scheduler:
         )
         self._queue = EventQueue()
         self._heartbeat = Heartbeat()
-        clock = ServerClock(lambda: client.server_offset)
+        clock = client.server_clock()
         slots = BindSlots()
         self._recorder = EventRecorder(fenced, lambda: slots.bursting(time.monotonic()))
         manager = field_manager(profiles)

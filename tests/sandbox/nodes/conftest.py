@@ -17,8 +17,8 @@ from enbloc.sandbox import Sandbox
 from enbloc.sandbox.nodes.controllers import ControllerPace, run_controllers
 from enbloc.sandbox.nodes.kubelet import Kubelet, Pace
 from enbloc.sandbox.nodes.shapes import Shape
-
-PATIENCE = 10.0
+from tests.patience import PATIENCE
+from tests.world.virtual_time import time_source
 
 
 class Yard:
@@ -155,7 +155,7 @@ def job(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) ->
 @pytest.fixture
 async def yard() -> AsyncGenerator[Yard]:
     async with AsyncExitStack() as stack:
-        sandbox = await stack.enter_async_context(Sandbox())
+        sandbox = await stack.enter_async_context(Sandbox(clock=time_source().wall))
         client = await stack.enter_async_context(
             Client(Cluster(server=sandbox.url), component="test")
         )

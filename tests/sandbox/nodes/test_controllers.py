@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+import asyncio
 from typing import Any
 
 from enbloc.kube.client import PatchType
@@ -72,16 +73,25 @@ async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned(yard: Yard) -> 
     await yard.until(NODES, "n1", lambda node: not taints(node))
 
 
+async def bound_until(yard: Yard, wanted: str) -> dict[str, Any]:
+    """Job j, once it has a condition; its pods are bound as they come."""
+    while True:
+        await bind_all(yard)
+        found = await yard.client.get(JOBS, "j", "default")
+        if condition(found, wanted) == "True":
+            assert isinstance(found, dict)
+            return found
+        await asyncio.sleep(0.02)
+
+
 async def test_an_indexed_job_runs_each_index_once_and_completes(yard: Yard) -> None:
     yard.controllers()
     await yard.kubelet(NODE)
     body = job("j", annotations={RUN_SECONDS_KEY: "0.1"}, completions=4, parallelism=2)
     body["spec"]["completionMode"] = "Indexed"
     await yard.client.create(JOBS, body, "default")
-    found = await until_job(yard, "j", active=2)
-    while condition(found, "Complete") != "True":
-        await bind_all(yard)
-        found = await yard.until(JOBS, "j", lambda _: True)
+    await until_job(yard, "j", active=2)
+    found = await bound_until(yard, "Complete")
     assert found["status"]["succeeded"] == 4
     assert found["status"]["completedIndexes"] == "0-3"
     assert found["status"]["completionTime"]
@@ -118,10 +128,7 @@ async def test_a_job_whose_pods_fail_gives_up_at_its_backoff_limit(yard: Yard) -
     await yard.kubelet(NODE)
     fails = {RUN_SECONDS_KEY: "0", EXIT_CODE_KEY: "1"}
     await yard.client.create(JOBS, job("j", annotations=fails, backoffLimit=2), "default")
-    found = await yard.until(JOBS, "j", lambda _: True)
-    while condition(found, "Failed") != "True":
-        await bind_all(yard)
-        found = await yard.until(JOBS, "j", lambda _: True)
+    found = await bound_until(yard, "Failed")
     assert found["status"]["failed"] == 3
     assert len(await yard.pods()) == 3
     reasons = {one["type"]: one["reason"] for one in found["status"]["conditions"]}

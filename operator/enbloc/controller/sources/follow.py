@@ -294,8 +294,7 @@ class Sources:
 
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
         called = _derived(source, found)
-        node = called if isinstance(called, Node) else None
-        plain = None if isinstance(called, Node) else called
+        node, plain = (called, None) if isinstance(called, Node) else (None, called)
         origin = Origin(source, resource, source.kept(found), plain)
         key = origin.key
         if node is None:
@@ -328,6 +327,8 @@ class Sources:
     def _settle(self, key: ObjectKey, origin: Origin) -> None:
         """Keep what an object calls for, and see that it is there."""
         before = self._origins.get(key)
+        if before is not None and self._is_ours(before, before.group):
+            self._was_ours[before.object.metadata.uid] = None
         if before is not None and before.part is None and isinstance(origin.found, Refused):
             origin = replace(origin, before=before.groups)
         if before is not None and before.groups != origin.groups:

@@ -23,6 +23,8 @@ from enbloc.sandbox.apiserver.storage.catalog import Catalog
 from enbloc.sandbox.apiserver.storage.store import Watcher
 from enbloc.sandbox.apiserver.verbs.api import Api
 
+#: Clients that connect at once; the kernel makes those beyond it wait for a second or more.
+BACKLOG: Final = 1024
 HOST: Final = "127.0.0.1"  # and no other: there is no authentication
 
 _CRDS: Final = (
@@ -160,7 +162,9 @@ class Sandbox:
 
     async def _listen(self) -> None:
         assert self._runner is not None
-        self._site = web.TCPSite(self._runner, HOST, self._port, reuse_address=True)
+        self._site = web.TCPSite(
+            self._runner, HOST, self._port, backlog=BACKLOG, reuse_address=True
+        )
         await self._site.start()
         self._port = self._runner.addresses[0][1]
 

@@ -73,9 +73,13 @@ class LostPods:
     async def run(self) -> None:
         """Work until cancelled."""
         bound = {"fieldSelector": "spec.nodeName!="}
-        async with asyncio.TaskGroup() as self._tasks:
-            self._tasks.create_task(self._watch(NODES, self._nodes))
-            self._tasks.create_task(self._watch(PODS, self._pods, bound))
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                self._tasks.create_task(self._watch(NODES, self._nodes))
+                self._tasks.create_task(self._watch(PODS, self._pods, bound))
+        finally:
+            for timer in self._timers.values():
+                timer.handle.cancel()
 
     async def _watch(self, resource: Any, known: dict[str, Object], query: Any = None) -> None:
         async for item in Reflector(self._client, resource, Object, query=query).stream():

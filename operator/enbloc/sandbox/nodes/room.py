@@ -126,7 +126,7 @@ def refusal(
 def _is_extended(resource: str) -> bool:
     """Whether it has a domain that is not Kubernetes' own, and is no resource of a quota.
 
-    Source: Kubernetes v1.36 pkg/apis/core/v1/helper/helpers.go, IsExtendedResourceName.
+    Source: kubernetes v1.36 pkg/apis/core/v1/helper/helpers.go IsExtendedResourceName.
     """
     own = "/" not in resource or "kubernetes.io/" in resource
     return not own and not resource.startswith("requests.")

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -50,18 +51,23 @@ class Http:
         self._operations = Operations(api)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request."""
+        """Answer one request; the Date is that of the server's clock."""
         try:
-            return await self._answer(request)
+            response = await self._answer(request)
         except Refused as refusal:
-            return _refusal(refusal)
+            response = _refusal(refusal)
         except Cut:
             if request.transport is not None:
                 request.transport.abort()
             raise asyncio.CancelledError from None
         except Exception:
             log.exception("request failed: %s %s", request.method, request.path)
-            return _refusal(Refused(500, "InternalError", "Internal error: see the sandbox's log"))
+            response = _refusal(
+                Refused(500, "InternalError", "Internal error: see the sandbox's log")
+            )
+        if not response.prepared:
+            response.headers["Date"] = formatdate(self._api.clock(), usegmt=True)
+        return response
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
