@@ -85,8 +85,9 @@ real: $(DEV) build-all  ## the tests outside tests/e2e that need kube-apiserver,
 
 e2e: $(DEV) build-all  ## the end-to-end suite, or a part of it (SHARD=2/4)
 	rm -rf $(REQUESTS)
+	files="$(if $(SHARD),$$($(PYTHON) hack/shard.py $(SHARD)),tests/e2e)" && test -n "$$files" && \
 	$(PYTEST) -n 2 --dist loadfile --requests=$(REQUESTS) --ignore=tests/e2e/test_permissions_e2e.py \
-	  $(if $(SHARD),$(shell $(PYTHON) hack/shard.py $(SHARD)),tests/e2e) $(ARGS)
+	  $$files $(ARGS)
 
 permissions: $(DEV)  ## whether the end-to-end suite used each permission, and was refused none; after e2e
 	$(PYTEST) tests/e2e/test_permissions_e2e.py --requests=$(REQUESTS)

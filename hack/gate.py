@@ -18,10 +18,21 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 BUILD: Final = ROOT / "build"
 
 
+def environment() -> dict[str, str]:
+    """What git and the run are given; in a hook, git's own variables name this checkout."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+
+
 def git(*arguments: str) -> str:
     """What git prints of the checkout."""
     done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=600
+        ["git", *arguments],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=600,
     )
     return done.stdout.strip()
 
@@ -45,7 +56,7 @@ def passes(clone: Path) -> bool:
         subprocess.Popen(
             ["bash", ".ci/run", f"--build={BUILD}"],
             cwd=clone,
-            env={**os.environ, "CI": "true"},
+            env={**environment(), "CI": "true"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

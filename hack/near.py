@@ -24,6 +24,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -47,6 +48,7 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
     "manifests/": ("tests/manifests",),
     "requirements/": ("tests/hack",),
     "tests/fixtures/": ("tests/controller",),
+    "tests/world/virtual_time": ("tests",),
     "tests/world/": ("tests/rules", "tests/engine", "tests/live", "tests/controller"),
 }
 #: By the beginning of a path: what else is worth running before a submission.
@@ -151,18 +153,24 @@ def later(changed: Iterable[str]) -> list[str]:
 
 
 def git(*arguments: str) -> str:
-    """What git prints; empty where it fails."""
+    """What git prints.
+
+    Raises:
+        CalledProcessError: it fails; it has said why.
+    """
+    command = ["git", *arguments]
     done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=60
     )
-    return done.stdout if done.returncode == 0 else ""
+    return done.stdout
 
 
 def base() -> str:
     """The commit where the branch left its upstream, or origin/main; HEAD without either."""
     for upstream in ("@{upstream}", "origin/main"):
-        if found := git("merge-base", "HEAD", upstream).strip():
-            return found
+        with suppress(subprocess.CalledProcessError):
+            git("rev-parse", "--quiet", "--verify", upstream)
+            return git("merge-base", "HEAD", upstream).strip()
     return "HEAD"
 
 
@@ -185,7 +193,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("since", nargs="?", help="the commit to compare with")
     parser.add_argument("--list", action="store_true", help="run nothing")
     options = parser.parse_args(arguments)
-    changed = changed_since(options.since or base())
+    try:
+        changed = changed_since(options.since or base())
+    except subprocess.CalledProcessError as error:
+        return int(error.returncode)
     sys.path.insert(0, str(ROOT / "operator"))
     graph = grimp.build_graph("enbloc", cache_dir=None)
     tests = [path for path in suites(changed, importers_of(graph)) if (ROOT / path).exists()]

@@ -13,6 +13,11 @@ State = Literal["ok", "FLAKY", "FAILED", "not run"]
 
 _SUMMARY: Final = re.compile(r"^=+ short test summary info =+$")
 _CLOSING: Final = re.compile(r"^=+ .+ in [\d.]+s(?: \([\d:]+\))? =+$")
+_BROKE_OFF: Final = re.compile(
+    r"^(?:INTERNALERROR>|!+ .*(?:Interrupted|KeyboardInterrupt|maximum crashed|stopping after))",
+    re.MULTILINE,
+)
+_PASSED: Final = re.compile(r"\b(\d+) passed\b")
 _NAMED: Final = re.compile(r"^(?:FAILED|ERROR)\b|\bMISSED$")
 _DURATION: Final = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$")
 #: Lines of a log that are shown where none names what failed.
@@ -78,6 +83,17 @@ def slow_tests(log: str, seconds: float) -> list[str]:
     matches = (_DURATION.match(line) for line in log.splitlines())
     found = [(float(match[1]), match[2]) for match in matches if match]
     return [f"{took:.1f} s  {test}" for took, test in sorted(found, reverse=True) if took > seconds]
+
+
+def broke_off(log: str) -> bool:
+    """Whether pytest did not come to its end: what failed by then is not all that did."""
+    return bool(_BROKE_OFF.search(log)) or not closings(log)
+
+
+def passed(log: str) -> int:
+    """How many tests passed, by pytest's closing lines."""
+    found = (_PASSED.search(line) for line in closings(log))
+    return sum(int(match[1]) for match in found if match)
 
 
 def failed_tests(cache: Path) -> list[str]:

@@ -32,6 +32,7 @@ class Confinement:
 
     def __init__(self) -> None:
         self._test = ""
+        self._broken = ""
         self._loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
         sys.addaudithook(self._audit)
 
@@ -39,12 +40,21 @@ class Confinement:
         """A test is about to be set up."""
         outside = any(item.get_closest_marker(mark) for mark in OUTSIDE)
         real = outside or item.get_closest_marker(REAL_TIME)
-        self._test = "" if outside else item.nodeid
+        self._test, self._broken = "" if outside else item.nodeid, ""
         self._loop = asyncio.new_event_loop if real else VirtualTimeLoop
 
     def ended(self) -> None:
-        """It has been torn down."""
+        """It has been torn down.
+
+        Raises:
+            AssertionError: it did what it may not, wherever that was caught.
+        """
         self._test = ""
+        assert not self._broken, self._broken
+
+    def forgive(self) -> None:
+        """Forget what it did."""
+        self._broken = ""
 
     def new_loop(self) -> asyncio.AbstractEventLoop:
         """The event loop of the test."""
@@ -54,16 +64,24 @@ class Confinement:
         if not self._test:
             return
         if event in _STARTS:
-            raise AssertionError(f"{self._test} starts a process: mark it `processes`")
+            self._break("starts a process: mark it `processes`")
         if event == "socket.connect" and not _is_here(arguments[1]):
-            raise AssertionError(f"{self._test} connects to {arguments[1]}, not to a fake")
+            self._break(f"connects to {arguments[1]}, not to a fake")
+
+    def _break(self, what: str) -> None:
+        self._broken = f"{self._test} {what}"
+        raise AssertionError(self._broken)
 
 
 def _is_here(address: Any) -> bool:
-    """Whether the address of a socket is this machine's; names of hosts are not looked up."""
+    """Whether the address of a socket is this machine's, and no name of a host."""
     if not isinstance(address, tuple):
         return True  # a file
     try:
         return ipaddress.ip_address(address[0]).is_loopback
     except ValueError:
         return address[0] in ("", "localhost")
+
+
+#: Of the process: such a hook cannot be taken back.
+CONFINEMENT: Final = Confinement()

@@ -5,20 +5,17 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from tests import effort, quarantine
-from tests.confined import Confinement
+from tests.confined import CONFINEMENT
 
 # Else pytest-asyncio, by asking for the current loop around fixtures, makes one that nobody
 # closes, and its ResourceWarning fails a run in which every test has passed.
 asyncio.set_event_loop(None)
 
 effort.register()
-
-CONFINEMENT: Final = Confinement()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

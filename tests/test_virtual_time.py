@@ -8,10 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.confined import CONFINEMENT
 from tests.world.virtual_time import VirtualTimeLoop, busy, time_source
 
 
@@ -97,22 +100,40 @@ async def test_timers_that_are_nearer_than_the_clock_can_tell_are_due() -> None:
         await asyncio.sleep(1 / 3)
 
 
+@pytest.fixture
+def forgiven() -> Iterator[None]:
+    """What a test may not do is what it is about."""
+    yield
+    CONFINEMENT.forgive()
+
+
+@pytest.mark.usefixtures("forgiven")
 def test_a_test_that_starts_a_process_fails() -> None:
     with pytest.raises(AssertionError, match="mark it `processes`"):
         subprocess.run([sys.executable, "-c", ""], check=True)
 
 
+@pytest.mark.usefixtures("forgiven")
 async def test_nor_may_it_start_one_in_its_loop() -> None:
     with pytest.raises(AssertionError, match="mark it `processes`"):
         await asyncio.create_subprocess_exec(sys.executable)
 
 
+@pytest.mark.usefixtures("forgiven")
 def test_a_test_that_talks_to_another_machine_fails() -> None:
     with (
         socket.socket() as made,
         pytest.raises(AssertionError, match="connects to"),
     ):
         made.connect(("192.0.2.1", 80))
+
+
+@pytest.mark.usefixtures("forgiven")
+def test_it_fails_even_where_that_is_caught() -> None:
+    with suppress(AssertionError):
+        subprocess.run([sys.executable, "-c", ""], check=True)
+    with pytest.raises(AssertionError, match="starts a process"):
+        CONFINEMENT.ended()
 
 
 def test_at_most_twenty_tests_wait_for_real_seconds() -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
@@ -23,6 +23,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from tests.effort import examples
 from tests.engine.searching import Kind, cluster, machine, members, trying
 
 PROFILE = default_profiles()["enbloc"]
@@ -165,7 +166,7 @@ def rows_one_by_one(pods: Sequence[Pod], fleet: Sequence[Node], profile: Profile
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 @given(fleet=fleets(), count=st.integers(1, 24), gpu=st.integers(0, 1), beside=st.integers(0, 3))
 @example(fleet=(machine("n0", 9, pods=6), machine("n1", 1)), count=9, gpu=0, beside=0)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_alike_pods_take_the_rows_that_they_take_one_by_one(
     profile: Profile, fleet: tuple[Node, ...], count: int, gpu: int, beside: int
 ) -> None:
@@ -193,7 +194,7 @@ def test_a_gang_that_fills_a_fleet_leaves_it_as_one_placed_pod_by_pod(profile: P
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 @given(fleet=fleets(), moves=st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=30))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_nodes_that_fill_and_empty_leave_a_ranking_as_one_made_anew(
     profile: Profile, fleet: tuple[Node, ...], moves: list[tuple[int, bool]]
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
@@ -18,6 +18,7 @@ from enbloc.framework.decide import Scores
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodKey, PodUID
+from tests.effort import examples
 from tests.world.builders import spec
 from tests.world.cluster import Cluster, cluster_with
 
@@ -169,7 +170,7 @@ STEPS = (
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.booleans()), max_size=25))
 @example([(a_few_pods, False), (a_gang, False), (a_pod_of_another_scheduler, False)])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_each_decision_of_a_stream_is_what_it_would_be_without_those_before(
     steps: list[tuple[Callable[[Cluster, int], None], bool]],
 ) -> None:

@@ -7,10 +7,11 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.engine.trial.totals import Totals
+from tests.effort import examples
 
 
 def in_order(values: npt.NDArray[np.int64], count: int) -> list[int]:
@@ -24,7 +25,7 @@ def in_order(values: npt.NDArray[np.int64], count: int) -> list[int]:
     counts=st.lists(st.integers(1, 6), max_size=6),
     random=st.randoms(use_true_random=False),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_best_rows_are_found_whatever_rows_have_changed(
     size: int, highest: int, counts: list[int], random: Random
 ) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
@@ -24,6 +24,7 @@ from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+from tests.effort import examples
 from tests.engine.searching import (
     Kind,
     cluster,
@@ -90,7 +91,7 @@ EVEN = Profile("even", (*PROFILE.plugins, Even()), PROFILE.weights)
 
 @pytest.mark.parametrize("profile", [PROFILE, EVEN], ids=["in-tree", "of a user's"])
 @given(gang=gangs(), machines=machine_lists, data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_fork_holds_what_its_origin_and_it_itself_placed_and_nothing_else(
     profile: Profile,
     gang: tuple[list[Kind], GroupFacts],

@@ -9,9 +9,11 @@ import pytest
 from hack.outcomes import (
     Budget,
     Outcome,
+    broke_off,
     closings,
     failed_tests,
     failures,
+    passed,
     report,
     slow_tests,
     table,
@@ -128,3 +130,22 @@ def test_a_run_that_passes_ends_with_the_last_line_of_pytest() -> None:
     lines = report([Outcome("test", "ok", 2, f"{passed}\n")], [], "gate", 2, BUDGET)
 
     assert lines[-1] == passed
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "",
+        "INTERNALERROR> Traceback (most recent call last):\n" + PYTEST,
+        "!!!!!!!!!!! Interrupted: 2 errors during collection !!!!!!!!!!!\n" + PYTEST,
+        "!!!!!!!!!!! xdist.dsession.Interrupted: maximum crashed workers reached: 8 !!!\n" + PYTEST,
+    ],
+)
+def test_a_run_that_broke_off_tells_not_all_that_failed(log: str) -> None:
+    assert broke_off(log)
+
+
+def test_a_run_that_came_to_its_end_tells_how_many_passed() -> None:
+    assert not broke_off(PYTEST)
+    assert passed(PYTEST) == 2
+    assert passed("") == 0

@@ -21,7 +21,7 @@ from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
-from tests.effort import factor
+from tests.effort import times
 from tests.parity import asking, reference
 from tests.parity.cases import Case, cases
 from tests.parity.chance_nodes import random_node
@@ -30,7 +30,7 @@ from tests.parity.settings import Settings
 
 #: Hypothesis runs inside of these tests, which it does not know.
 pytestmark = pytest.mark.hypothesis
-WORLDS = 250 * factor()
+WORLDS = times(250)
 STEPS = 12
 checked = settings(max_examples=WORLDS, derandomize=True, database=None)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from enbloc.framework.status import Status
-from tests.effort import factor
+from tests.effort import times
 from tests.parity import asking, reference, reference_nodes
 from tests.parity.cases import INCOMING, Case, cases
 from tests.parity.chance import Aspect
@@ -19,7 +19,7 @@ from tests.parity.chance import Aspect
 #: Worlds per question; each is asked about `INCOMING` pods.
 #: Hypothesis runs inside of these tests, which it does not know.
 pytestmark = pytest.mark.hypothesis
-WORLDS = 300 * factor()
+WORLDS = times(300)
 checked = settings(max_examples=WORLDS, derandomize=True, database=None)
 
 

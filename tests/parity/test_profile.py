@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 
 from enbloc.engine.trial import Trial
-from tests.effort import factor
+from tests.effort import times
 from tests.parity import asking, reference
 from tests.parity.cases import INCOMING, Case, cases
 from tests.parity.settings import Settings
 
 #: Hypothesis runs inside of these tests, which it does not know.
 pytestmark = pytest.mark.hypothesis
-WORLDS = 500 * factor()
+WORLDS = times(500)
 checked = settings(max_examples=WORLDS, derandomize=True, database=None)
 
 

@@ -18,7 +18,7 @@ from enbloc.framework import decide
 from enbloc.framework.status import Status
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodKey, PodUID
-from tests.effort import factor
+from tests.effort import times
 from tests.parity import asking, reference
 from tests.parity.cases import Case, cases
 from tests.parity.chance import Aspect
@@ -27,7 +27,7 @@ from tests.parity.settings import Settings
 
 #: Hypothesis runs inside of these tests, which it does not know.
 pytestmark = pytest.mark.hypothesis
-WORLDS = 200 * factor()
+WORLDS = times(200)
 #: Pods placed one after the other in one world.
 STEPS = 8
 checked = settings(max_examples=WORLDS, derandomize=True, database=None)

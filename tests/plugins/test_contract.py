@@ -24,7 +24,7 @@ from enbloc.plugins import IN_TREE
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from enbloc.plugins.node_resources_fit import NodeResourcesFit
-from tests.effort import examples, factor
+from tests.effort import examples, times
 from tests.strategies import Layout, layouts, specs
 from tests.world.builders import pod
 
@@ -37,7 +37,7 @@ every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plu
 @pytest.mark.hypothesis
 @every_plugin
 def test_a_plugin_keeps_what_plugins_promise(plugin: Plugin) -> None:
-    check_plugin(plugin, examples=40 * factor())
+    check_plugin(plugin, examples=times(40))
 
 
 @every_plugin

@@ -9,6 +9,7 @@ While a thread of an executor is at work, time passes as it does for everybody.
 
 import asyncio
 import math
+import select
 import selectors
 import threading
 import time
@@ -67,15 +68,15 @@ class Clock:
             self._loops.discard(loop)
             self._idle.pop(loop, None)
 
-    def begun(self) -> None:
-        """A thread is at work."""
+    def begun(self, count: int = 1) -> None:
+        """So much goes on in threads."""
         with self._lock:
-            self._threads += 1
+            self._threads += count
 
-    def done(self, _: object) -> None:
-        """It has ended."""
+    def done(self, count: int = 1) -> None:
+        """So much of it has ended."""
         with self._lock:
-            self._threads -= 1
+            self._threads -= count
 
     def called(self, loop: "VirtualTimeLoop") -> None:
         """Another thread gave a loop something to do."""
@@ -119,6 +120,8 @@ class Clock:
                 return min(MOST, max(LEAST, first - self.now))
             if self._idle.keys() != self._loops or first == math.inf:
                 return MOST
+            if any(loop.unread() for loop in self._loops):
+                return LEAST
             if any(loop.talks() for loop in self._loops):
                 wanted = max(LEAST, min(MOST, SHARE * (first - self.now)))
                 if quiet < wanted:
@@ -170,6 +173,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """End its wait, from any thread."""
         self._write_to_self()  # type: ignore[attr-defined]
 
+    def unread(self) -> bool:
+        """Whether something has come for it that it has not noticed yet."""
+        return bool(select.select([self._epoll.fileno()], [], [], 0)[0])
+
     def call_soon_threadsafe(
         self,
         callback: Callable[[Unpack[Ts]], object],
@@ -183,16 +190,40 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             callback(*args)
 
         self.clock.called(self)
-        return super().call_soon_threadsafe(call, context=context)
+        try:
+            return super().call_soon_threadsafe(call, context=context)
+        except RuntimeError:  # it is closed
+            self.clock.answers(self)
+            raise
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """As ever; time passes meanwhile as it does for everybody."""
-        self.clock.begun()
-        future = super().run_in_executor(executor, func, *args)
-        future.add_done_callback(self.clock.done)
+
+        def work(*given: *Ts) -> T:
+            try:
+                return func(*given)
+            finally:
+                self.clock.done()
+
+        self.clock.begun(2)  # the work, and the news of its end
+        try:
+            future = super().run_in_executor(executor, work, *args)
+        except BaseException:
+            self.clock.done(2)
+            raise
+        future.add_done_callback(lambda _: self.clock.done())
         return future
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """As ever: a thread waits for those of the executor, for as long as that takes."""
+        del timeout
+        self.clock.begun()
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self.clock.done()
 
     def _select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = self._poll(0)

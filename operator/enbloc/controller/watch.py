@@ -94,11 +94,17 @@ class Watch:
             problems.append(error)
             loop.call_soon_threadsafe(stop.set)
 
+        async def operate() -> None:
+            try:
+                await self._operate(home, stop, fail)
+            finally:  # not as the runner is closed: the caller's loop would be held up by the join
+                await loop.shutdown_default_executor()
+
         def work() -> None:
             with runner:
                 try:
                     with KopfLogHandler(lambda: fail(NotServedYet("PodGroups are not served yet"))):
-                        runner.run(self._operate(home, stop, fail))
+                        runner.run(operate())
                 except Exception as error:  # noqa: BLE001  # told to whoever waits, in their loop
                     problems.append(error)
                 home.call_soon_threadsafe(_set, ended)

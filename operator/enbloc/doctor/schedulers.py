@@ -13,7 +13,6 @@ from enbloc.doctor.accounts import Accounts
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import CONFIG_MAPS, DEPLOYMENTS, ConfigMap, Deployment
 from enbloc.kube.client import Client
-from enbloc.kube.clock import boot_clock
 from enbloc.kube.errors import NotFound
 from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
 from enbloc.kube.paths import LEASES
@@ -84,7 +83,7 @@ def leader(client: Client, lease: LeaseObject) -> str:
     if renewed.tzinfo is None:
         return ""
     offset = client.server_offset
-    now = time.time() if offset is None else boot_clock() + offset
+    now = time.time() if offset is None else client.clock.local() + offset
     lasts = max(_SLACK, 2 * min(spec.lease_duration_seconds or 0, LONGEST))
     if now - renewed.timestamp() > lasts:
         return ""

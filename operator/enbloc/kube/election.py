@@ -175,8 +175,11 @@ class _Term:
         self._running = asyncio.current_task()
         if self._cancelled:
             return
-        async with self._client:
-            await self._elector.run(self._stand_in)
+        try:
+            async with self._client:
+                await self._elector.run(self._stand_in)
+        finally:  # not as the runner is closed: the caller's loop would be held up by the join
+            await self._threads.shutdown_default_executor()
 
     async def _stand_in(self) -> None:
         """What the elector takes for the work: it ends when the work does, with its outcome."""

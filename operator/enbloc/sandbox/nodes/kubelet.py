@@ -286,6 +286,7 @@ class Kubelet:
                 self._tasks.create_task(self._confirm(machine, pod))
         elif pod.finished:
             self._release(uid)
+            self._seen.discard(uid)  # nor is it admitted by a look that is under way
         elif uid not in self._seen:
             self._seen.add(uid)
             refused = None if pod.phase == "Running" else _unreadable(pod) or machine.admit(pod)
@@ -311,10 +312,15 @@ class Kubelet:
         """
         found = await self._sent(machine, lambda: self._client.get(NODES, machine.shape.name))
         uid = pod.metadata.uid
-        if found is None or uid not in self._seen or uid in self._ending:
+        there = self._machines.get(machine.shape.name) is machine
+        if found is None or not there or uid not in self._seen or uid in self._ending:
             return
-        machine.node = msgspec.convert(found, Object)
-        refused = machine.admit(pod)
+        try:
+            machine.node = msgspec.convert(found, Object)
+            refused = machine.admit(pod)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("node %s: cannot be read: %s", machine.shape.name, error)
+            return
         if refused is None:
             self._hold(machine, pod)
         else:

@@ -66,8 +66,11 @@ class Http:
                 Refused(500, "InternalError", "Internal error: see the sandbox's log")
             )
         if not response.prepared:
-            response.headers["Date"] = formatdate(self._api.clock(), usegmt=True)
+            response.headers["Date"] = self._date()
         return response
+
+    def _date(self) -> str:
+        return formatdate(self._api.clock(), usegmt=True)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
@@ -131,7 +134,7 @@ class Http:
         match target.verb:
             case "watch":
                 stream = Stream(api, resource, target.namespace, query, form)
-                return await _stream(request, stream)
+                return await _stream(request, stream, self._date())
             case "list":
                 return _json(listed(api, resource, target.namespace, query, form))
             case "get":
@@ -224,8 +227,9 @@ async def _strike(fault: Fault, target: Target) -> web.Response:
     return _refusal(fault.refusal(target.verb, target.what))
 
 
-async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-    answer = web.StreamResponse(status=HTTPStatus.OK, headers={"Content-Type": _JSON})
+async def _stream(request: web.BaseRequest, stream: Stream, date: str) -> web.StreamResponse:
+    headers = {"Content-Type": _JSON, "Date": date}
+    answer = web.StreamResponse(status=HTTPStatus.OK, headers=headers)
     answer.enable_chunked_encoding()
     await answer.prepare(request)
     # The watcher is removed in the generator's finally: close it when the client goes away.
