@@ -137,6 +137,30 @@ async def test_cancelling_ends_the_work_and_gives_the_lease_back() -> None:
     assert lease(store)["holderIdentity"] == ""
 
 
+async def test_the_callers_loop_goes_on_while_the_thread_of_the_lease_cannot_end() -> None:
+    """As where a DNS server does not answer: a thread of its own waits for that."""
+    store, answers = Store(), threading.Event()
+    one, client = election(store)
+    working = asyncio.Event()
+
+    def asks(_: str) -> None:
+        asyncio.get_running_loop().run_in_executor(None, answers.wait)
+
+    async def work() -> None:
+        working.set()
+        await asyncio.sleep(PATIENCE)
+
+    client.before = asks
+    task = asyncio.create_task(one.run(work))
+    await begun(working)
+    task.cancel()
+    await asyncio.wait({task}, timeout=0.5)
+    assert not task.done()
+    answers.set()
+    await asyncio.wait({task}, timeout=PATIENCE)
+    assert task.cancelled()
+
+
 async def test_cancelling_a_standby_ends_it() -> None:
     store = Store()
     one, _ = election(store)
