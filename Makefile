@@ -31,14 +31,22 @@ help:  ## list the targets
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("enbloc needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv .venv
 
+# uv takes seconds where pip takes minutes; where it fails (it reads no pip.conf), pip installs.
+define install
+	awk '/^[^ ]/ { ours = /^uv==/ } ours' requirements/dev.txt > .venv/uv.txt
+	$(PIP) --no-deps --require-hashes -r .venv/uv.txt && \
+	  $(UV) --require-hashes -r requirements/$(1).txt || $(PIP) --require-hashes -r requirements/$(1).txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+endef
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+
 $(RUN): | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(call install,run)
 	touch $@
 
 $(DEV): | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(call install,dev)
 	touch $@ $(RUN)
 
 setup: $(DEV)  ## make .venv with everything the tests and checks need

@@ -26,7 +26,12 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
 
 from hack import citations as cited  # noqa: E402  # as above
 from hack import conform, licences, sync  # noqa: E402  # as above
-from hack.build_controlplane import CHECK_TOOLS, BuildError, ensure  # noqa: E402  # as above
+from hack.build_controlplane import (  # noqa: E402  # as above
+    CHECK_TOOLS,
+    BuildError,
+    cache_root,
+    ensure,
+)
 from tests import quarantine  # noqa: E402  # as above
 
 BIN: Final = Path(sys.executable).parent
@@ -71,16 +76,26 @@ def tool(name: str, *arguments: str) -> Callable[[], Result]:
     return lambda: command(str(BIN / name), *arguments)
 
 
+def environment() -> dict[str, str]:
+    """The environment of each check."""
+    return {
+        # Clones share what mypy knows of modules, which it keeps by their hashes.
+        "MYPY_CACHE_DIR": str(cache_root(os.environ).with_name("mypy")),
+        **os.environ,
+        # Modules lie in operator/ and at the root, as for pytest.
+        "PYTHONPATH": f"{ROOT / 'operator'}{os.pathsep}{ROOT}",
+        "NO_COLOR": "1",
+        "NO_MKDOCS_2_WARNING": "1",
+    }
+
+
 def command(*arguments: str) -> Result:
     """Run a command at the root; its output counts only when it fails."""
-    # Modules lie in operator/ and at the root, as for pytest.
-    path = f"{ROOT / 'operator'}{os.pathsep}{ROOT}"
-    env = os.environ | {"PYTHONPATH": path, "NO_COLOR": "1", "NO_MKDOCS_2_WARNING": "1"}
     try:
         done = subprocess.run(
             arguments,
             cwd=ROOT,
-            env=env,
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
