@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 #: Times what a test says of itself. A quick run tries half of that: laws cover what it leaves out.
-FACTORS: Final = {"quick": 0.5, "full": 4, "deep": 100}
+FACTORS: Final = {"quick": 0.5, "full": 2, "deep": 100}
 _EXAMPLES: Final = 100
 #: Those that watch the clock, and those that count what a strategy gave up.
 _UNCHECKED: Final = (HealthCheck.too_slow, HealthCheck.filter_too_much)

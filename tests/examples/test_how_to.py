@@ -22,7 +22,6 @@ from enbloc.framework.points import Point, points_of
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
-from tests.effort import slow
 from tests.examples.desk import ROOT, Desk
 from tests.examples.pages import blocks, walk
 from tests.world.cluster import cluster_with
@@ -31,7 +30,7 @@ PAGE: Final = (ROOT / "docs/how-to/write-a-plugin.md").read_text("utf-8")
 TUTORIAL: Final = (ROOT / "docs/tutorials/write-a-plugin.md").read_text("utf-8")
 
 
-@slow("it makes an environment, installs a package and runs its tests")
+@pytest.mark.processes
 def test_from_an_empty_folder_the_commands_of_the_tutorial_end_with_a_working_plugin(
     desk: Desk,
 ) -> None:

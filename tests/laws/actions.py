@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import Stream
-from enbloc.model.groups import OnIncomplete
+from enbloc.model.groups import OnIncomplete, Role
 from enbloc.model.pods import Phase
 from tests.laws.objects import Part
 from tests.laws.process import FOREVER, Flight
@@ -25,6 +25,9 @@ from tests.laws.waiting import (
 )
 from tests.laws.world import World
 from tests.world.server import SHOWN
+
+#: So many parts an owner has at most.
+MOST_PARTS = 4
 
 
 class Step(NamedTuple):
@@ -149,6 +152,55 @@ class Actions(World):
     def owner_restarts(self, name: str) -> None:
         if name in self.owners:
             self.restart_job(name)
+
+    def owner_goes_idle(self, name: str, minimum: int) -> None:
+        """It is scaled to zero, or suspended; the PodGroup says `minimum` then, 0 = as before."""
+        owner = self.owners.get(name)
+        if owner is None or owner.idle:
+            return
+        owner.idle = True
+        for pod in self.members(name):
+            if not pod.deleting and pod.phase is not Phase.SUCCEEDED:
+                self.end(pod.key.name)
+        if minimum:
+            self._group_changes(name, min_member=minimum, roles=())
+        self.reached["an owner goes idle"] += 1
+
+    def owner_comes_back(self, name: str, more: int) -> None:
+        """It runs again, each of its parts with so many more members, or fewer."""
+        owner = self.owners.get(name)
+        if owner is None or not owner.idle:
+            return
+        owner.idle = False
+        owner.parts = tuple(
+            replace(part, count=max(1, min(5, part.count + more))) for part in owner.parts
+        )
+        self._as_its_owner(name)
+        self.reconcile(name)
+        self.reached["an owner comes back"] += 1
+
+    def owner_is_reshaped(self, name: str, count: int) -> None:
+        """It gains a part of so many members, or loses its last one; parts without a role stay."""
+        owner = self.owners.get(name)
+        if owner is None or not all(part.role for part in owner.parts):
+            return
+        if count:
+            if len(owner.parts) < MOST_PARTS:
+                owner.parts = (*owner.parts, Part(self.name("role"), count, 1))
+        elif len(owner.parts) > 1:
+            *parts, last = owner.parts
+            owner.parts = tuple(parts)
+            for pod in self.members(name):
+                if pod.role == last.role and not pod.deleting and not pod.finished:
+                    self.end(pod.key.name)
+        self._as_its_owner(name)
+        self.reconcile(name)
+
+    def _as_its_owner(self, name: str) -> None:
+        """The PodGroup says what its owner calls for."""
+        parts = self.owners[name].parts
+        roles = tuple(Role(part.role, part.count) for part in parts if part.role)
+        self._group_changes(name, min_member=sum(part.count for part in parts), roles=roles)
 
     def minimum_is(self, name: str, minimum: int) -> None:
         self._group_changes(name, min_member=minimum)

@@ -216,6 +216,7 @@ class Judge:
         short = missing(have, life.least_floor)
         assert not short, f"{decided.plan} leaves {decided.group} short of {short} (semantics §2.1)"
         self._only_the_deficit(life, len(planned), decided.plan)
+        self._roles_come_whole(life, count(planned), decided.plan)
         self._nominated_are_respected(decided.group, planned)
         self._blamed_are_avoided(decided.group, decided.plan)
         self._reservations_are_kept(decided.group, life, planned)
@@ -230,6 +231,16 @@ class Judge:
             roles = sum(lacking for role, lacking in deficit.items() if role)
             least = max(deficit.get("", 0), roles)
             assert planned == least, f"{plan} mends {deficit} with {planned} members"
+
+    def _roles_come_whole(self, life: Life, planned: Counter[str], plan: str) -> None:
+        """Semantics §2.5: a role that comes while the group runs is placed whole, or not yet."""
+        if life.doubtful:
+            return
+        for role, least in life.coming().items():
+            if planned[role]:
+                have = life.held[role] + planned[role]
+                assert have >= least, f"{plan} places {have} of {least} members of new role {role}"
+                self.server.reached["a role that came is placed"] += 1
 
     def _blamed_are_avoided(self, key: GroupKey, plan: str) -> None:
         """Semantics §3.6: for a minute at least a gang keeps off a node that let it down."""
@@ -436,7 +447,8 @@ class Judge:
         if stands(status, Condition.SCHEDULED):
             short = missing(life.held, life.least_floor)
             assert not short, f"{where} says Scheduled and {short} are not bound (semantics §3.7)"
-        if last is not None and last.started is None and status.started == self.server.now:
+        starts = last is not None and last.started is None and status.started == self.server.now
+        if starts and not life.relaunched:  # else what it had when it started before counts too
             life.captured = life.floor
         self._as_it_started(status, life)
         self.told[status.group] = status

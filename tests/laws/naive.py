@@ -162,6 +162,8 @@ class Life:
         self.group = group
         if group is None:
             return
+        if self.settled and not (self.bound or self.ever_succeeded or self.started):
+            self.was.clear()  # what nobody was bound by counts no more (semantics §2.5)
         self.was.append(floors(group))
         if self.captured is not None:
             known = self.captured
@@ -225,7 +227,14 @@ class Life:
         )
 
     def stop(self) -> None:
-        """Nobody is bound any more: what is relaunched has not started (semantics §1)."""
+        """Nobody is bound any more: what is relaunched has not started (semantics §1).
+
+        If nothing has succeeded either, its floor is the PodGroup's, whole (semantics §2.5).
+        """
+        if not self.ever_succeeded:
+            self.started, self.captured = False, None
+            self.was = [floors(self.group)] if self.group else []
+            return
         self.before += self.done
         self.counted |= self.succeeded.keys()
         self.remembered = Counter()
@@ -236,11 +245,31 @@ class Life:
         if self.group is None:
             return
         if self.started:
+            self._welcome()
             if not self.bound and (self.live or missing(self.held, self.least_floor)):
                 self.stop()
             return
         running = count(pod for pod in self.live if pod.running) + self.done
         self.started = not missing(running, self.floor) and bool(self.identities)
+
+    def coming(self) -> Floors:
+        """Roles that came since it started and are not held, as far as that is certain (§2.5)."""
+        if self.group is None or self.captured is None:
+            return {}
+        return {r: n for r, n in floors(self.group).items() if r and not self.captured.get(r)}
+
+    def _welcome(self) -> None:
+        """Roles that came are a part of the floor once they are held."""
+        for role, least in self.coming().items():
+            if self.captured is not None and self.held[role] >= least:
+                total = floors(self.group)[""] if self.group else 0
+                whole = min(total, self.captured.get("", 0) + least)
+                self.captured = self.captured | {role: least, "": whole}
+
+    @property
+    def ever_succeeded(self) -> bool:
+        """Something succeeded in this incarnation, held or not."""
+        return bool((self.before + self.done).total())
 
     @property
     def done(self) -> Counter[str]:
@@ -265,6 +294,8 @@ class Life:
         """The least that can count as the floor: of a started group, what it was at any time."""
         now = self.floor
         if not (self.perhaps_started or self.relaunched):
+            return now
+        if not (self.bound or self.ever_succeeded):
             return now
         least = {role: min([n, *(w.get(role, 0) for w in self.was)]) for role, n in now.items()}
         return reduced(least, self.before)

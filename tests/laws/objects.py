@@ -39,6 +39,7 @@ class Job:
         done: how many succeeded, by role.
         zone: its members want a node with the label ZONE.
         keeps_names: a replacement has the name of whom it replaces, and so comes when that is gone.
+        idle: it is scaled to zero, or suspended.
     """
 
     parts: tuple[Part, ...]
@@ -48,6 +49,7 @@ class Job:
     done: Counter[str] = field(default_factory=Counter)
     keeps_names: bool = False
     zone: bool = False
+    idle: bool = False
 
 
 class Objects(Server):
@@ -134,6 +136,8 @@ class Objects(Server):
         """The owner creates what is missing; whether anything was."""
         owner = self.owners[name]
         created = False
+        if owner.idle:
+            return False
         for part in owner.parts:
             mine = [
                 pod

@@ -327,6 +327,21 @@ class Gangs(RuleBasedStateMachine):
         if len(self.world.pods) < MOST_PODS:
             self.world.do(f"owner_{what}", self._one_of(data, self.world.owners))
 
+    @rule(
+        data=st.data(),
+        what=st.sampled_from(["goes idle", "goes idle", "is reshaped"]),
+        minimum=st.integers(0, 6),
+    )
+    def an_owner_changes(self, data: st.DataObject, what: str, minimum: int) -> None:
+        """One that is idle comes back, with more members or fewer."""
+        world, name = self.world, self._one_of(data, self.world.owners)
+        if name and world.owners[name].idle:
+            world.do("owner_comes_back", name, minimum - 3)
+        elif what == "is reshaped":
+            world.do("owner_is_reshaped", name, minimum % 3)
+        else:
+            world.do("owner_goes_idle", name, minimum)
+
     @precondition(lambda self: self.world.groups)
     @rule(
         data=st.data(),

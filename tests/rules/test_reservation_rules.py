@@ -8,7 +8,7 @@ import pytest
 
 from enbloc.engine.policies import MinResources
 from enbloc.engine.state import Members
-from enbloc.model.pods import Owner
+from enbloc.model.pods import Owner, Phase
 from tests.rules.applications import application, executor
 from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
@@ -161,6 +161,7 @@ def test_without_progress_a_reservation_expires_with_an_event_and_a_reason() -> 
     world.nodes("n1 n2 n3", cpu=4)
     application(world, "app")
     world.settle()
+    world.run_pods(["app-driver"])
     world.job("young", 2)
     world.settle(seconds=59)
     assert world.where("young") == {}
@@ -170,14 +171,55 @@ def test_without_progress_a_reservation_expires_with_an_event_and_a_reason() -> 
     assert world.condition("app")[:2] == (True, "ReservationExpired")
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_while_a_held_member_starts_a_reservation_ends_only_with_its_whole_time(
+    restart: bool,
+) -> None:
+    """Semantics §5.1: who waits for a leader that pulls its image cannot be there yet."""
+    world = World(reservation_seconds=900)
+    world.nodes("n1 n2 n3", cpu=4)
+    application(world, "app")
+    world.settle()
+    world.job("young", 2)
+    world.settle(seconds=600)
+    if restart:
+        world = world.restarted()
+        world.settle()
+    assert world.where("young") == {}
+    world.change("app-driver", phase=Phase.RUNNING, unready=True)
+    world.settle(seconds=100)
+    assert world.where("young") == {}, "it runs, and is not ready"
+    world.change("app-driver", unready=False, ready_at=world.now)
+    world.settle(seconds=59)
+    assert world.where("young") == {}, "from then on the timeout counts"
+    world.settle(seconds=2)
+    assert len(world.where("young")) == 2
+
+
+def test_one_that_never_starts_keeps_it_no_longer_than_the_administrator_allows() -> None:
+    """Semantics §5.1: reservationSeconds."""
+    world = World(reservation_seconds=900)
+    world.nodes("n1 n2 n3", cpu=4)
+    application(world, "app")
+    world.settle()
+    world.job("young", 2)
+    world.settle(seconds=899)
+    assert world.where("young") == {}
+    world.settle(seconds=2)
+    assert len(world.where("young")) == 2
+
+
 def test_progress_prolongs_a_reservation() -> None:
     """Semantics §5.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     application(world, "app")
+    world.settle()
+    world.run_pods(["app-driver"])
     world.settle(seconds=50)
     executor(world, "app")
     world.settle()
+    world.run_pods(["app-executor-0"])
     world.job("young", 1)
     world.settle(seconds=50)
     assert world.where("young") == {}
@@ -190,6 +232,8 @@ def test_a_restart_neither_forgets_nor_prolongs_a_reservation() -> None:
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     application(world, "app")
+    world.settle()
+    world.run_pods(["app-driver"])
     world.settle(seconds=40)
     world.job("young", 1)
     again = world.restarted()
@@ -360,6 +404,7 @@ def test_pods_without_a_group_are_held_back_by_a_reservation_too() -> None:
     world.nodes("n1 n2 n3", cpu=4)
     application(world, "app")
     world.settle()
+    world.run_pods(["app-driver"])
     world.now += 1
     world.pod("solo", spec=ONE_A_NODE)
     world.settle()

@@ -339,6 +339,12 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         '"true" for the kinds that are gangs by nature, "all", "false", or kinds with dots between '
         'them, as in "Job.RayCluster". On a pod: "true" or "false", whatever the namespace says.',
     ),
+    names.SCHEDULE_TIMEOUT_KEY: KeyMeaning(
+        "annotation",
+        "a workload, or a PodGroup of another project",
+        "you",
+        "scheduleTimeoutSeconds of the PodGroups that are made for it, 0 to 86400.",
+    ),
     names.RANK_KEY: KeyMeaning(
         "annotation",
         "pod",

@@ -62,17 +62,19 @@ def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> 
     return ", or ".join(list(texts)[:_MOST_NAMED])
 
 
-def at_once(life: Collection[Member], creators: Creators) -> int | None:
-    """How many members those who make them can run at the same time from now on.
+def at_once(group: Group, life: Collection[Member], creators: Creators) -> int | None:
+    """How many members those who make them can run at the same time, counting what is done.
 
-    Of a Job that is suspended, how many once it is resumed; None = nobody can tell.
+    Only the completions of Jobs that are left bound it. How many pods a Job, a StatefulSet or a
+    ReplicaSet has just now does not: it may have been scaled to zero, or be suspended, and its next
+    pods may be there before this is read again. None = nobody can tell.
     """
     owners = {member.owner for member in life if member.live}
     makers = [c for c in creators.values() if c.ended is None and (not owners or c.uid in owners)]
     if not makers or not all(c.understood for c in makers) or not owners <= creators.keys():
         return None
     return sum(
-        c.pods if c.completions is None else max(0, min(c.pods, c.completions - c.succeeded))
+        group.min_member if c.completions is None else max(0, c.completions - c.succeeded)
         for c in makers
     )
 

@@ -111,7 +111,7 @@ def reconcile(  # each is one source of the status
         "failed": view.failed,
         "conditions": conditions,
     }
-    expected = at_once(view.life, creators)
+    expected = at_once(view.group, view.life, creators)
     if expected is not None:
         wanted["expected"] = expected
     if group.roles:

@@ -348,6 +348,9 @@ class Engine:
         elif not facts.total.bound and (facts.members or facts.deficit):
             members.stop()
             return self._groups.facts(members)
+        elif whole := [floor for floor in facts.coming if not floor.deficit]:
+            members.welcome(whole)
+            return self._groups.facts(members)
         return facts
 
     def _forget(self, turn: Turn, members: Members) -> None:

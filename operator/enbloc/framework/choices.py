@@ -13,14 +13,12 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Final, NamedTuple
 
-from enbloc.framework.facts import Choice, Floor, GroupFacts
+from enbloc.framework.facts import NO_FLOOR, Choice, Floor, GroupFacts
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree, held
 
 #: So many choices are looked at in one decision, beyond children that are tried one by one.
 MOST_CHOICES: Final = 8
-
-_NOTHING: Final = Floor("", 0, 0, 0, 0)
 
 Floors = Mapping[str, Floor]
 
@@ -111,7 +109,7 @@ def of_part(facts: GroupFacts, roles: Container[str]) -> GroupFacts:
     return replace(
         facts,
         pending=tuple(pod for pod in facts.pending if pod.role in roles),
-        total=_NOTHING,
+        total=NO_FLOOR,
         roles=tuple(floor for floor in floors.values() if floor.role in roles),
         choice=None,
     )

@@ -3,7 +3,7 @@
 """GroupFacts: what is true of one group when a decision begins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from enbloc.model.groups import Group, GroupKey
@@ -47,6 +47,10 @@ class Floor:
     def quorum(self) -> bool:
         """Enough members exist for the minimum to be met."""
         return self.pending + self.bound + self.succeeded >= self.minimum
+
+
+#: It needs nobody.
+NO_FLOOR: Final = Floor("", 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,9 @@ class GroupFacts:
         problem: why the group cannot be scheduled as written; "" = none.
         ranks: taken by members that are held, ascending.
         choice: what else than these floors would do; None = the group has no tree.
+        coming: a floor for each role that came since the group started, and is not held yet. It
+            needs none of them, and each is placed whole once its own floor is held (semantics
+            §2.5). Its members are pending, but none of `total`.
     """
 
     key: GroupKey
@@ -144,6 +151,7 @@ class GroupFacts:
     foreign_schedulers: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     choice: Choice | None = None
+    coming: tuple[Floor, ...] = ()
 
     @property
     def others(self) -> tuple[Floor, ...]:
@@ -164,7 +172,7 @@ class GroupFacts:
 
     @property
     def deficit(self) -> bool:
-        """Some floor is not held."""
+        """Some floor is not held, of those that it needs."""
         return self.total.deficit > 0 or any(floor.deficit for floor in self.roles)
 
     @property
@@ -176,6 +184,28 @@ class GroupFacts:
     def held_in_part(self) -> bool:
         """Some members are held, and the floor is not."""
         return self.total.held > 0 and self.deficit
+
+    @property
+    def idle_roles(self) -> tuple[Floor, ...]:
+        """Roles that came since it started and lack members, if nobody else is pending."""
+        short = tuple(floor for floor in self.coming if not floor.quorum)
+        if self.deficit or len(self.pending) > sum(floor.pending for floor in short):
+            return ()
+        return short
+
+    @property
+    def without_coming(self) -> "GroupFacts":
+        """The group without roles that came since it started, and their members."""
+        roles = {floor.role for floor in self.coming}
+        pending = tuple(pod for pod in self.pending if pod.role not in roles)
+        return replace(self, pending=pending, coming=())
+
+    def of_coming(self, floor: Floor) -> "GroupFacts":
+        """Nothing but what such a role needs, and its members."""
+        pending = tuple(pod for pod in self.pending if pod.role == floor.role)
+        return replace(
+            self, pending=pending, total=NO_FLOOR, roles=(floor,), coming=(), started=False
+        )
 
     def _unknown_roles(self) -> list[str]:
         """A few of the roles that pending members name and their PodGroup, which has some, not."""
@@ -189,6 +219,7 @@ class GroupFacts:
         if self.group is None:
             return f"PodGroup {self.key} not found"
         floors = (*self.roles, self.total) if self.choice is not None else self.floors
+        floors = (*self.idle_roles, *floors)
         short = next((floor for floor in floors if not floor.quorum), self.total)
         role = f" of role {short.role}" if short.role else ""
         text = f"{short.pending + short.held} of {short.minimum} members{role} exist"

@@ -160,6 +160,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         group = kai.UNNAMED
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
+    ready = _condition(status.conditions, "Ready")
     kept_annotations = _kept(annotations, keep)
     gang_gate = bool(spec.readiness_gates) and _has_gang_gate(spec)
     extended = status.extended_resource_claim_status
@@ -198,6 +199,8 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         resource_claims=resource_claim_names(spec, status) if pod_spec.resource_claims else (),
         pod_group=_shared(native) if native else "",
         extended_claim=extended.resource_claim_name or "" if extended else "",
+        unready=ready is not None and ready.status != "True",
+        ready_at=_since(ready, "True"),
     )
 
 

@@ -30,6 +30,7 @@ PLAN_KEY: Final = "enbloc.dev/plan"
 DERIVED_KEY: Final = "enbloc.dev/derived-from"
 #: On a namespace: for which kinds of workload groups are made; on a pod: whether for its workload.
 AUTO_GROUP_KEY: Final = "enbloc.dev/auto-group"
+SCHEDULE_TIMEOUT_KEY: Final = "enbloc.dev/schedule-timeout-seconds"
 RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
 COMPONENT_KEY: Final = "enbloc.dev/component"

@@ -14,11 +14,21 @@ from enbloc.model.names import (
     POD_GROUP_KEY,
     RANK_KEY,
     ROLE_KEY,
+    SCHEDULE_TIMEOUT_KEY,
     SIZE_KEY,
 )
 
 _OURS: Final = frozenset(
-    {POD_GROUP_KEY, ROLE_KEY, MIN_MEMBER_KEY, PLAN_KEY, RANK_KEY, SIZE_KEY, AUTO_GROUP_KEY}
+    {
+        POD_GROUP_KEY,
+        ROLE_KEY,
+        MIN_MEMBER_KEY,
+        PLAN_KEY,
+        RANK_KEY,
+        SIZE_KEY,
+        AUTO_GROUP_KEY,
+        SCHEDULE_TIMEOUT_KEY,
+    }
 )
 _PROJECT: Final = API_GROUP.partition(".")[0]
 _SEPARATORS: Final = str.maketrans("", "", "-_./ ")

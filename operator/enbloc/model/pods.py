@@ -265,6 +265,8 @@ class Pod:
             not made yet, None = its status says that none is needed.
         pod_group: the PodGroup of Kubernetes that its `spec.schedulingGroup` names; "" = none.
         extended_claim: the ResourceClaim made for extended resources that devices serve; "" = none.
+        unready: its condition Ready stands at another value than True.
+        ready_at: transition time of condition Ready=True, as `scheduled_at`; None = no such.
     """
 
     key: PodKey
@@ -301,6 +303,8 @@ class Pod:
     resource_claims: tuple[str | None, ...] = ()
     pod_group: str = ""
     extended_claim: str = ""
+    unready: bool = False
+    ready_at: float | None = None
 
     @property
     def size(self) -> int:
@@ -336,6 +340,11 @@ class Pod:
     def bound_at(self) -> float:
         """When it was bound as far as its conditions tell, server seconds; else its creation."""
         return self.created if self.scheduled_at is None else self.scheduled_at
+
+    @property
+    def starting(self) -> bool:
+        """It is bound, and does not run or is not ready: what waits for it cannot come yet."""
+        return self.bound and (self.unready or not self.running)
 
     @property
     def running(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
+from enbloc.controller.sources.workloads import Part, Template, bounded, of_roles, requests
 from enbloc.kube.paths import JOBS, STATEFUL_SETS
 from enbloc.model.auto_groups import JOB, STATEFUL_SET, group_name
 
@@ -51,7 +51,7 @@ class WorkloadSet(SourceObject):
 def job(found: WorkloadJob) -> Derived:
     """As many as it runs at once; a Job of that name that is made later has another PodGroup."""
     name = group_name(JOB, found.metadata.name, found.metadata.uid)
-    return Derived(minimum_of([("", found.spec.at_once)]), name)
+    return of_roles([("", found.spec.at_once)], name)
 
 
 def stateful_set(found: WorkloadSet) -> Derived:
@@ -59,8 +59,8 @@ def stateful_set(found: WorkloadSet) -> Derived:
     spec, name = found.spec, group_name(STATEFUL_SET, found.metadata.name, found.metadata.uid)
     replicas = bounded(spec.replicas)
     if spec.pod_management_policy == "Parallel":
-        return Derived(minimum_of([("", replicas)]), name)
-    return Derived(minimum_of([("", 1)], requests(spec.template, replicas)), name)
+        return of_roles([("", replicas)], name)
+    return of_roles([("", min(1, replicas))], name, requests(spec.template, replicas))
 
 
 JOB_SOURCE: Final = Source("Job", (JOBS,), WorkloadJob, job, controls=True)

@@ -20,7 +20,7 @@ from enbloc.kube.errors import AlreadyExists, APIError, NotFound, Unreachable
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import DERIVED_KEY
+from enbloc.model.names import DERIVED_KEY, Condition
 from enbloc.model.objects import OwnerReference, PodGroupObject
 from enbloc.telemetry import Problems
 
@@ -28,6 +28,7 @@ from enbloc.telemetry import Problems
 INTERVAL: Final = 1.0
 #: The source of a PodGroup that is declared by the metadata of pods alone.
 FROM_PODS: Final = "pods"
+_CLASS: Final = "priorityClassName"
 #: What the API server fills in.
 _DEFAULTS: Final[Mapping[str, object]] = {"minMember": 1, "onIncomplete": "Repair"}
 
@@ -42,12 +43,14 @@ class Wanted:
         owners: its ownerReferences, as JSON.
         after: it is made after these, which are wanted too: until they exist, pods of theirs count
             as its own, and would be bound one by one once its minimum is.
+        idle: one that exists keeps the spec that it has.
     """
 
     source: str
     spec: Mapping[str, Any]
     owners: tuple[Mapping[str, Any], ...]
     after: tuple[GroupKey, ...] = ()
+    idle: bool = False
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -63,7 +66,7 @@ class DerivedGroups:
         problems: told what keeps them from being written.
         wanted: the PodGroup that should be there by this name; None = none.
         outdated: whether a PodGroup that was made, and is not wanted, may go.
-        refused: told of one that the server does not take, and why.
+        refused: told of one that cannot be made or changed as it is wanted, and why.
     """
 
     def __init__(
@@ -132,8 +135,11 @@ class DerivedGroups:
         found, wanted = self._found.get(key), self._wanted(key)
         if wanted is None and (found is None or not source_of(found)):
             return
-        if wanted is not None and found is not None and _same(found, wanted):
-            return
+        if wanted is not None and found is not None:
+            if kept := _kept_class(found, wanted):
+                self._refused(key, kept)
+            if _same(found, wanted):
+                return
         self.writer.put(key, None)
 
     def review_source(self, source: str) -> None:
@@ -174,20 +180,28 @@ class DerivedGroups:
         except AlreadyExists:
             pass  # the watch is about to show it, whoever made it
         except APIError as error:
-            if error.of_one_object and not error.namespace_terminating:
-                self._refused(key, error.message)
+            self._tell(key, "made", error)
             raise
+
+    def _tell(self, key: GroupKey, what: str, error: APIError) -> None:
+        """Say why the server does not take one, unless this is no matter of this one."""
+        if error.of_one_object and not error.namespace_terminating:
+            self._refused(key, f"cannot be {what}: {error.message}")
 
     async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: Wanted) -> None:
         metadata = found["metadata"]
         state = {name: metadata[name] for name in ("uid", "resourceVersion")}
         body = {
             "metadata": {**state, **wanted.metadata},
-            "spec": {**dict.fromkeys(found.get("spec") or ()), **wanted.spec},
+            "spec": {**dict.fromkeys(found.get("spec") or ()), **_spec_now(found, wanted)},
         }
-        answer = await self._client.patch(
-            POD_GROUPS, key.name, body, key.namespace, kind=PatchType.MERGE, shape=msgspec.Raw
-        )
+        try:
+            answer = await self._client.patch(
+                POD_GROUPS, key.name, body, key.namespace, kind=PatchType.MERGE, shape=msgspec.Raw
+            )
+        except APIError as error:
+            self._tell(key, "changed as it should be, and stays as it is", error)
+            raise
         self._found[key] = _shown(key, answer)
 
     async def _delete(self, key: GroupKey, found: Mapping[str, Any]) -> None:
@@ -273,4 +287,36 @@ def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
     if source_of(found) != wanted.source:
         return False  # an object came for what pods declared before
     spec, owners = found.get("spec") or {}, found["metadata"].get("ownerReferences") or []
-    return {**_DEFAULTS, **spec} == {**_DEFAULTS, **wanted.spec} and owners == list(wanted.owners)
+    now = _spec_now(found, wanted)
+    return {**_DEFAULTS, **spec} == {**_DEFAULTS, **now} and owners == list(wanted.owners)
+
+
+def _spec_now(found: Mapping[str, Any], wanted: Wanted) -> Mapping[str, Any]:
+    """The spec that a PodGroup which exists can have now."""
+    spec: Mapping[str, Any] = found.get("spec") or {}
+    if wanted.idle:
+        return spec
+    if not _kept_class(found, wanted):
+        return wanted.spec
+    others = {name: value for name, value in wanted.spec.items() if name != _CLASS}
+    return others | ({_CLASS: spec[_CLASS]} if _CLASS in spec else {})
+
+
+def _kept_class(found: Mapping[str, Any], wanted: Wanted) -> str:
+    """Why a PodGroup keeps the priority class that it has; "" = it is to have no other one."""
+    before, after = (found.get("spec") or {}).get(_CLASS), wanted.spec.get(_CLASS)
+    if before == after or wanted.idle or not _scheduled(found):
+        return ""
+    named = f'"{after}"' if after else "none"
+    return f"keeps its priorityClassName while it is scheduled; it is to have {named} after that"
+
+
+def _scheduled(found: Mapping[str, Any]) -> bool:
+    """Whether some fields are immutable; what was sent as a status may be anything."""
+    status = found.get("status")
+    conditions = status.get("conditions") if isinstance(status, Mapping) else None
+    return any(
+        isinstance(each, Mapping)
+        and (each.get("type"), each.get("status")) == (Condition.SCHEDULED, "True")
+        for each in (conditions if isinstance(conditions, list) else ())
+    )

@@ -46,6 +46,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
     View,
 )
+from enbloc.controller.sources.timeouts import with_timeout
 from enbloc.controller.sources.waits import Waits, notice
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
@@ -112,12 +113,12 @@ class Sources:
         self._listed: set[str] = set()
         self._forest: Final = Forest()
         self._growing = {each.resources[0].label() for each in sources if each.in_trees}
-        self._told: LRUCache[str, str] = LRUCache(TOLD)
+        self._told: LRUCache[tuple[str, str], str] = LRUCache(TOLD)
         self._was_ours: LRUCache[str, None] = LRUCache(TOLD)  # by UID
         self._waits = Waits()
         self._refused: set[str] = set()
         self.derived: Final = DerivedGroups(
-            writer, problems, self._wanted, self._outdated, self._not_made
+            writer, problems, self._wanted, self._outdated, self._not_as_wanted
         )
         self.declaring: Final = DeclaringPods(scheduler_names, self._declared, _guarded(read))
         self._leading = False
@@ -365,9 +366,9 @@ class Sources:
             self.derived.review(group)
 
     def _tell(self, about: ObjectReference, reason: names.EventReason, note: str) -> None:
-        if self._told.get(about.uid) == note:
+        if self._told.get((about.uid, reason)) == note:
             return
-        self._told[about.uid] = note
+        self._told[about.uid, reason] = note
         self._recorder.emit(
             Notice(
                 type="Warning",
@@ -398,16 +399,14 @@ class Sources:
                 pass
         return ours
 
-    def _not_made(self, key: GroupKey, why: str) -> None:
-        """Say on the objects that call for a PodGroup why the server does not take it."""
-        for each in self._called.get(key, ()):
-            origin = self._origins[each]
-            note = f"PodGroup {key.name}, for which its pods wait, cannot be made: {why}"
-            self._tell(regarding(origin), names.EventReason.POD_GROUP_NOT_FOUND, note)
-        pod = self.declaring.pod_of(key)
-        if pod is not None:
-            note = f"PodGroup {key.name}, which it declares, cannot be made: {why}"
-            self._tell(pod, names.EventReason.POD_GROUP_NOT_FOUND, note)
+    def _not_as_wanted(self, key: GroupKey, why: str) -> None:
+        """Say on what calls for a PodGroup why it is not there, or not as it should be."""
+        reason, of = names.EventReason.INVALID_SPEC, "of its pods"
+        if self.derived.found(key) is None:
+            reason, of = names.EventReason.POD_GROUP_NOT_FOUND, "for which its pods wait"
+        about = [regarding(self._origins[each]) for each in self._called.get(key, ())]
+        for each in (*about, *filter(None, [self.declaring.pod_of(key)])):
+            self._tell(each, reason, f"PodGroup {key.name}, {of}, {why}")
 
     def _tell_of_wait(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         """Say on the object that a PodGroup was made for why the group waits."""
@@ -442,7 +441,8 @@ class Sources:
                 if found is not None and self._is_ours(origin, key):
                     label = origin.resource.label()
                     after = tuple(origin.beside.get(key, ()))
-                    return Wanted(label, found.spec, tuple(owners_of(origin)), after)
+                    owners = tuple(owners_of(origin))
+                    return Wanted(label, found.spec, owners, after, found.idle)
         return self._declared_group(key)
 
     def _declared_group(self, key: GroupKey) -> Wanted | None:
@@ -556,7 +556,7 @@ def _derived(
 ) -> Derived | tuple[Derived, ...] | Refused | Node | None:
     """What an object calls for; of one that a bug keeps from being read, a message."""
     try:
-        return checked(source.derive(found))
+        return checked(with_timeout(source.derive(found), found.metadata))
     except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
         key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
         return Refused(_fault(key, error))

@@ -19,7 +19,7 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
 )
-from enbloc.controller.sources.workloads import Part, bounded, minimum_of, requests
+from enbloc.controller.sources.workloads import Part, bounded, of_roles, requests
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import JOB_SET, group_name
 
@@ -87,11 +87,9 @@ def derive(found: JobSet) -> tuple[Derived, ...] | Refused:
         )
     reserved = _most(first, _together(jobs)) if later else None
     return (
-        Derived(minimum_of(_roles(first), reserved), whole),
+        of_roles(_roles(first), whole, reserved),
         *(
-            Derived(
-                minimum_of(_roles([job])), group_name(JOB_SET, name, part=job.name), beside=whole
-            )
+            of_roles(_roles([job]), group_name(JOB_SET, name, part=job.name), beside=whole)
             for job in later
         ),
     )

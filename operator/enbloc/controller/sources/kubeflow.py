@@ -11,7 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
+from enbloc.controller.sources.workloads import (
+    Part,
+    Template,
+    bounded,
+    minimum_of,
+    of_roles,
+    requests,
+)
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import LAUNCHER, MPI_JOB, TRAINING, WORKER, group_name
 
@@ -74,7 +81,7 @@ def training(kind: str, found: TrainingJob) -> Derived:
     if elastic is not None and elastic.min_replicas is not None and WORKER in roles:
         roles[WORKER] = min(roles[WORKER], bounded(elastic.min_replicas))
     name = group_name(kind, found.metadata.name, found.metadata.uid)
-    return Derived(_wanted(spec, roles), name)
+    return _derived(spec, roles, name)
 
 
 def mpi(found: TrainingJob) -> Derived:
@@ -82,21 +89,22 @@ def mpi(found: TrainingJob) -> Derived:
     spec, roles = found.spec, _roles(found.spec)
     name = group_name(MPI_JOB, found.metadata.name)
     if spec.launcher_creation_policy != _WAITS:
-        return Derived(_wanted(spec, roles), name)
+        return _derived(spec, roles, name)
     parts = [requests(each.template, bounded(each.replicas)) for each in spec.replicas.values()]
     reserved = sum(parts[1:], parts[0]) if parts else None
-    return Derived(_wanted(spec, {**roles, LAUNCHER: 0}, reserved), name)
+    return _derived(spec, {**roles, LAUNCHER: 0}, name, reserved)
 
 
 def _roles(spec: _Spec) -> dict[str, int]:
     return {role: bounded(each.replicas) for role, each in spec.replicas.items()}
 
 
-def _wanted(spec: _Spec, roles: dict[str, int], reserved: Any = None) -> dict[str, Any]:
+def _derived(spec: _Spec, roles: dict[str, int], name: str, reserved: Any = None) -> Derived:
     least = spec.least
     if least is not None and 0 < least < sum(roles.values()):
-        return {**minimum_of(dict.fromkeys(roles, 0).items(), reserved), "minMember": least}
-    return minimum_of(roles.items(), reserved)
+        roles = dict.fromkeys(roles, 0)
+        return Derived({**minimum_of(roles.items(), reserved), "minMember": least}, name)
+    return of_roles(roles.items(), name, reserved)
 
 
 def _training_source(kind: str) -> Source[TrainingJob]:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, bounded, minimum_of
+from enbloc.controller.sources.workloads import Part, bounded, of_roles
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import HEAD, RAY_CLUSTER, group_name
 
@@ -55,7 +55,7 @@ def derive(found: RayCluster) -> Derived:
     groups = spec.worker_group_specs or ()
     roles = [(HEAD, 1), *((group.group_name, group.least(scales=scales)) for group in groups)]
     name = group_name(RAY_CLUSTER, found.metadata.name, found.metadata.uid)
-    return Derived(minimum_of(roles), name)
+    return of_roles(roles, name)
 
 
 RAY_CLUSTER_SOURCE: Final = Source("KubeRay", (RESOURCE,), RayCluster, derive, controls=True)

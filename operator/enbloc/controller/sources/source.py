@@ -87,6 +87,8 @@ class Derived:
         ignored: which fields of the object have no effect, for an event on it; "" = none.
         beside: the PodGroup of the same object with which it is made, before it has pods of its
             own; "" = none.
+        idle: it wants no pods now, so a PodGroup that was made stays as it is: its next pods may be
+            there before their minimum is (semantics §2.5).
     """
 
     spec: Mapping[str, Any]
@@ -94,6 +96,7 @@ class Derived:
     always: bool = False
     ignored: str = ""
     beside: str = ""
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

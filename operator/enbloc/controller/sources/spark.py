@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, bounded, minimum_of
+from enbloc.controller.sources.workloads import Part, bounded, of_roles
 from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 from enbloc.model.quantity import amount
@@ -84,7 +84,7 @@ def derive(found: SparkApplication) -> Derived:
         reserved[name] += each * executors
     roles = [(DRIVER, 1), (EXECUTOR, 0)]
     name = group_name(SPARK_APPLICATION, found.metadata.name)
-    return Derived(minimum_of(roles, reserved), name)
+    return of_roles(roles, name, reserved)
 
 
 def _requests(pod: _Pod, spec: _Spec) -> dict[str, int]:

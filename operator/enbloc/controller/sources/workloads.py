@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from enbloc.controller.sources.source import LARGEST, MOST_ROLES
+from enbloc.controller.sources.source import LARGEST, MOST_ROLES, Derived
 from enbloc.model.auto_groups import role_name
 from enbloc.model.codec_specs import pod_class
 from enbloc.model.objects import PodObject, PodSpecObject
@@ -41,6 +41,25 @@ def requests(template: Template | None, count: int = 1) -> Counter[str]:
 def bounded(count: int | None, default: int = 1) -> int:
     """A number of pods as PodGroups can have it."""
     return min(LARGEST, max(0, default if count is None else count))
+
+
+def of_roles(
+    roles: Iterable[tuple[str, int]],
+    name: str,
+    reserved: Mapping[str, int] | None = None,
+    beside: str = "",
+) -> Derived:
+    """The PodGroup of a workload, which is idle where it wants nobody of any role.
+
+    Args:
+        roles: as of `minimum_of`.
+        name: of the PodGroup.
+        reserved: as of `minimum_of`.
+        beside: as of `Derived`.
+    """
+    roles = list(roles)
+    idle = not any(minimum for _, minimum in roles)
+    return Derived(minimum_of(roles, reserved), name, beside=beside, idle=idle)
 
 
 def minimum_of(

@@ -28,7 +28,7 @@ def gate(
     if facts.crowded:
         text = f"{MOST_LIVES} runs of this PodGroup are live; waiting for one to end"
         return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
-    quorum = facts.quorum
+    quorum = facts.quorum and not facts.idle_roles
     for plugin in profile.pre_enqueue:
         name = plugin.name if quorum else ""
         try:
@@ -63,6 +63,7 @@ def fingerprint(facts: GroupFacts) -> object:
     floors = [(floor.role, floor.deficit) for floor in facts.floors]
     if facts.choice is not None:
         floors += [(floor.role, floor.deficit) for floor in facts.choice.others]
+    floors += [(floor.role, floor.deficit) for floor in facts.coming]
     pending = [(pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending]
     # Bound members that it needs no more may have been in the way of those that it needs.
     return pending, floors, facts.total.bound, facts.priority, resources

@@ -191,9 +191,12 @@ class OpenPlan:
     def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
         """Whether what it binds, and what is held, is every minimum as it is now.
 
-        Of a group with a tree: it is a whole choice, and each role that it binds is whole.
+        Of a group with a tree: it is a whole choice, and each role that it binds is whole; as is
+        one that came since the group started.
         """
         roles = Counter(pods[uid].role for uid in self._stages if uid in pods)
+        if any(0 < roles[floor.role] < floor.deficit for floor in facts.coming):
+            return False
         if facts.choice is not None:
             short = {f.role for f in (*facts.roles, *facts.others) if f.deficit > roles[f.role]}
             whole = meets(facts, roles, bound=True) and short.isdisjoint(roles)

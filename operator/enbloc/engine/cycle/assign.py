@@ -38,6 +38,8 @@ def place_group(
     """
     if facts.choice is not None:
         return _place_tree(facts, trial, steps, exactly=exactly)
+    if facts.coming:
+        return _place_beside(facts, trial, steps, exactly=exactly)
     outcome, tried = ordered_pass(facts, trial)
     if not outcome.failed:
         return outcome, tried
@@ -52,6 +54,29 @@ def place_group(
     if not facts.held_in_part:
         _place_surplus(facts, others, tried, found)
     return found, tried
+
+
+def _place_beside(
+    facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
+) -> tuple[Outcome, Trial]:
+    """The same where roles came since it started: each whole, once the floor is held (§2.5).
+
+    What is placed for one is needed: a plan of it is for the whole role or for nothing.
+    """
+    running = facts.without_coming
+    able = [floor for floor in facts.coming if floor.quorum]
+    said = Outcome()
+    for floor in able if not running.deficit else ():
+        found, tried = place_group(
+            facts.of_coming(floor), trial, steps // len(able), exactly=exactly
+        )
+        found.steps += said.steps
+        if not found.failed:
+            return found, tried
+        said = found
+    if not running.pending:
+        return said, trial
+    return place_group(running, trial, steps, exactly=exactly)
 
 
 def _place_tree(

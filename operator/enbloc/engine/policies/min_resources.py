@@ -66,7 +66,8 @@ class Terms:
         wanted: its minResources, `(resource, amount)`.
         due: what of them it may still take.
         progress_at: server time at which the owner got further as far as the API server tells: its
-            latest PodScheduled=True; the present while the group is being admitted.
+            latest PodScheduled=True or Ready=True; the present while the group is being admitted.
+        starting: a member that is held does not run yet, and those to come may wait for it.
         timeout: seconds without progress after which the reservation is over.
         life: the incarnation of the group's members, in all of which it lasts so long only.
         since: server time at which it began as far as the API server tells: the first
@@ -81,6 +82,7 @@ class Terms:
     timeout: float
     life: str
     since: float
+    starting: bool = False
 
 
 @dataclass(slots=True)
@@ -138,6 +140,8 @@ class _Progress:
             self.least = terms.due
         elif any(terms.due[resource] < amount for resource, amount in self.least.items()):
             self.progress_at, self.open = now, True
+        if self.terms.starting and not terms.starting:  # who waits for them can come only now
+            self.progress_at = max(self.progress_at, terms.progress_at)
         self.terms, self.least = terms, self.least & terms.due
 
 
@@ -181,7 +185,7 @@ class Reservations:
         if not terms.due:
             self._progress.pop(group, None)
         elif known is None:
-            fresh = turn.now < terms.progress_at + terms.timeout
+            fresh = terms.starting or turn.now < terms.progress_at + terms.timeout
             self._progress[group] = _Progress(terms, terms.due, terms.progress_at, fresh)
         else:
             known.update(terms, turn.now)
@@ -252,7 +256,10 @@ class Reservations:
 
     def _end(self, group: GroupKey, progress: _Progress) -> float:
         """When an open reservation expires unless there is progress, server seconds."""
-        return min(progress.progress_at + progress.terms.timeout, self._clocks[group].ends)
+        ends = self._clocks[group].ends
+        if progress.terms.starting:
+            return ends
+        return min(progress.progress_at + progress.terms.timeout, ends)
 
     def exhausted(self, group: GroupKey) -> bool:
         """Whether a reservation is over for this life of its group, whatever its progress."""
@@ -348,10 +355,16 @@ def _changed(old: Terms, new: Terms) -> bool:
 
 
 class _Filled(NamedTuple):
-    """What the groups of an owner that have no minResources hold, and when they got it last."""
+    """What the groups of an owner that have no minResources hold.
+
+    Attributes:
+        latest: when they got on last, as of `_latest`.
+        starting: as of `Terms`.
+    """
 
     held: Counter[str]
     latest: float | None
+    starting: bool
 
 
 class MinResources(Policy):
@@ -498,6 +511,7 @@ class MinResources(Policy):
             timeout=float(group.timeout or self._default_timeout),
             life=members.incarnation,
             since=min(_held_since(members), default=turn.now),
+            starting=filled.starting or _starting(members),
         )
         before = self._reservations.deadline_of(key)
         self._reservations.review(key, terms, turn)
@@ -524,12 +538,14 @@ class MinResources(Policy):
         """What fills every reservation of an owner; nothing does without one."""
         held: Counter[str] = Counter()
         latest: list[float] = []
+        starting = False
         for each in self._groups.of_owner(owner) if owner else ():
             if each.group is not None and not each.group.min_resources:
                 held.update(self._held(each))
                 time = _latest(each)
                 latest += () if time is None else (time,)
-        return _Filled(held, max(latest, default=None))
+                starting = starting or _starting(each)
+        return _Filled(held, max(latest, default=None), starting)
 
     def _held(self, members: Members) -> Counter[str]:
         """What the held members of a group request."""
@@ -542,11 +558,18 @@ class MinResources(Policy):
 
 
 def _latest(members: Members) -> float | None:
-    """When a group got a member last; None = it has none."""
-    times = [pod.bound_at for pod in members.bound]
+    """When a member of a group was bound or became ready last; None = it has none."""
+    bound = members.bound
+    times = [pod.bound_at for pod in bound]
+    times += (pod.ready_at for pod in bound if pod.ready_at is not None)
     if members.done.latest is not None:
         times.append(members.done.latest)
     return max(times, default=None)
+
+
+def _starting(members: Members) -> bool:
+    """Whether a member of a group is bound and does not run yet."""
+    return any(pod.starting for pod in members.live.values())
 
 
 def _held_since(members: Members) -> list[float]:

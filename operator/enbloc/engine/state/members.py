@@ -4,17 +4,19 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
+from enbloc.engine.state.successes import Successes
 from enbloc.framework.choices import choose, meets
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
 from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
 from enbloc.model.incarnation import count_succeeded
 from enbloc.model.limits import beyond_effort
-from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.times import CLOCK_ERROR
 from enbloc.model.trees import Tree, counts_known, counts_whole
 
@@ -43,41 +45,6 @@ def recorded_incarnation(pod: Pod) -> str:
     return record.incarnation if record is not None else ""
 
 
-class Successes:
-    """What the members count for that succeeded, deleted ones too; none is taken back.
-
-    Attributes:
-        roles: how many of each role; "" = without one.
-        requests: what they requested, by resource.
-        ranks: which ranks they have.
-        priority: the lowest of them; None = there are none.
-        recorded: one has a binding record.
-        earliest: server time at which the first of them was bound; None = there are none.
-        latest: the same of the last.
-    """
-
-    def __init__(self) -> None:
-        self.roles: Counter[str] = Counter()
-        self.requests: Counter[str] = Counter()
-        self.ranks: set[int] = set()
-        self.priority: int | None = None
-        self.recorded = False
-        self.earliest: float | None = None
-        self.latest: float | None = None
-
-    def add(self, pod: Pod) -> None:
-        """One more member succeeded."""
-        self.roles[pod.role] += 1
-        self.requests.update(dict(pod.spec.requests))
-        if pod.rank is not None:
-            self.ranks.add(pod.rank)
-        self.priority = pod.priority if self.priority is None else min(self.priority, pod.priority)
-        self.recorded |= bool(pod.binding_record)
-        bound = pod.bound_at
-        self.earliest = bound if self.earliest is None else min(self.earliest, bound)
-        self.latest = bound if self.latest is None else max(self.latest, bound)
-
-
 _NO_SUCCESSES: Final = Successes()
 
 
@@ -97,7 +64,8 @@ class Members:
         started: when the floor last began to run together, server seconds; None = not yet, or no
             member has been bound since.
         captured: the minimums when it started, by role ("" = the group's own), lowered since where
-            the PodGroup was; empty = it never started.
+            the PodGroup was, and raised by roles that came and were placed; empty = it has not
+            started, and nothing that counts for it succeeded before.
         counts: the same of the tree: how many children of each node were enough, by sub-group
             ("" = of the group); empty = it never started, or every role is needed.
         queue_time: kept for the incarnation once the quorum was there; None before.
@@ -157,7 +125,6 @@ class Members:
         self.companions: set[str] = set()
         self.planned_here = False
         self.relaunched = False
-        self._relaunched_with: dict[str, int] = {}
         self.succeeded_then = _NONE
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
@@ -211,9 +178,9 @@ class Members:
 
     def start(self, now: float) -> None:
         """The floor runs together; it has not before a Binding, which the server timed."""
-        if self.relaunched and self.group is not None:
+        if self.group is not None:
             floors = self.group.floors()
-            self._relaunched_with = {role: self._minimum(role, least) for role, least in floors}
+            self.captured = {role: self._minimum(role, least) for role, least in floors}
         bound = max((pod.bound_at for pod in self._held_pods()), default=now)
         self.started = max(now, min(bound, now + CLOCK_ERROR))
         self._capture()
@@ -221,26 +188,59 @@ class Members:
     def stop(self) -> None:
         """No member is bound any more: what is relaunched is a gang that has not started.
 
-        Its captured floor stays; what succeeded before counts for it no more (semantics §1).
+        What succeeded counts for it no more. If nothing did, the floor is the PodGroup's whole
+        (semantics §2.5).
         """
-        self._capture()
+        self.captured = self._captured_with_successes()
         self.started = None
-        self.relaunched = True
         self.succeeded_then = self.succeeded
+        self.relaunched = bool(self.succeeded_then)
+        if not self.relaunched:
+            self.captured, self.counts = {}, {}
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
 
     def _capture(self) -> None:
-        """Keep what a started group needs to be complete: the least since it started."""
-        if self.group is None or not (self.captured or self.started is not None):
+        """Keep what a started group needs to be complete: the least since it started.
+
+        A role that came later is none of it until `follow` finds it whole; of a tree, it is one
+        more to choose from.
+        """
+        if self.group is None or self.started is None:
             return
         floors, tree = self.group.floors(), self.group.tree
-        known, counts = dict(self.captured or floors), self.counts
-        # Of a tree a role that came later is one more to choose from, not one that needs nobody.
-        new = 1 if tree is not None or counts else 0
-        self.captured = {role: min(least, known.get(role, new * least)) for role, least in floors}
+        known = self.captured or dict(floors)
+        choice = tree is not None or bool(self.counts)
+        self.captured = {
+            role: min(least, known.get(role, least))
+            for role, least in floors
+            if role == "" or (least and (choice or role in known))
+        }
         if tree is not None:
-            self.counts = counts_known(tree, counts, known)
+            self.counts = counts_known(tree, self.counts, known)
+
+    def _captured_with_successes(self) -> dict[str, int]:
+        """The captured floor, of which those count too that had succeeded before it started."""
+        before = self.succeeded_then if self.started is not None else _NONE
+        return {
+            role: least + (before[role] if role else before.total())
+            for role, least in self.captured.items()
+        }
+
+    @property
+    def _coming(self) -> AbstractSet[str]:
+        """The roles with a minimum that came since it started, and were not placed yet."""
+        group = self.group
+        if self.started is None or group is None or self.counts or group.tree is not None:
+            return frozenset()
+        return {role for role, least in group.minimums() if least} - self.captured.keys()
+
+    def welcome(self, floors: Iterable[Floor]) -> None:
+        """Roles that came since it started are held: from now on it needs them too."""
+        assert self.group is not None
+        came = {floor.role: floor.minimum for floor in floors}
+        total = min(self.group.min_member, self.captured[""] + sum(came.values()))
+        self.captured = {**self.captured, **came, "": total}
 
     def _tree(self, group: Group) -> Tree | None:
         """The tree as it counts: of a started group no node needs more than at the start."""
@@ -296,10 +296,12 @@ class Members:
         """What another process must know of this life."""
         roles = self.group.roles if self.group is not None else ()
         succeeded = self.succeeded if roles else _NONE
+        most = dict(self.group.floors()) if self.group is not None else {}
+        captured = self._captured_with_successes().items()
         return LifeMemory(
             self.incarnation,
             tuple(islice(self.identities, MOST_IDENTITIES)),
-            tuple(sorted(self.captured.items())),
+            tuple(sorted((role, min(least, most.get(role, least))) for role, least in captured)),
             self.scheduled,
             self.started,
             self.all_succeeded,
@@ -419,16 +421,20 @@ class Members:
                     foreign.append(pod.scheduler)
                 elif not pod.gates:
                     pending.append(pod)
-        pending.sort(key=_seniority)
+        pending.sort(key=lambda pod: pod.seniority)
         done = self._held_successes
+        roles = self._floors(pending, bound, done) if group and group.roles else ()
+        coming: tuple[Floor, ...] = ()
+        if roles and self._coming:
+            coming = tuple(floor for floor in roles if floor.role in self._coming)
+            roles = tuple(floor for floor in roles if floor.role not in self._coming)
         total = Floor(
             role="",
             minimum=self._minimum("", group.min_member) if group else 1,
-            pending=len(pending),
+            pending=len(pending) - sum(floor.pending for floor in coming),
             bound=len(bound),
             succeeded=done.total() if done else 0,
         )
-        roles = self._floors(pending, bound, done) if group and group.roles else ()
         choice = None
         if roles and group and (tree := self._tree(group)) is not None:
             total, roles, choice = choose(tree, total, roles)
@@ -455,6 +461,7 @@ class Members:
             gates=_gates(gated) if gated else (),
             ranks=() if self.solo else self._ranks(bound),
             choice=choice,
+            coming=coming,
         )
 
     def _bound_by_us(self, bound: Sequence[Pod]) -> bool:
@@ -468,15 +475,14 @@ class Members:
         return self.done.recorded or any(pod.binding_record for pod in bound)
 
     def _minimum(self, role: str, minimum: int) -> int:
-        if self.captured:
-            minimum = min(minimum, self.captured.get(role, 0))
+        if self.started is not None:
+            return min(minimum, self.captured.get(role, minimum))
         if not self.relaunched:
             return minimum
-        if self.started is not None:
-            return min(minimum, self._relaunched_with.get(role, minimum))
         expected = self.group.memory.expected if self.group is not None and not role else None
-        if expected is not None:
-            return max(1, min(minimum, expected))
+        if expected:
+            return min(minimum, expected)
+        minimum = min(minimum, self.captured.get(role, minimum))
         if role:
             return max(0, minimum - self.succeeded_then[role])
         return max(1, minimum - self.succeeded_then.total())
@@ -589,9 +595,5 @@ def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
 
 def _gates(gated: list[Pod]) -> tuple[str, ...]:
     """The names of the scheduling gates of these pods, each once, of the oldest first."""
-    oldest = sorted(gated, key=_seniority)
+    oldest = sorted(gated, key=lambda pod: pod.seniority)
     return tuple(dict.fromkeys(gate for pod in oldest for gate in pod.gates))
-
-
-def _seniority(pod: Pod) -> tuple[float, PodKey]:
-    return pod.seniority

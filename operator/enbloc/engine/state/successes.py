@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Successes: what the members of one life count for that succeeded (semantics §2.2)."""
+
+from collections import Counter
+
+from enbloc.model.pods import Pod
+
+
+class Successes:
+    """What the members count for that succeeded, deleted ones too; none is taken back.
+
+    Attributes:
+        roles: how many of each role; "" = without one.
+        requests: what they requested, by resource.
+        ranks: which ranks they have.
+        priority: the lowest of them; None = there are none.
+        recorded: one has a binding record.
+        earliest: server time at which the first of them was bound; None = there are none.
+        latest: the same of the last.
+    """
+
+    def __init__(self) -> None:
+        self.roles: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
+        self.ranks: set[int] = set()
+        self.priority: int | None = None
+        self.recorded = False
+        self.earliest: float | None = None
+        self.latest: float | None = None
+
+    def add(self, pod: Pod) -> None:
+        """One more member succeeded."""
+        self.roles[pod.role] += 1
+        self.requests.update(dict(pod.spec.requests))
+        if pod.rank is not None:
+            self.ranks.add(pod.rank)
+        self.priority = pod.priority if self.priority is None else min(self.priority, pod.priority)
+        self.recorded |= bool(pod.binding_record)
+        bound = pod.bound_at
+        self.earliest = bound if self.earliest is None else min(self.earliest, bound)
+        self.latest = bound if self.latest is None else max(self.latest, bound)

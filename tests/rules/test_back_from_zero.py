@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A gang that lost everything starts whole again, whatever its minimum was meanwhile (§2.4, §2.5).
+
+Each starts, is scaled to zero or suspended, and comes back where there is less room.
+"""
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from enbloc.model.groups import Memory, SubGroup
+from enbloc.model.pods import Owner
+from tests.rules.world import ONE_A_NODE, World
+
+SET = Owner("StatefulSet", "st", "st-uid", "apps/v1")
+OTHER_SET = Owner("StatefulSet", "other", "other-uid", "apps/v1")
+
+
+def running(members: int, *, minimum: int | None = None, nodes: int = 4, **of: object) -> World:
+    """A gang that runs on nodes with room for one member each."""
+    world = World()
+    world.nodes(" ".join(f"n{index}" for index in range(nodes)), cpu=4)
+    world.running_job("st", members, minimum, owner=SET, **of)
+    assert world.started("st") is not None
+    return world
+
+
+def gone(world: World, names: Iterable[str] | None = None) -> None:
+    """These members are deleted, or all."""
+    for name in list(names) if names is not None else sorted(world.where("st-")):
+        world.delete(name)
+    world.settle()
+
+
+def back(world: World, members: int) -> None:
+    """The owner makes so many members anew."""
+    for index in range(members):
+        world.member(f"st-{index}.again", "st", owner=SET)
+    world.settle()
+
+
+def occupied(world: World, *nodes: str) -> None:
+    """Somebody else's pods take these nodes."""
+    for node in nodes:
+        world.pod(f"other-{node}", node=node, spec=ONE_A_NODE)
+    world.settle()
+
+
+def as_it_is(world: World) -> World:
+    """The same process goes on."""
+    return world
+
+
+def restarted(world: World) -> World:
+    """Another process takes over."""
+    other = world.restarted()
+    other.settle()
+    return other
+
+
+PROCESSES = pytest.mark.parametrize("process", [as_it_is, restarted])
+
+
+@PROCESSES
+@pytest.mark.parametrize("meanwhile", [1, 2, 4, 6])
+def test_a_set_that_is_scaled_to_zero_and_back_starts_whole_or_not_at_all(
+    process: Callable[[World], World], meanwhile: int
+) -> None:
+    """Semantics §2.5: whatever the minimum was while nothing existed."""
+    world = running(4)
+    gone(world)
+    world.alter("st", min_member=meanwhile)
+    world.settle()
+    occupied(world, "n0", "n1")
+    world = process(world)
+    world.alter("st", min_member=4)
+    back(world, 4)
+    assert world.where("st-") == {}
+    assert world.condition("st")[:2] == (False, "Unschedulable")
+    world.delete("other-n0")
+    world.delete("other-n1")
+    world.settle()
+    assert len(world.where("st-")) == 4
+
+
+@PROCESSES
+def test_a_job_that_is_suspended_at_two_and_resumed_at_four_starts_with_four(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.5."""
+    world = running(2)
+    gone(world)
+    world = process(world)
+    world.alter("st", min_member=4)
+    occupied(world, "n0", "n1")
+    back(world, 2)
+    assert world.where("st-") == {}
+    assert world.condition("st")[2] == "2 of 4 members exist"
+
+
+def test_of_two_gangs_that_come_back_together_one_is_whole_and_one_waits() -> None:
+    """Semantics §2.5: as two fresh ones do."""
+    world = running(4, nodes=8)
+    world.running_job("other", 4, owner=OTHER_SET)
+    gone(world, sorted(world.where()))
+    for name in ("st", "other"):
+        world.alter(name, min_member=1)
+    world.settle()
+    for node in ("n4", "n5", "n6", "n7"):
+        world.drop_node(node)
+    for name in ("st", "other"):
+        world.alter(name, min_member=4)
+    for index in range(4):  # in turn, as two controllers make them
+        world.member(f"st-{index}.again", "st", owner=SET)
+        world.member(f"other-{index}.again", "other", owner=OTHER_SET)
+        world.settle()
+    placed = sorted((len(world.where("st-")), len(world.where("other-"))))
+    assert placed == [0, 4]
+
+
+def test_what_succeeded_before_counts_only_as_far_as_its_owner_still_runs_that_run() -> None:
+    """Semantics §2.4: of 16 completions 13 are left, and parallelism goes from 8 to 0 and back."""
+    world = running(8, nodes=8)
+    for index in range(3):
+        world.finish(f"st-{index}")
+    world.settle()
+    gone(world)
+    world.alter("st", min_member=1, memory=Memory("st-uid", succeeded=3, expected=13))
+    world.settle()
+    world.alter("st", min_member=8)
+    occupied(world, "n0", "n1")
+    back(world, 8)
+    assert world.where("st-") == {}
+
+
+def test_a_group_that_was_suspended_may_come_back_with_more_roles() -> None:
+    """Semantics §2.5: a cluster that gained a group of workers while it was suspended."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("ray", 2, roles=[("head", 1), ("a", 1)], timeout=60)
+    for role in ("head", "a"):
+        world.member(f"ray-{role}", "ray", role=role, owner=SET)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    for role in ("head", "a"):
+        world.delete(f"ray-{role}")
+    world.settle()
+    world.alter("ray", min_member=4, roles=(("head", 1), ("a", 1), ("b", 2)))
+    occupied(world, "n0")
+    for name, role in (("head", "head"), ("a", "a"), ("b0", "b"), ("b1", "b")):
+        world.member(f"ray-{name}.again", "ray", role=role, owner=SET)
+    world.settle()
+    assert world.where("ray-") == {}
+
+
+def test_a_tree_that_was_suspended_needs_as_many_children_as_its_spec_says() -> None:
+    """Semantics §2.5, §2.8."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    roles = tuple((name, 1, "all") for name in "abcd")
+    tree = (SubGroup("all", 4),)
+    world.group("t", 4, roles=roles, sub_groups=tree, timeout=60)
+    for role in "abcd":
+        world.member(f"t-{role}", "t", role=role, owner=SET)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    assert world.started("t") is not None
+    for role in "abcd":
+        world.delete(f"t-{role}")
+    world.settle()
+    world.alter("t", min_member=1, sub_groups=(SubGroup("all", 1),))
+    world.settle()
+    world.alter("t", min_member=4, sub_groups=tree)
+    occupied(world, "n0", "n1")
+    for role in "abcd":
+        world.member(f"t-{role}.again", "t", role=role, owner=SET)
+    world.settle()
+    assert world.where("t-") == {}

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Roles that come and go while a gang runs (semantics §2.5)."""
+
+import pytest
+
+from enbloc.model.pods import Owner
+from tests.rules.world import ONE_A_NODE, World
+
+CLUSTER = Owner("RayCluster", "ray", "ray-uid", "ray.io/v1")
+AT_FIRST = (("head", 1), ("a", 1))
+WITH_B = (*AT_FIRST, ("b", 2))
+
+
+@pytest.fixture
+def world() -> World:
+    """A cluster of a head and a worker that runs, and three nodes with room for one each."""
+    world = World()
+    world.nodes("n0 n1 n2 n3 n4", cpu=4)
+    world.group("ray", 2, roles=[("head", 1), ("a", 1)], timeout=60, owner="RayCluster/ray-uid")
+    for role in ("head", "a"):
+        world.member(f"ray-{role}", "ray", role=role, owner=CLUSTER)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    assert world.started("ray") is not None
+    return world
+
+
+def came(world: World, *members: str) -> None:
+    """Role b came, and these members of it."""
+    world.alter("ray", min_member=4, roles=WITH_B)
+    for name in members:
+        world.member(name, "ray", role="b", owner=CLUSTER)
+    world.settle()
+
+
+def full(world: World, *but: str) -> None:
+    """Others take every node but these."""
+    for node in {"n0", "n1", "n2", "n3", "n4"} - {*but, *world.where().values()}:
+        world.pod(f"other-{node}", node=node, spec=ONE_A_NODE)
+    world.settle()
+
+
+def test_a_role_that_comes_is_placed_whole_beside_those_that_run(world: World) -> None:
+    came(world, "b0", "b1")
+    assert set(world.where("b")) == {"b0", "b1"}
+    assert world.condition("ray")[:2] == (True, "Scheduled")
+
+
+def test_it_is_not_placed_in_part_and_the_gang_that_runs_is_not_below_its_minimum(
+    world: World,
+) -> None:
+    full(world, "n4")
+    came(world, "b0", "b1")
+    assert world.where("b") == {}
+    assert world.condition("ray")[:2] == (True, "Scheduled")
+    assert world.condition("ray", "Satisfied")[0] is True
+    assert not world.events("GangBelowMinimum")
+    assert world.pod_conditions("b0")[-1][0] == "Unschedulable"
+    gone = next(name for name in world.where("other-"))
+    world.delete(gone)
+    world.settle()
+    assert set(world.where("b")) == {"b0", "b1"}
+
+
+def test_it_waits_until_enough_of_its_members_exist(world: World) -> None:
+    came(world, "b0")
+    assert world.where("b") == {}
+    world.member("b1", "ray", role="b", owner=CLUSTER)
+    world.settle()
+    assert set(world.where("b")) == {"b0", "b1"}
+
+
+def test_members_of_roles_that_run_are_added_while_it_waits(world: World) -> None:
+    came(world, "b0")
+    world.member("ray-a2", "ray", role="a", owner=CLUSTER)
+    world.settle()
+    assert "ray-a2" in world.where()
+    assert world.where("b") == {}
+
+
+def test_once_it_is_placed_its_minimum_is_a_part_of_the_floor(world: World) -> None:
+    came(world, "b0", "b1")
+    world.run_pods(["b0", "b1"])
+    world.settle()
+    world.delete("b0")
+    world.settle()
+    assert world.condition("ray")[:2] == (False, "BelowMinimum")
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_one_that_lost_its_place_in_a_crash_is_completed(world: World, restart: bool) -> None:
+    world.alter("ray", min_member=4, roles=WITH_B)
+    world.answer = lambda bind: "ok" if bind.target.pod.name == "b0" else "hold"
+    for name in ("b0", "b1"):
+        world.member(name, "ray", role="b", owner=CLUSTER)
+    world.settle()
+    assert set(world.where("b")) == {"b0"}
+    if restart:
+        world = world.restarted()
+    else:
+        world.answer = lambda _: "ok"
+        world.delete("b1")
+        world.member("b1.again", "ray", role="b", owner=CLUSTER)
+    world.settle()
+    assert len(world.where("b")) == 2
+
+
+def test_a_role_that_goes_is_forgotten_without_a_warning(world: World) -> None:
+    came(world, "b0", "b1")
+    world.run_pods(["b0", "b1"])
+    world.settle()
+    world.alter("ray", min_member=2, roles=AT_FIRST)
+    world.settle()
+    world.delete("b0")
+    world.delete("b1")
+    world.settle()
+    assert world.condition("ray")[:2] == (True, "Scheduled")
+    assert not world.events("GangBelowMinimum")
+    came(world, "b2")
+    assert world.where("b") == {}, "it comes anew"
+
+
+def test_a_role_of_which_the_minimum_was_lowered_to_zero_comes_anew(world: World) -> None:
+    came(world, "b0", "b1")
+    world.run_pods(["b0", "b1"])
+    world.settle()
+    world.alter("ray", min_member=2, roles=(*AT_FIRST, ("b", 0)))
+    world.settle()
+    world.delete("b0")
+    world.delete("b1")
+    world.settle()
+    full(world, "n4")
+    came(world, "b2", "b3")
+    assert world.where("b") == {}
+
+
+def test_several_come_and_one_that_does_not_fit_keeps_no_other_from_being_placed(
+    world: World,
+) -> None:
+    full(world, "n4")
+    world.alter("ray", min_member=5, roles=(*WITH_B, ("c", 1)))
+    for name, role in (("b0", "b"), ("b1", "b"), ("c0", "c")):
+        world.member(name, "ray", role=role, owner=CLUSTER)
+    world.settle()
+    assert "c0" in world.where()
+    assert world.where("b") == {}
