@@ -86,7 +86,8 @@ def test_a_member_that_was_bound_when_its_gang_had_started_says_so() -> None:
     world.delete("g-0")
     world.member("g-2", "g")
     world.settle()
-    world.now += 5
+    world.run_pods(["g-2"])
+    world.settle(seconds=61)
     world.delete("g-1")
     world.settle()
     again = world.restarted()

@@ -345,11 +345,13 @@ class Engine:
             if not facts.deficit and members.runs_whole(facts):
                 members.start(now)
                 return replace(facts, started=True)
-        elif not facts.total.bound and (facts.members or facts.deficit):
+        elif members.remade(facts, now) or (
+            not facts.total.bound and (facts.members or facts.deficit)
+        ):
             members.stop()
             return self._groups.facts(members)
         elif whole := [floor for floor in facts.coming if not floor.deficit]:
-            members.welcome(whole)
+            members.floor.welcome(facts.group, whole)
             return self._groups.facts(members)
         return facts
 

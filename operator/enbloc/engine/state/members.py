@@ -4,11 +4,10 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import islice
-from types import MappingProxyType
 from typing import Final
 
+from enbloc.engine.state.floor import LifeFloor
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.choices import choose, meets
 from enbloc.framework.facts import Floor, GroupFacts
@@ -18,13 +17,15 @@ from enbloc.model.incarnation import count_succeeded
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.times import CLOCK_ERROR
-from enbloc.model.trees import Tree, counts_known, counts_whole
 
 #: So many identities of a life are written to status.
 MOST_IDENTITIES: Final = 32
 
 #: With more of them, those of a life that everybody joins are forgotten once nothing is left.
 MOST_KNOWN: Final = 4 * MOST_IDENTITIES
+
+#: Who joins a gang that runs is a part of what runs after this (seconds).
+SETTLED_SECONDS: Final = 60.0
 
 _NONE: Final = Counter[str]()
 
@@ -61,13 +62,7 @@ class Members:
         most_identities: so many are kept before those without a pod are looked for.
         scheduled: when its floor was first held, server seconds; None = not yet. From then on no
             further identity is taken in without a reason (semantics §2.4).
-        started: when the floor last began to run together, server seconds; None = not yet, or no
-            member has been bound since.
-        captured: the minimums when it started, by role ("" = the group's own), lowered since where
-            the PodGroup was, and raised by roles that came and were placed; empty = it has not
-            started, and nothing that counts for it succeeded before.
-        counts: the same of the tree: how many children of each node were enough, by sub-group
-            ("" = of the group); empty = it never started, or every role is needed.
+        floor: which minimum counts for it, and whether it started.
         queue_time: kept for the incarnation once the quorum was there; None before.
         plan: the last plan of which a Binding was sent; "" = none was.
         committed: a plan of it is open.
@@ -75,23 +70,18 @@ class Members:
         companions: identities that were there when a plan was made that they have no part in.
         planned_here: this process made a plan of it before its floor was held, and so knows them.
         lost: identities of which a member is gone, and did not succeed.
-        relaunched: it started, and since then there was a time without any bound member.
         crowded: it gathers who must wait until one of too many other lives ends.
-        succeeded_then: of each role, how many had succeeded when no member was bound any more: what
-            is relaunched starts anew without them.
-        done: members that succeeded since, as far as this process saw it.
+        done: members that succeeded since it last had none bound, as far as this process saw it.
     """
 
     # Of a pod without a group, of which there are many, these stay as they are.
     incarnation = ""
     scheduled: float | None = None
-    started: float | None = None
-    captured: Mapping[str, int] = MappingProxyType({})
-    counts: Mapping[str, int] = MappingProxyType({})
+    floor = LifeFloor()
     queue_time: float | None = None
     plan = ""
-    committed = superseded = crowded = relaunched = False
-    succeeded_then = _forgotten = _NONE
+    committed = superseded = crowded = False
+    _forgotten = _NONE
     done = _NO_SUCCESSES
 
     def __init__(self, key: GroupKey, *, solo: bool = False) -> None:
@@ -113,9 +103,7 @@ class Members:
         self.identities: dict[str, None] = {}
         self.most_identities = MOST_KNOWN
         self.scheduled = None
-        self.started = None
-        self.captured = {}
-        self.counts = {}
+        self.floor = LifeFloor()
         self.queue_time = None
         self.plan = ""
         self.committed = False
@@ -124,11 +112,18 @@ class Members:
         self.lost: set[str] = set()
         self.companions: set[str] = set()
         self.planned_here = False
-        self.relaunched = False
-        self.succeeded_then = _NONE
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
         self._counted: set[PodUID] = set()
+        self._ran: set[PodUID] = set()
+        self._lost_some = False
+        self._run_since: float | None = None
+        self._runs_since: set[PodUID] = set()
+
+    @property
+    def started(self) -> float | None:
+        """When the floor last began to run together, server seconds; None = it has not."""
+        return self.floor.started
 
     @property
     def at_rest(self) -> bool:
@@ -150,6 +145,7 @@ class Members:
             self._with_node.add(pod.uid)
         else:
             self._with_node.discard(pod.uid)
+            self._lost_some |= pod.uid in self._ran or pod.uid in self._runs_since
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self._counted:
             if self.done is _NO_SUCCESSES:
                 self.done = Successes()
@@ -162,6 +158,7 @@ class Members:
         self.live.pop(uid, None)
         if not self.solo:
             self._with_node.discard(uid)
+            self._lost_some |= uid in self._ran or uid in self._runs_since
 
     def take_group(self, group: Group | None) -> None:
         """The PodGroup was added, changed or deleted; its status may remember more than we saw."""
@@ -169,7 +166,7 @@ class Members:
         for memory in remembered_lives(group):
             if memory.incarnation and memory.incarnation == self.incarnation:
                 self.recall(memory)
-        self._capture()
+        self.floor.lower(group)
 
     def close(self, now: float) -> None:
         """The floor is held for the first time: from here on it is known who is of this life."""
@@ -178,80 +175,40 @@ class Members:
 
     def start(self, now: float) -> None:
         """The floor runs together; it has not before a Binding, which the server timed."""
-        if self.group is not None:
-            floors = self.group.floors()
-            self.captured = {role: self._minimum(role, least) for role, least in floors}
         bound = max((pod.bound_at for pod in self._held_pods()), default=now)
-        self.started = max(now, min(bound, now + CLOCK_ERROR))
-        self._capture()
+        self.floor.start(self.group, max(now, min(bound, now + CLOCK_ERROR)))
+        self._remember_who_runs()
+
+    def _remember_who_runs(self) -> None:
+        self._ran, self._lost_some, self._run_since = self._who_runs(), False, None
+
+    def _who_runs(self) -> set[PodUID]:
+        return {pod.uid for pod in self._held_pods() if pod.running or pod.finished}
+
+    def remade(self, facts: GroupFacts, now: float) -> bool:
+        """Whether everybody is gone with whom the floor ran, and it is not held.
+
+        Who is bound now came one by one in their place: a gang that has not started. Who joins is
+        one of those once the floor ran with it for SETTLED_SECONDS (semantics §1).
+        """
+        if self._run_since is not None and now >= self._run_since + SETTLED_SECONDS:
+            self._ran, self._run_since = self._runs_since, None
+        if not self._lost_some:
+            return False
+        if facts.deficit:
+            return not any(uid in self._with_node or uid in self._counted for uid in self._ran)
+        if self.runs_whole(facts):
+            self._lost_some, self._run_since, self._runs_since = False, now, self._who_runs()
+        return False
 
     def stop(self) -> None:
         """No member is bound any more: what is relaunched is a gang that has not started.
 
-        What succeeded counts for it no more. If nothing did, the floor is the PodGroup's whole
-        (semantics §2.5).
+        What succeeded counts for it no more.
         """
-        self.captured = self._captured_with_successes()
-        self.started = None
-        self.succeeded_then = self.succeeded
-        self.relaunched = bool(self.succeeded_then)
-        if not self.relaunched:
-            self.captured, self.counts = {}, {}
+        self.floor.stop(self.succeeded)
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
-
-    def _capture(self) -> None:
-        """Keep what a started group needs to be complete: the least since it started.
-
-        A role that came later is none of it until `follow` finds it whole; of a tree, it is one
-        more to choose from.
-        """
-        if self.group is None or self.started is None:
-            return
-        floors, tree = self.group.floors(), self.group.tree
-        known = self.captured or dict(floors)
-        choice = tree is not None or bool(self.counts)
-        self.captured = {
-            role: min(least, known.get(role, least))
-            for role, least in floors
-            if role == "" or (least and (choice or role in known))
-        }
-        if tree is not None:
-            self.counts = counts_known(tree, self.counts, known)
-
-    def _captured_with_successes(self) -> dict[str, int]:
-        """The captured floor, of which those count too that had succeeded before it started."""
-        before = self.succeeded_then if self.started is not None else _NONE
-        return {
-            role: least + (before[role] if role else before.total())
-            for role, least in self.captured.items()
-        }
-
-    @property
-    def _coming(self) -> AbstractSet[str]:
-        """The roles with a minimum that came since it started, and were not placed yet."""
-        group = self.group
-        if self.started is None or group is None or self.counts or group.tree is not None:
-            return frozenset()
-        return {role for role, least in group.minimums() if least} - self.captured.keys()
-
-    def welcome(self, floors: Iterable[Floor]) -> None:
-        """Roles that came since it started are held: from now on it needs them too."""
-        assert self.group is not None
-        came = {floor.role: floor.minimum for floor in floors}
-        total = min(self.group.min_member, self.captured[""] + sum(came.values()))
-        self.captured = {**self.captured, **came, "": total}
-
-    def _tree(self, group: Group) -> Tree | None:
-        """The tree as it counts: of a started group no node needs more than at the start."""
-        tree = group.tree
-        if not self.counts:
-            return tree
-        if tree is None:
-            names = tuple(role for role, least in group.minimums() if least)
-            tree = Tree("", len(names), names)
-        lowered = tree.lowered(lambda node: self.counts.get(node.name, node.needed))
-        return lowered if lowered.chooses else None
 
     def recall(self, memory: LifeMemory) -> None:
         """Take over what status counts and nobody saw: pods that were deleted since."""
@@ -259,8 +216,8 @@ class Members:
         more = count_succeeded(seen, memory) - seen
         if not more:
             return
-        if self.relaunched:
-            self.succeeded_then += more
+        if self.floor.relaunched:
+            self.floor.before += more
         else:
             self._forgotten = self._forgotten + more
 
@@ -275,40 +232,42 @@ class Members:
         if memory is not None:
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
-            self.captured, self.counts = dict(memory.minimums), dict(memory.group_counts)
-            self.started = memory.started if self._believed(memory.started, records) else None
+            self.floor.recall(memory, believed=self._believed(memory.started, records))
             self.recall(memory)
-            if self.captured and self.started is None:
+            if self.floor.captured and self.started is None:
                 self.stop()  # what succeeded since then is not told apart from what did before
         elif not any(pod.binding_record for pod in bound):
             # Somebody else has bound them: without a status a running one is proof enough.
             running = [pod for pod in bound if pod.running]
             times = [pod.bound_at for pod in running]
-            self.started = min(times, default=None)
+            self.floor.started = min(times, default=None)
         if self.queue_time is None and records and self.pods:
             oldest = min(pod.created for pod in self.pods.values())
             self.queue_time = max(oldest, min(record.queue_time for record in records))
-        if self.started is not None and not self.captured:
-            self._recapture(bound)
-        self._capture()
+        if self.started is not None:
+            if not self.floor.captured and self.group is not None:
+                last = max(bound, key=lambda pod: (pod.bound_at, pod.key), default=None)
+                known = record_of(last) if last is not None else None
+                floor = known.floor if known is not None else None
+                self.floor.guess(self.group, bound, self._held_successes, floor)
+            self._remember_who_runs()  # nobody wrote down with whom it ran
+        self.floor.lower(self.group)
 
     def memory(self) -> LifeMemory:
         """What another process must know of this life."""
         roles = self.group.roles if self.group is not None else ()
         succeeded = self.succeeded if roles else _NONE
-        most = dict(self.group.floors()) if self.group is not None else {}
-        captured = self._captured_with_successes().items()
         return LifeMemory(
             self.incarnation,
             tuple(islice(self.identities, MOST_IDENTITIES)),
-            tuple(sorted((role, min(least, most.get(role, least))) for role, least in captured)),
+            self.floor.remembered(self.group),
             self.scheduled,
             self.started,
             self.all_succeeded,
             tuple((role.name, succeeded[role.name]) for role in roles),
             self.queue_time,
             self.plan,
-            tuple(sorted(self.counts.items())),
+            tuple(sorted(self.floor.counts.items())),
         )
 
     def _held_pods(self) -> list[Pod]:
@@ -328,41 +287,6 @@ class Members:
             or any(record.started for record in records)
         )
 
-    def _recapture(self, bound: list[Pod]) -> None:
-        """The minimum that a started group had when we last placed a member of it.
-
-        Binding records keep the group's own only. Where that is held, or was raised since, the
-        roles are complete as they are.
-        """
-        if self.group is None:
-            return
-        last = max(bound, key=lambda pod: (pod.bound_at, pod.key), default=None)
-        known = record_of(last) if last is not None else None
-        floor = min(self.group.min_member, known.floor if known else self.group.min_member)
-        done = self._held_successes
-        whole = len(bound) + done.total() >= floor
-        counts = Counter(pod.role for pod in bound) + done
-        if (tree := self.group.tree) is not None:
-            self._recapture_tree(tree, counts, known)
-            return
-        self.captured = {
-            role: min(minimum, counts[role]) if whole or floor < self.group.min_member else minimum
-            for role, minimum in self.group.minimums()
-        }
-        self.captured[""] = floor
-
-    def _recapture_tree(
-        self, tree: Tree, counts: Counter[str], known: BindingRecord | None
-    ) -> None:
-        """The same of a tree: as many children of each node as are whole, or as it needs now."""
-        assert self.group is not None
-        minimums = dict(self.group.minimums())
-        whole = {role for role, least in minimums.items() if counts[role] >= least}
-        complete = known is None or counts.total() >= known.floor
-        self.captured = dict(self.group.floors())
-        self.captured[""] = min(self.group.min_member, known.floor if known else 1)
-        self.counts = counts_whole(tree, whole) if complete else tree.counts()
-
     # ── what succeeded ───────────────────────────────────────────────────────────────────────
 
     @property
@@ -376,12 +300,12 @@ class Members:
         Never goes back within an incarnation. Of a role that the PodGroup does not name, what
         happened before this process was there counts as without a role.
         """
-        return self._held_successes + self.succeeded_then
+        return self._held_successes + self.floor.before
 
     @property
     def all_succeeded(self) -> int:
         """How many members succeeded in this incarnation; it never goes back within it."""
-        return self._held_successes.total() + self.succeeded_then.total()
+        return self._held_successes.total() + self.floor.before.total()
 
     @property
     def held_succeeded(self) -> int:
@@ -423,20 +347,20 @@ class Members:
                     pending.append(pod)
         pending.sort(key=lambda pod: pod.seniority)
         done = self._held_successes
-        roles = self._floors(pending, bound, done) if group and group.roles else ()
+        roles = self._floors(group, pending, bound, done) if group and group.roles else ()
         coming: tuple[Floor, ...] = ()
-        if roles and self._coming:
-            coming = tuple(floor for floor in roles if floor.role in self._coming)
-            roles = tuple(floor for floor in roles if floor.role not in self._coming)
+        if roles and (new := self.floor.coming(group)):
+            coming = tuple(floor for floor in roles if floor.role in new)
+            roles = tuple(floor for floor in roles if floor.role not in new)
         total = Floor(
             role="",
-            minimum=self._minimum("", group.min_member) if group else 1,
+            minimum=self.floor.of(group, "", group.min_member) if group else 1,
             pending=len(pending) - sum(floor.pending for floor in coming),
             bound=len(bound),
             succeeded=done.total() if done else 0,
         )
         choice = None
-        if roles and group and (tree := self._tree(group)) is not None:
+        if roles and group and (tree := self.floor.tree(group)) is not None:
             total, roles, choice = choose(tree, total, roles)
         return GroupFacts(
             key=self.key,
@@ -474,30 +398,17 @@ class Members:
             return False
         return self.done.recorded or any(pod.binding_record for pod in bound)
 
-    def _minimum(self, role: str, minimum: int) -> int:
-        if self.started is not None:
-            return min(minimum, self.captured.get(role, minimum))
-        if not self.relaunched:
-            return minimum
-        expected = self.group.memory.expected if self.group is not None and not role else None
-        if expected:
-            return min(minimum, expected)
-        minimum = min(minimum, self.captured.get(role, minimum))
-        if role:
-            return max(0, minimum - self.succeeded_then[role])
-        return max(1, minimum - self.succeeded_then.total())
-
     def _floors(
-        self, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
+        self, group: Group, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
     ) -> tuple[Floor, ...]:
         """A floor for each role that has a minimum."""
         waiting = Counter(pod.role for pod in pending)
         sitting = Counter(pod.role for pod in bound)
-        minimums = self.group.minimums() if self.group else ()
+        of = self.floor.of
         return tuple(
-            Floor(role, self._minimum(role, minimum), waiting[role], sitting[role], succeeded[role])
-            for role, minimum in minimums
-            if minimum > 0
+            Floor(role, of(group, role, least), waiting[role], sitting[role], succeeded[role])
+            for role, least in group.minimums()
+            if least > 0
         )
 
     def _ranks(self, bound: Sequence[Pod]) -> tuple[int, ...]:

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""LifeFloor: which minimum counts for one life of a group (semantics §1, §2.4, §2.5).
+
+::
+
+    fresh ──the floor runs together──► started ──nobody is bound──► fresh, if nothing succeeded
+                                          ▲                              │ else
+                                          └───the floor runs again─── relaunched
+
+Fresh, it is the PodGroup's, whole. Started, it never rises, and roles that come are no part of it
+until they are held. Relaunched, what succeeded before needs no members any more.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
+from typing import Final
+
+from enbloc.framework.facts import Floor
+from enbloc.model.groups import Group, LifeMemory
+from enbloc.model.pods import Pod
+from enbloc.model.trees import Tree, counts_known, counts_whole
+
+_NONE: Final = Counter[str]()
+
+
+class LifeFloor:
+    """The floor of one life.
+
+    Attributes:
+        started: when it last began to run together, server seconds; None = not yet, or no member
+            has been bound since.
+        captured: the minimums when it started, by role ("" = the group's own), lowered since where
+            the PodGroup was, and raised by roles that came and were placed; empty = it has not
+            started, and nothing that counts for it succeeded before.
+        counts: the same of the tree: how many children of each node were enough, by sub-group
+            ("" = of the group); empty = it never started, or every role is needed.
+        before: of each role, how many had succeeded when no member was bound any more: what is
+            relaunched starts anew without them.
+    """
+
+    def __init__(self) -> None:
+        self.started: float | None = None
+        self.captured: Mapping[str, int] = MappingProxyType({})
+        self.counts: Mapping[str, int] = MappingProxyType({})
+        self.before = _NONE
+
+    @property
+    def relaunched(self) -> bool:
+        """It started, something of it succeeded, and then nobody was bound any more."""
+        return bool(self.before)
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def start(self, group: Group | None, since: float) -> None:
+        """It runs together since then (server seconds)."""
+        if group is not None:
+            self.captured = {role: self.of(group, role, least) for role, least in group.floors()}
+        self.started = since
+        self.lower(group)
+
+    def stop(self, succeeded: Counter[str]) -> None:
+        """Nobody is bound any more; so many of each role succeeded in this life.
+
+        If none did, the floor is the PodGroup's, whole, whatever it was before.
+        """
+        self.captured = self._captured_in_all()
+        self.started, self.before = None, succeeded
+        if not self.relaunched:
+            self.captured, self.counts = {}, {}
+
+    def lower(self, group: Group | None) -> None:
+        """The PodGroup may have changed: of a started group the least since it started counts.
+
+        A role that came is no part of it; of a tree, it is one more to choose from.
+        """
+        if group is None or self.started is None:
+            return
+        tree, known = group.tree, self.captured or dict(group.floors())
+        choice = tree is not None or bool(self.counts)
+        self.captured = {
+            role: min(least, known.get(role, least))
+            for role, least in group.floors()
+            if role == "" or (least and (choice or role in known))
+        }
+        if tree is not None:
+            self.counts = counts_known(tree, self.counts, known)
+
+    def welcome(self, group: Group, floors: Iterable[Floor]) -> None:
+        """Roles that came since it started are held: from now on it needs them too."""
+        came = {floor.role: floor.minimum for floor in floors}
+        total = min(group.min_member, self.captured[""] + sum(came.values()))
+        self.captured = {**self.captured, **came, "": total}
+
+    # ── what follows ─────────────────────────────────────────────────────────────────────────
+
+    def of(self, group: Group, role: str, minimum: int) -> int:
+        """What counts of a minimum of the PodGroup; role "" = the group's own."""
+        if self.started is not None:
+            return min(minimum, self.captured.get(role, minimum))
+        if not self.relaunched:
+            return minimum
+        if group.memory.expected and not role:
+            return min(minimum, group.memory.expected)
+        minimum = min(minimum, self.captured.get(role, minimum))
+        if role:
+            return max(0, minimum - self.before[role])
+        return max(1, minimum - self.before.total())
+
+    def coming(self, group: Group | None) -> AbstractSet[str]:
+        """The roles with a minimum that came since it started, and were not placed yet."""
+        if self.started is None or group is None or self.counts or group.tree is not None:
+            return frozenset()
+        return {role for role, least in group.minimums() if least} - self.captured.keys()
+
+    def tree(self, group: Group) -> Tree | None:
+        """The tree as it counts: of a started group no node needs more than at the start."""
+        tree = group.tree
+        if not self.counts:
+            return tree
+        if tree is None:
+            names = tuple(role for role, least in group.minimums() if least)
+            tree = Tree("", len(names), names)
+        lowered = tree.lowered(lambda node: self.counts.get(node.name, node.needed))
+        return lowered if lowered.chooses else None
+
+    # ── after a restart ──────────────────────────────────────────────────────────────────────
+
+    def remembered(self, group: Group | None) -> tuple[tuple[str, int], ...]:
+        """The captured floor for status, `(role, minimum)`; who succeeded before counts too."""
+        most = dict(group.floors()) if group is not None else {}
+        captured = self._captured_in_all().items()
+        return tuple(sorted((role, min(least, most.get(role, least))) for role, least in captured))
+
+    def recall(self, memory: LifeMemory, *, believed: bool) -> None:
+        """Take over what status remembers; its start only if that can be believed."""
+        self.captured, self.counts = dict(memory.minimums), dict(memory.group_counts)
+        self.started = memory.started if believed else None
+
+    def guess(
+        self, group: Group, bound: Sequence[Pod], done: Counter[str], known: int | None
+    ) -> None:
+        """It started, and nobody wrote down what it needed then.
+
+        Args:
+            group: the PodGroup.
+            bound: its bound members.
+            done: how many of each role succeeded.
+            known: the floor in the binding record of the member that was bound last; None = none.
+                Where that is held, or was raised since, the roles are complete as they are.
+        """
+        counts = Counter(pod.role for pod in bound) + done
+        if (tree := group.tree) is not None:
+            self._guess_tree(group, tree, counts, known)
+            return
+        floor = group.min_member if known is None else min(group.min_member, known)
+        complete = counts.total() >= floor or floor < group.min_member
+        least = {role: min(n, counts[role]) if complete else n for role, n in group.minimums()}
+        self.captured = {**least, "": floor}
+
+    def _guess_tree(
+        self, group: Group, tree: Tree, counts: Counter[str], known: int | None
+    ) -> None:
+        """The same of a tree: as many children of each node as are whole, or as it needs now."""
+        whole = {role for role, least in group.minimums() if counts[role] >= least}
+        complete = known is None or counts.total() >= known
+        floor = min(group.min_member, 1 if known is None else known)
+        self.captured = {**dict(group.floors()), "": floor}
+        self.counts = counts_whole(tree, whole) if complete else tree.counts()
+
+    def _captured_in_all(self) -> dict[str, int]:
+        """The captured floor, of which those count too that had succeeded before it started."""
+        before = self.before if self.started is not None else _NONE
+        return {
+            role: least + (before[role] if role else before.total())
+            for role, least in self.captured.items()
+        }

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §1, §4.3: being started protects work that exists, not what came in its place."""
+
+import pytest
+
+from enbloc.model.pods import Owner
+from tests.rules.world import World
+
+GROUPS = ("one", "two")
+
+
+def owner(group: str) -> Owner:
+    """The LeaderWorkerSet of a group."""
+    return Owner("LeaderWorkerSet", group, f"{group}-uid")
+
+
+def two_that_run() -> World:
+    """Two groups of a leader and two workers on six nodes."""
+    world = World()
+    world.nodes("n0 n1 n2 n3 n4 n5", cpu=4)
+    for group in GROUPS:
+        world.group(group, 3, timeout=60, owner=f"LeaderWorkerSet/{group}-uid")
+        for name in ("leader", "worker-1", "worker-2"):
+            world.member(f"{group}-{name}", group, owner=owner(group))
+        world.settle()
+        world.now += 1
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    return world
+
+
+def leaders_are_remade(world: World, *, run: bool) -> None:
+    """Both leaders are deleted and made anew while the old workers live."""
+    for group in GROUPS:
+        world.delete(f"{group}-leader")
+    world.settle()
+    for group in GROUPS:
+        world.member(f"{group}-leader.again", group, owner=owner(group))
+    world.settle()
+    if run:
+        world.run_pods(f"{group}-leader.again" for group in GROUPS)
+        world.settle(seconds=5)
+
+
+def workers_are_remade(world: World, *, cordoned: int) -> None:
+    """The nodes of some workers are cordoned, and all workers are replaced."""
+    old = sorted(name for name in world.where() if "worker" in name)
+    for name in old[:cordoned]:
+        world.node(world.where()[name], cpu=4, unschedulable=True)
+    for name in old:
+        world.delete(name)
+    for group in GROUPS:
+        for index in (1, 2):
+            world.member(f"{group}-worker-{index}.again", group, owner=owner(group))
+    world.settle()
+
+
+@pytest.mark.parametrize("leaders_run", [False, True])
+def test_of_two_gangs_that_were_remade_one_is_whole_and_the_other_yields(
+    leaders_run: bool,
+) -> None:
+    world = two_that_run()
+    leaders_are_remade(world, run=leaders_run)
+    workers_are_remade(world, cordoned=3)
+    world.settle(seconds=5)
+    bound = sorted(len(world.where(f"{group}-")) for group in GROUPS)
+    assert bound == [0, 3], world.where()
+    assert [name.split("-")[0] for name in world.evictions] == ["two"]
+
+
+def test_a_gang_of_which_one_ran_at_the_floor_is_left_is_not_evicted() -> None:
+    """Semantics §4.3."""
+    world = two_that_run()
+    workers_are_remade(world, cordoned=3)
+    world.settle(seconds=3600)
+    assert not world.evictions
+
+
+def test_who_was_replaced_while_the_floor_ran_on_is_as_good_as_the_first() -> None:
+    """Each of three was replaced, one after the other; then a node is lost."""
+    world = two_that_run()
+    for name in ("leader", "worker-1", "worker-2"):
+        world.delete(f"one-{name}")
+        world.settle()
+        world.member(f"one-{name}.again", "one", owner=owner("one"))
+        world.settle()
+        world.run_pods([f"one-{name}.again"])
+        world.settle(seconds=61)
+    started = world.started("one")
+    world.lose_node(world.where()["one-leader.again"])
+    world.settle(seconds=3600)
+    assert world.started("one") == started
+    assert not world.evictions
+
+
+def test_a_gang_with_a_member_that_succeeded_goes_on() -> None:
+    world = two_that_run()
+    world.finish("one-worker-1")
+    world.delete("one-leader")
+    world.settle()
+    world.member("one-leader.again", "one", owner=owner("one"))
+    world.settle()
+    world.delete("one-worker-2")
+    world.settle()
+    assert world.started("one") is not None
