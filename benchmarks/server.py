@@ -60,7 +60,7 @@ async def enbloc(
     """`enbloc scheduler`, `controller` or `run`, as long as the context lasts."""
     compile_enbloc()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "enbloc.cli", command, "--kubeconfig", str(kubeconfig)),
+        *(sys.executable, "-m", "enbloc", command, "--kubeconfig", str(kubeconfig)),
         *("--no-leader-elect", "--secure-port", "0"),
         stderr=asyncio.subprocess.DEVNULL,
     )

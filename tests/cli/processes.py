@@ -20,7 +20,7 @@ async def started(
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "enbloc.cli",
+        "enbloc",
         *arguments,
         cwd=cwd,
         stdout=PIPE,

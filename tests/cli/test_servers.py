@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
+import os
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.processes
 @contextmanager
 def server(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
     """A server process that looks for an API server in vain."""
-    command = [sys.executable, "-m", "enbloc.cli", *arguments]
+    command = [sys.executable, "-m", "enbloc", *arguments]
     with subprocess.Popen(
         [*command, "--kubeconfig", str(unreachable(directory)), "--secure-port", "0"],
         stderr=subprocess.PIPE,
@@ -98,3 +99,21 @@ def test_sigusr1_asks_for_a_dump_that_can_be_read(tmp_path: Path, command: str) 
         process.communicate(timeout=30)
         assert process.returncode == 0
     assert main(["replay", "--dump", str(path)]) == 0
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controller", "run"])
+def test_a_server_that_is_stopped_while_it_starts_ends_at_once_and_well(
+    tmp_path: Path, command: str
+) -> None:
+    """A kubelet does that every day; here the first thing that is imported takes for ever."""
+    slow = "import sys, time\nprint('importing', file=sys.stderr, flush=True)\ntime.sleep(600)\n"
+    (tmp_path / "click.py").write_text(slow)
+    with subprocess.Popen(
+        [sys.executable, "-m", "enbloc", command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as process:
+        read_until(process, "importing")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0

@@ -35,13 +35,19 @@ def roles(**floors: int) -> list[dict[str, Any]]:
     return [{"name": name, "minMember": floor} for name, floor in floors.items()]
 
 
-def derived(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec of each PodGroup by its part, "" = of the whole, "1" = of its second group."""
+def called_for(kind: str, spec: dict[str, Any]) -> tuple[Derived, ...]:
+    """The PodGroups of a workload."""
     [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
     metadata = {"name": "w", "namespace": "n", "uid": "u"}
     found = source.derive(msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
     made = (found,) if isinstance(found, Derived) else found
     assert isinstance(made, tuple)
+    return made
+
+
+def derived(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec of each PodGroup by its part, "" = of the whole, "1" = of its second group."""
+    made = called_for(kind, spec)
     parts = ("", "driver", "workers", "0", "1", "2")
     names = {group_name(kind, "w", uid, part): part for part in parts for uid in ("", "u")}
     return {names[each.name]: dict(each.spec) for each in made}
@@ -246,3 +252,23 @@ def test_of_a_workload_its_templates_are_not_kept() -> None:
 def test_amounts_and_counts_beyond_all_bounds_are_held_at_what_a_podgroup_takes() -> None:
     jobs = [replicated("workers", 2**31 - 1)]
     assert derived("JobSet", {"replicatedJobs": jobs})[""]["minMember"] == 100_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "idle"),
+    [
+        ("StatefulSet", {"replicas": 0}, True),
+        ("StatefulSet", {"replicas": 0, "podManagementPolicy": "Parallel"}, True),
+        ("StatefulSet", {"replicas": 1}, False),
+        ("Job", {"parallelism": 0}, True),
+        ("Job", {"parallelism": 0, "completions": 4}, True),
+        ("Job", {"parallelism": 2, "suspend": True}, False),
+        ("JobSet", {"replicatedJobs": [{"name": "a", "replicas": 0}]}, True),
+        ("RayCluster", {"workerGroupSpecs": [{"groupName": "a", "replicas": 0}]}, False),
+        ("PyTorchJob", {"pytorchReplicaSpecs": {"Worker": {"replicas": 0}}}, True),
+        ("MPIJob", {"mpiReplicaSpecs": {"Worker": {"replicas": 0}}}, True),
+    ],
+)
+def test_who_wants_no_pods_now_is_idle(kind: str, spec: dict[str, Any], idle: bool) -> None:
+    """Semantics §2.5: a PodGroup that was made for it stays as it is."""
+    assert [each.idle for each in called_for(kind, spec)] == [idle]

@@ -17,7 +17,7 @@ from tests.hack.processes import Process
 STOP_SECONDS = 30.0
 
 SOURCE = Path(__file__).parent.parent.parent / "operator"
-COMMAND = (sys.executable, "-m", "enbloc.cli")
+COMMAND = (sys.executable, "-m", "enbloc")
 
 
 def environment() -> dict[str, str]:

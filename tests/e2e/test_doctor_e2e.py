@@ -33,7 +33,7 @@ def doctor(
 ) -> tuple[int, dict[str, Any]]:
     """Exit code and answer."""
     done = subprocess.run(
-        [sys.executable, "-m", "enbloc.cli", "doctor", "-o", "json", *arguments],
+        [sys.executable, "-m", "enbloc", "doctor", "-o", "json", *arguments],
         env={**os.environ, "KUBECONFIG": str(kubeconfig or cp.kubeconfig)},
         capture_output=True,
         text=True,
@@ -162,7 +162,7 @@ def test_it_finds_what_would_clash_and_what_is_missing(cp: ControlPlane) -> None
 
     # A table for people.
     done = subprocess.run(
-        [sys.executable, "-m", "enbloc.cli", "doctor"],
+        [sys.executable, "-m", "enbloc", "doctor"],
         env={**os.environ, "KUBECONFIG": str(cp.kubeconfig)},
         capture_output=True,
         text=True,

@@ -71,7 +71,7 @@ async def running(name: str, arguments: Sequence[str], log: Path) -> AsyncGenera
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "enbloc.cli",
+            "enbloc",
             *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m enbloc.cli`: the command line without an installed script."""
+"""`python -m enbloc`: the command line without an installed script."""
 
 import sys
 
-from enbloc.cli.entry import main
+from enbloc.start import main
 
 if __name__ == "__main__":
     sys.exit(main())
