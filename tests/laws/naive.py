@@ -253,7 +253,7 @@ class Life:
         self.started = not missing(running, self.floor) and bool(self.identities)
 
     def coming(self) -> Floors:
-        """Roles that came since it started and are not held, as far as that is certain (§2.5)."""
+        """Roles that surely came since it started and are not held (semantics §2.5)."""
         if self.group is None or self.captured is None:
             return {}
         return {r: n for r, n in floors(self.group).items() if r and not self.captured.get(r)}

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A gang that lost everything starts whole again, whatever its minimum was meanwhile (§2.4, §2.5).
+"""A gang that lost everything starts whole again (semantics §2.4, §2.5).
 
-Each starts, is scaled to zero or suspended, and comes back where there is less room.
+Each starts, is scaled to zero or suspended, and comes back where there is less room, whatever its
+minimum was meanwhile.
 """
 
 from collections.abc import Callable, Iterable
@@ -179,3 +180,31 @@ def test_a_tree_that_was_suspended_needs_as_many_children_as_its_spec_says() -> 
         world.member(f"t-{role}.again", "t", role=role, owner=SET)
     world.settle()
     assert world.where("t-") == {}
+
+
+@PROCESSES
+def test_a_group_made_for_a_workload_waits_for_the_minimum_that_comes_with_its_pods(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.5: suspended at two, and resumed at four in the same request."""
+    world = running(2, derived=True)
+    gone(world)
+    world = process(world)
+    back(world, 2)
+    assert world.where("st-") == {}, "there are to be four, and the controller has yet to say so"
+    assert world.condition("st")[1] == "WaitingForMembers"
+    world.settle(seconds=1)
+    world.alter("st", min_member=4)
+    occupied(world, "n0", "n1")
+    world.settle(seconds=5)
+    assert world.where("st-") == {}
+    assert world.condition("st")[2] == "2 of 4 members exist"
+
+
+def test_it_does_not_wait_for_long() -> None:
+    """Semantics §2.5."""
+    world = running(2, derived=True)
+    gone(world)
+    back(world, 2)
+    world.settle(seconds=2.5)
+    assert len(world.where("st-")) == 2

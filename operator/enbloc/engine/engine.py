@@ -25,7 +25,14 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import Effect
 from enbloc.engine.event_handlers import EventHandlers
 from enbloc.engine.events import Event
-from enbloc.engine.policies import HeldCapacity, MinResources, NodeHistory, Policy, Repair
+from enbloc.engine.policies import (
+    HeldCapacity,
+    MinResources,
+    NodeHistory,
+    Policy,
+    Repair,
+    Returning,
+)
 from enbloc.engine.queue import CapacityPrecheck
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
 from enbloc.engine.report import Explanation, advise
@@ -84,6 +91,7 @@ class Engine:
             self._repair,
             HeldCapacity(core.state, core.groups, core.plans, self._repair),
             self._min_resources,
+            Returning(),
             *further(core),
         )
         precheck = CapacityPrecheck(core.state, core.groups, self._min_resources)

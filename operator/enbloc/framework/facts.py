@@ -127,6 +127,8 @@ class GroupFacts:
         coming: a floor for each role that came since the group started, and is not held yet. It
             needs none of them, and each is placed whole once its own floor is held (semantics
             §2.5). Its members are pending, but none of `total`.
+        returning: its PodGroup is kept for another object, and it had members before, of which none
+            is left.
     """
 
     key: GroupKey
@@ -152,6 +154,7 @@ class GroupFacts:
     ranks: tuple[int, ...] = ()
     choice: Choice | None = None
     coming: tuple[Floor, ...] = ()
+    returning: bool = False
 
     @property
     def others(self) -> tuple[Floor, ...]:

@@ -59,7 +59,7 @@ def place_group(
 def _place_beside(
     facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
 ) -> tuple[Outcome, Trial]:
-    """The same where roles came since it started: each whole, once the floor is held (§2.5).
+    """The same where roles came since it started, each whole (semantics §2.5).
 
     What is placed for one is needed: a plan of it is for the whole role or for nothing.
     """

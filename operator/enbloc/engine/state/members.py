@@ -81,6 +81,7 @@ class Members:
     queue_time: float | None = None
     plan = ""
     committed = superseded = crowded = False
+    _emptied = False
     _forgotten = _NONE
     done = _NO_SUCCESSES
 
@@ -116,6 +117,7 @@ class Members:
         self.done = _NO_SUCCESSES
         self._counted: set[PodUID] = set()
         self._ran: set[PodUID] = set()
+        self._emptied = False
         self._lost_some = False
         self._run_since: float | None = None
         self._runs_since: set[PodUID] = set()
@@ -141,6 +143,7 @@ class Members:
             self.live.pop(pod.uid, None)
         if self.solo:
             return
+        self._emptied |= not self.live
         if pod.live and pod.node:
             self._with_node.add(pod.uid)
         else:
@@ -157,6 +160,7 @@ class Members:
         self.pods.pop(uid, None)
         self.live.pop(uid, None)
         if not self.solo:
+            self._emptied |= not self.live
             self._with_node.discard(uid)
             self._lost_some |= uid in self._ran or uid in self._runs_since
 
@@ -230,6 +234,7 @@ class Members:
         bound = self.bound
         records = [record for pod in self._held_pods() if (record := record_of(pod))]
         if memory is not None:
+            self._emptied |= memory.scheduled is not None and not bound
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
             self.floor.recall(memory, believed=self._believed(memory.started, records))
@@ -386,6 +391,7 @@ class Members:
             ranks=() if self.solo else self._ranks(bound),
             choice=choice,
             coming=coming,
+            returning=self._emptied and not bound and bool(pending and group and group.derived),
         )
 
     def _bound_by_us(self, bound: Sequence[Pod]) -> bool:
