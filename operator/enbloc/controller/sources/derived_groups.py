@@ -16,7 +16,7 @@ from enbloc.controller.answers import readable_group
 from enbloc.controller.sources.source import Derived, Refused
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.errors import AlreadyExists, APIError, NotFound, Unreachable
+from enbloc.kube.errors import AlreadyExists, APIError, Conflict, NotFound, Unreachable
 from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec
 from enbloc.model.groups import GroupKey
@@ -26,6 +26,8 @@ from enbloc.telemetry import Problems
 
 #: The least time between two writes of one PodGroup (seconds); the first is at once.
 INTERVAL: Final = 1.0
+#: So often one that was changed meanwhile is read and written again at once.
+MOST_CONFLICTS: Final = 3
 #: The source of a PodGroup that is declared by the metadata of pods alone.
 FROM_PODS: Final = "pods"
 _CLASS: Final = "priorityClassName"
@@ -149,6 +151,23 @@ class DerivedGroups:
                 self.review(key)
 
     async def _write(self, key: GroupKey, value: None) -> None:
+        """Write what is not as it should be; its status may be written at the same time."""
+        for _ in range(MOST_CONFLICTS):
+            try:
+                return await self._write_once(key, value)
+            except Conflict:
+                await self._read(key)
+        return await self._write_once(key, value)
+
+    async def _read(self, key: GroupKey) -> None:
+        """Take one as it is now; who may list them need not be allowed to get one."""
+        named = {"fieldSelector": f"metadata.name={key.name}"}
+        async for each in self._client.list(
+            POD_GROUPS, key.namespace, query=named, shape=msgspec.Raw
+        ):
+            self._found[key] = _shown(key, each)
+
+    async def _write_once(self, key: GroupKey, value: None) -> None:
         del value
         found, wanted = self._found.get(key), self._wanted(key)
         if wanted is None:
@@ -157,7 +176,7 @@ class DerivedGroups:
         elif found is None:
             for other in wanted.after:
                 if other not in self._found:
-                    await self._write(other, None)
+                    await self._write_once(other, None)
             await self._create(key, wanted)
         elif not _same(found, wanted):
             declared = FROM_PODS in (source_of(found), wanted.source)
