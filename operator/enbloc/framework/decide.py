@@ -181,6 +181,10 @@ class Filter(Protocol):
     """Says which nodes are feasible.
 
     `reads` says when the answer goes stale; `reason` is what a refused node is counted under.
+
+    A class attribute `same_on_any_host = True` says that what a node is told does not depend on
+    which host (`kubernetes.io/hostname`) the pod's nodeSelector names. Then members that differ in
+    that alone are decided about as one class.
     """
 
     reads: ClassVar[Reads]

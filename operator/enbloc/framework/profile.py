@@ -48,6 +48,7 @@ class Profile:
     observers: tuple[decide.Observes, ...] = field(init=False)
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
+    same_on_any_host: frozenset[str] = field(init=False)
     _by_name: dict[str, decide.Plugin] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +76,9 @@ class Profile:
             plugin
             for plugin in asked[Point.PRE_FILTER]
             if decide.implements(plugin, decide.GroupPreFilter)
+        )
+        found["same_on_any_host"] = frozenset(
+            plugin.name for plugin in self.plugins if getattr(plugin, "same_on_any_host", False)
         )
         found["observers"] = tuple(
             plugin

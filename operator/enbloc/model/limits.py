@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
+from enbloc.model.pins import host_of, without_host
 from enbloc.model.pods import HostPorts, NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.problems import Problems
 from enbloc.model.selectors import NO_AFFINITY, PodAffinityTerm, Selector
@@ -110,14 +111,19 @@ def beyond_effort(pending: Iterable[Pod]) -> str:
     if len(kinds) == 1 and not total:
         return ""
     different: set[object] = set()
+    named: set[str] = set()
     for spec in kinds.values():
+        if host := host_of(spec):  # of one class with whoever differs in that alone
+            named.add(host)
+            spec = without_host(spec)  # noqa: PLW2901
         # To compare large ones is dear, and pods of one template share theirs.
         known = len(different)
         different.add(spec if spec.size <= _LARGE else id(spec))
         if len(different) > known:
             total += effort(spec)
-        if total > MOST_EFFORT:
+        if total + len(named) > MOST_EFFORT:
             break
+    total += len(named)
     hearing = members * min(len(different) - 1, _MOST_HEARD) // _HEARD
     if total + hearing <= MOST_EFFORT:
         return ""

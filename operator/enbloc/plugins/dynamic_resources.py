@@ -41,6 +41,7 @@ class DynamicResources:
     binding_timeout_seconds: float = 600
 
     name: ClassVar[str] = "DynamicResources"
+    same_on_any_host: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(
             Resource.NODE,

@@ -32,6 +32,7 @@ class InterPodAffinity:
     ignore_preferred_terms_of_existing_pods: bool = False
 
     name: ClassVar[str] = "InterPodAffinity"
+    same_on_any_host: ClassVar[bool] = True
     by_extremes: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.ADD | Action.UPDATE_LABEL | Action.DELETE),

@@ -38,6 +38,7 @@ class NodeAffinity:
     added_preferred: tuple[tuple[int, NodeSelectorTerm], ...] = ()
 
     name: ClassVar[str] = "NodeAffinity"
+    same_on_any_host: ClassVar[bool] = True
     reads: ClassVar[Reads] = Reads.SPEC
     by_extremes: ClassVar[bool] = True
     reason: ClassVar[str] = "node(s) didn't match Pod's node affinity/selector"

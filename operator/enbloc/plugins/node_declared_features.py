@@ -23,6 +23,7 @@ class NodeDeclaredFeatures:
     """
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
+    same_on_any_host: ClassVar[bool] = True
     reads: ClassVar[Reads] = Reads.SPEC
     reason: ClassVar[str] = "node(s) didn't match Pod's required features"
     events: ClassVar[tuple[ClusterEvent, ...]] = (

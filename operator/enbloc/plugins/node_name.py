@@ -21,6 +21,7 @@ class NodeName:
     """
 
     name: ClassVar[str] = "NodeName"
+    same_on_any_host: ClassVar[bool] = True
     reads: ClassVar[Reads] = Reads.SPEC
     reason: ClassVar[str] = "node(s) didn't match the requested node name"
     events: ClassVar[tuple[ClusterEvent, ...]] = (

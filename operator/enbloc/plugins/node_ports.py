@@ -68,6 +68,7 @@ class NodePorts:
     """
 
     name: ClassVar[str] = "NodePorts"
+    same_on_any_host: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.DELETE),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_TAINT),

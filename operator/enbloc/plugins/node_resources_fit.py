@@ -56,6 +56,7 @@ class NodeResourcesFit:
     shape: tuple[tuple[int, int], ...] = ()
 
     name: ClassVar[str] = "NodeResourcesFit"
+    same_on_any_host: ClassVar[bool] = True
     reads: ClassVar[Reads] = Reads.NODE
     reason: ClassVar[str] = "Insufficient resources"
     events: ClassVar[tuple[ClusterEvent, ...]] = (

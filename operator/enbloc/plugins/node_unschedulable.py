@@ -28,6 +28,7 @@ class NodeUnschedulable:
     """
 
     name: ClassVar[str] = "NodeUnschedulable"
+    same_on_any_host: ClassVar[bool] = True
     reads: ClassVar[Reads] = Reads.SPEC
     reason: ClassVar[str] = "node(s) were unschedulable"
     events: ClassVar[tuple[ClusterEvent, ...]] = (

@@ -52,6 +52,11 @@ class PodTopologySpread:
         ),
     )
 
+    @property
+    def same_on_any_host(self) -> bool:
+        """Which nodes a nodeSelector leaves is counted by constraints, and by them alone."""
+        return not any(constraint.hard for constraint in self.default_constraints)
+
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> SpreadFilter | None:
         """Count by the DoNotSchedule constraints; None when there are none."""
         constraints = self._constraints(pod, snapshot.workloads, hard=True)

@@ -26,6 +26,7 @@ class TaintToleration:
     """
 
     name: ClassVar[str] = "TaintToleration"
+    same_on_any_host: ClassVar[bool] = True
     reads: ClassVar[Reads] = Reads.SPEC
     by_extremes: ClassVar[bool] = True
     reason: ClassVar[str] = "node(s) had untolerated taint(s)"

@@ -58,6 +58,7 @@ class VolumeBinding:
     shape: tuple[tuple[int, int], ...] = ()
 
     name: ClassVar[str] = "VolumeBinding"
+    same_on_any_host: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE),
         ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE),

@@ -43,6 +43,7 @@ class VolumeRestrictions:
     """
 
     name: ClassVar[str] = "VolumeRestrictions"
+    same_on_any_host: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.DELETE),
         ClusterEvent(Resource.NODE, Action.ADD),

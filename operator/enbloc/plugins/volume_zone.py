@@ -45,6 +45,7 @@ class VolumeZone:
     """
 
     name: ClassVar[str] = "VolumeZone"
+    same_on_any_host: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.STORAGE_CLASS, Action.ADD),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL),

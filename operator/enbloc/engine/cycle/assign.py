@@ -3,6 +3,7 @@
 """Assign: which member goes where: tried in order, and where that fails, searched for."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from enbloc.engine.packing import (
     Chosen,
@@ -14,7 +15,12 @@ from enbloc.engine.packing import (
 )
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import GroupFacts
+from enbloc.model.pins import hosts
 from enbloc.model.pods import Pod
+
+#: With more hosts that members name, no placement but the ordered one is looked for: each host is
+#: a class of its own for a search.
+MOST_HOSTS_SEARCHED: Final = 64
 
 
 def place_group(
@@ -44,6 +50,8 @@ def place_group(
     if not outcome.failed:
         return outcome, tried
     if len(facts.pending) == 1:  # no other order, and nobody to be together with
+        return outcome, trial
+    if hosts(facts.pending) > MOST_HOSTS_SEARCHED:  # each can be on its host alone
         return outcome, trial
     found, tried = find_placement(facts, trial, steps, exactly=exactly)
     if not found.needed:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.cycle.assign import MOST_HOSTS_SEARCHED, place_group
 from enbloc.engine.cycle.explain import misfits, unplaced
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.state import Capacity, Reservation, beyond
@@ -16,7 +16,16 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
 from enbloc.model.nodes import Nodes, sums
+from enbloc.model.pins import host_of, hosts
 from enbloc.model.snapshot import Snapshot
+
+#: So many hosts may be named by members where some plugin has to be asked about each (semantics
+#: §9.8).
+MOST_HOSTS_ALONE: Final = 341
+_TOO_MANY_HOSTS: Final = (
+    f"members name more than {MOST_HOSTS_ALONE} hosts in nodeSelector, and a plugin of the profile "
+    "or an extender has to be asked about each; use smaller groups"
+)
 
 #: The engine's own refusals (minResources) wake on what this plugin names.
 GANG_PLUGIN: Final = "GangScheduling"
@@ -83,10 +92,14 @@ def _planned(
         refused = _short(plan_id, facts, trial, room)
     if refused is not None:
         return refused, trial
+    if hosts(facts.pending) > MOST_HOSTS_ALONE:
+        first = next(pod for pod in facts.pending if host_of(pod.spec))
+        if not trial.shares_hosts(first):
+            return _no(plan_id, facts, PlanResult.INFEASIBLE, _TOO_MANY_HOSTS), trial
     outcome, tried = place_group(facts, trial, steps)
     plan = _plan(plan_id, facts, outcome, trial, tried)
     if plan.verdict is PlanResult.UNSCHEDULABLE:
-        why = never(trial, steps)
+        why = never(trial, steps) if hosts(facts.pending) <= MOST_HOSTS_SEARCHED else ""
         if why:
             text = plan.message if plan.message.startswith(why) else f"{why}. {plan.message}"
             return replace(plan, verdict=PlanResult.INFEASIBLE, message=text), trial

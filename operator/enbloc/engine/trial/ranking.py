@@ -492,6 +492,17 @@ class Ranking:
                 count = np.minimum(count, scores.astype(np.int64))
         return count
 
+    def same_on_any_host(self, profile: Profile) -> bool:
+        """Whether a pod that names a host as well has the same answer for the rows of that host.
+
+        By plugins that say so of themselves, and by what is said of every class alike.
+        """
+        if self.refused is not None:
+            return False
+        names = {plugin.name for plugin in profile.pre_filter}
+        names |= {each.name for each in self._filters[: len(self._filters) - self._consulted]}
+        return names <= profile.same_on_any_host
+
     # ── why not ──────────────────────────────────────────────────────────────────────────────
 
     def diagnosis(self, nodes: Nodes) -> Diagnosis:

@@ -52,6 +52,7 @@ class ClassKey(NamedTuple):
         annotations: the declared ones.
         signatures: what plugins add.
         holds: what tells pods apart by their volumes and devices; None = they have none.
+        host: what nodeSelector names; `spec` is without it. "" = none.
     """
 
     profile: str
@@ -61,6 +62,7 @@ class ClassKey(NamedTuple):
     annotations: Labels
     signatures: tuple[object, ...]
     holds: Hashable | None = None
+    host: str = ""
 
 
 class Journal:

@@ -11,7 +11,10 @@ Nothing is taken back: who wants to try something tries it on a fork.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from enbloc.engine.trial.alike import rows_in_turn
 from enbloc.engine.trial.lookahead import AHEAD
@@ -24,6 +27,7 @@ from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.ledgers import Ledgers
 from enbloc.model.nodes import Nodes
+from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.snapshot import Snapshot
 
@@ -150,7 +154,11 @@ class Trial:
         """The class of a pod."""
         spec = pod.spec
         holds = self._held_by(pod) if spec.holds else None
-        return self._rankings.key(pod, self.profile, self._names, holds)
+        host = host_of(spec)
+        if host:
+            pod = replace(pod, spec=without_host(spec))
+        key = self._rankings.key(pod, self.profile, self._names, holds)
+        return key._replace(host=host) if host else key
 
     def keys(self, pods: Sequence[Pod]) -> list[ClassKey]:
         """The class of each pod; found once for those that agree in all that it may depend on."""
@@ -249,7 +257,40 @@ class Trial:
 
     def feasible(self, pod: Pod, row: int) -> bool:
         """Whether a row is feasible for a pod, for one who ranks nothing on this trial."""
-        return self._unscored(pod, self.key(pod)).feasible(row)
+        key = self.key(pod)
+        if key.host and not self._opinions:
+            alike = replace(pod, spec=without_host(pod.spec))
+            shared = self._unscored(alike, key._replace(host=""))
+            if shared.same_on_any_host(self.profile):
+                return shared.feasible(row) and row in self._rows_of(key.host)
+        return self._unscored(pod, key).feasible(row)
+
+    def _rows_of(self, host: str) -> npt.NDArray[np.intp]:
+        """intp[R]: the rows of the nodes that carry the name of a host."""
+        return np.flatnonzero(self.snapshot.nodes.label(HOSTNAME, host))
+
+    def shares_hosts(self, pod: Pod) -> bool:
+        """Whether pods are of one class that differ from this one in the host that they name."""
+        return self._of_any_host(pod, self.key(pod)) is not None
+
+    def _of_any_host(self, pod: Pod, key: ClassKey) -> Ranking | None:
+        """The ranking of a pod's class for all hosts; None = it has one of its own for its host."""
+        if self._opinions:
+            return None
+        alike = replace(pod, spec=without_host(pod.spec))
+        ranking = self.ranking(alike, key._replace(host=""))
+        return ranking if ranking.same_on_any_host(self.profile) else None
+
+    def _best(self, pod: Pod, key: ClassKey) -> int | None:
+        """The best row for a pod; None = no node is feasible."""
+        shared = self._of_any_host(pod, key) if key.host else None
+        if shared is None:
+            return self.ranking(pod, key).best()
+        rows = self._rows_of(key.host)
+        totals = shared.totals[rows]
+        if not len(rows) or totals.max() < 0:
+            return None
+        return int(rows[totals.argmax()])
 
     def _unscored(self, pod: Pod, key: ClassKey) -> Ranking:
         entry = self._filtered.get(key)
@@ -266,7 +307,7 @@ class Trial:
 
     def place(self, pod: Pod) -> int | None:
         """Put a pod on its best node; the row, or None when no node is feasible."""
-        row = self.ranking(pod).best()
+        row = self._best(pod, self.key(pod))
         if row is not None:
             self.put(pod, row)
         return row
@@ -278,6 +319,8 @@ class Trial:
             The rows of those that were placed: the first of `pods`, all of them unless no node is
             feasible for a further one.
         """
+        if key.host:
+            return self._place_on_host(pods, key)
         first = self._first
         if first and key.holds is None:
             foreseen = self._rankings.foreseen(key, pods, self._epoch)
@@ -307,6 +350,16 @@ class Trial:
             rows += found
             # Where each full node makes it end early, asking for all left each time is quadratic.
             most = max(2, 2 * len(found))
+        return rows
+
+    def _place_on_host(self, pods: Sequence[Pod], key: ClassKey) -> list[int]:
+        rows: list[int] = []
+        for pod in pods:
+            row = self._best(pod, key)
+            if row is None:
+                break
+            self.put(pod, row)
+            rows.append(row)
         return rows
 
     @property
