@@ -20,7 +20,6 @@ import argparse
 import datetime as dt
 import os
 import shutil
-import subprocess
 import sys
 import time
 import tomllib
@@ -34,6 +33,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
 
+from hack.logged import run_logged  # noqa: E402  # as above
 from hack.outcomes import (  # noqa: E402  # as above
     Budget,
     Outcome,
@@ -240,25 +240,8 @@ class Run:
         """Run a command at the root; what it prints is kept in a log, and shown as it comes."""
         path = self._folder / f"{name}.log"
         began = time.monotonic()
-        with (
-            path.open("w", encoding="utf-8", errors="replace") as log,
-            subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment(os.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                errors="replace",
-            ) as process,
-        ):
-            assert process.stdout is not None  # it is a pipe
-            for line in process.stdout:
-                log.write(line)
-                if show:
-                    print(line, end="", flush=True)
-        state: State = "ok" if process.returncode == 0 else "FAILED"
+        code = run_logged(command, path, cwd=ROOT, env=environment(os.environ), show=show)
+        state: State = "ok" if code == 0 else "FAILED"
         text = path.read_text(encoding="utf-8")
         return Outcome(name, state, time.monotonic() - began, text)
 

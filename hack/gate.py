@@ -15,6 +15,11 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
+    sys.path.insert(0, str(ROOT))
+
+from hack.logged import run_logged  # noqa: E402  # as above
+
 BUILD: Final = ROOT / "build"
 
 
@@ -51,24 +56,9 @@ def cloned(commit: str, folder: Path) -> Path:
 def passes(clone: Path) -> bool:
     """Whether the clone passes; what is printed is shown, and kept."""
     BUILD.mkdir(exist_ok=True)
-    with (
-        (BUILD / "gate.log").open("w", encoding="utf-8") as log,
-        subprocess.Popen(
-            ["bash", ".ci/run", f"--build={BUILD}"],
-            cwd=clone,
-            env={**environment(), "CI": "true"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-        ) as process,
-    ):
-        assert process.stdout is not None  # it is a pipe
-        for line in process.stdout:
-            log.write(line)
-            print(line, end="", flush=True)
-    return process.returncode == 0
+    command = ["bash", ".ci/run", f"--build={BUILD}"]
+    env = {**environment(), "CI": "true"}
+    return run_logged(command, BUILD / "gate.log", cwd=clone, env=env) == 0
 
 
 def main() -> int:

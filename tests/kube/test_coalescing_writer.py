@@ -248,9 +248,11 @@ async def test_a_write_that_is_rejected_is_repeated_later_and_said_once(
     """It is no problem of this process: a tenant could keep it unready by filling a quota."""
     caplog.set_level(logging.INFO)
     sink = Sink(error, error)
-    writer = sink.writer()
+    told: list[tuple[str, str]] = []
+    writer = sink.writer(rejected=lambda key, why: told.append((key, why)))
     writer.put("a", 1)
     await writer.settled()
+    assert told == [("a", error.message)]
     assert [time for time, _, _ in sink.begun] == [0, BUG_SECONDS, 2 * BUG_SECONDS]
     assert sink.written == [("a", 1)]
     assert not sink.problems.active

@@ -74,9 +74,11 @@ class CoalescingWriter(Generic[K, V]):
             when more than CROWD values wait.
         patience: for how long at most a crowd makes a value settle, in seconds; 0 = no crowd delays
             it at all.
+        rejected: told, once while it stands, which value the server does not take, and why; it is
+            logged in any case.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # how it paces, and whom it tells
         self,
         what: str,
         write: Callable[[K, V], Awaitable[None]],
@@ -87,6 +89,7 @@ class CoalescingWriter(Generic[K, V]):
         interval: float = 0.0,
         settles: Callable[[V], float] = lambda _: 0.0,
         patience: Callable[[V], float] = lambda _: CROWD_SETTLED_SECONDS,
+        rejected: Callable[[K, str], None] = lambda _key, _why: None,
     ) -> None:
         self._what = what
         self._write = write
@@ -95,6 +98,7 @@ class CoalescingWriter(Generic[K, V]):
         self._interval = interval
         self._settles = settles
         self._patience = patience
+        self._tell = rejected
         self._newest: dict[K, _Waiting[V]] = {}
         self._waiting: Counter[str] = Counter()  # by namespace; none is zero
         self._tasks: dict[K, asyncio.Task[None]] = {}
@@ -262,7 +266,7 @@ class CoalescingWriter(Generic[K, V]):
                 return None
             self._again(key, value)
             if error.of_one_object:
-                self._say_rejected(key, str(error))
+                self._say_rejected(key, error)
                 return BUG_SECONDS
             # The object changed, and its watch soon shows how; or its kind goes, which is told of.
             if not isinstance(error, Conflict) and not error.kind_terminating:
@@ -288,11 +292,13 @@ class CoalescingWriter(Generic[K, V]):
             now = asyncio.get_running_loop().time()
             self._keep(key, _Waiting(value, now, -math.inf))
 
-    def _say_rejected(self, key: K, why: str) -> None:
-        """Log it, once while it stands."""
+    def _say_rejected(self, key: K, error: APIError) -> None:
+        """Log and tell it, once while it stands."""
+        why = str(error)
         if self._rejected.get(key) != why:
             self._rejected[key] = why
             logger.error("API server rejected the %s update of %s: %s", self._what, key, why)
+            self._tell(key, error.message)
 
 
 def _namespace(key: Hashable) -> str:

@@ -35,6 +35,7 @@ from enbloc.controller.sources.derived_groups import (
 )
 from enbloc.controller.sources.forest import Forest
 from enbloc.controller.sources.origins import Origin, owners_of, regarding
+from enbloc.controller.sources.reading import called_for, fault, guarded
 from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import (
     Derived,
@@ -46,7 +47,6 @@ from enbloc.controller.sources.source import (
     SourceObject,
     View,
 )
-from enbloc.controller.sources.timeouts import with_timeout
 from enbloc.controller.sources.waits import Waits, notice
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.coalescing_writer import CoalescingWriter
@@ -120,7 +120,7 @@ class Sources:
         self.derived: Final = DerivedGroups(
             writer, problems, self._wanted, self._outdated, self._not_as_wanted
         )
-        self.declaring: Final = DeclaringPods(scheduler_names, self._declared, _guarded(read))
+        self.declaring: Final = DeclaringPods(scheduler_names, self._declared, guarded(read))
         self._leading = False
         self._listing = asyncio.Event()
         self.reports: Final = CoalescingWriter[ObjectKey, None](
@@ -130,6 +130,7 @@ class Sources:
             queue="source_status",
             parallel=16,
             interval=INTERVAL,
+            rejected=self._not_told,
         )
 
     async def run(self) -> None:
@@ -294,7 +295,7 @@ class Sources:
         return self._growing <= self._listed
 
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
-        called = _derived(source, found)
+        called = called_for(source, found)
         node, plain = (called, None) if isinstance(called, Node) else (None, called)
         origin = Origin(source, resource, source.kept(found), plain)
         key = origin.key
@@ -408,6 +409,12 @@ class Sources:
         for each in (*about, *filter(None, [self.declaring.pod_of(key)])):
             self._tell(each, reason, f"PodGroup {key.name}, {of}, {why}")
 
+    def _not_told(self, key: ObjectKey, why: str) -> None:
+        """Say on an object that its status cannot be written, by an event."""
+        if (origin := self._origins.get(key)) is not None:
+            note = f"its status cannot be written: {why}"
+            self._tell(regarding(origin), names.EventReason.INVALID_SPEC, note)
+
     def _tell_of_wait(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         """Say on the object that a PodGroup was made for why the group waits."""
         if not source_of(found):
@@ -510,7 +517,7 @@ class Sources:
         try:
             wanted = origin.source.report(origin.object, self._view(origin))
         except Exception as error:  # noqa: BLE001  # a bug must not keep the log busy with one object
-            self._tell(regarding(origin), names.EventReason.INVALID_SPEC, _fault(key, error))
+            self._tell(regarding(origin), names.EventReason.INVALID_SPEC, fault(key, error))
             return
         if wanted is None or _holds(origin.object.status, wanted):
             return
@@ -549,40 +556,6 @@ class Sources:
             origin.part,
             origin.found.problem if isinstance(origin.found, Refused) else "",
         )
-
-
-def _derived(
-    source: Source[Any], found: SourceObject
-) -> Derived | tuple[Derived, ...] | Refused | Node | None:
-    """What an object calls for; of one that a bug keeps from being read, a message."""
-    try:
-        return checked(with_timeout(source.derive(found), found.metadata))
-    except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
-        key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
-        return Refused(_fault(key, error))
-
-
-def _fault(what: object, error: Exception) -> str:
-    """Log a bug; the message about it for the object."""
-    log.error("Failed to process %s", what, exc_info=error)
-    return (
-        f"enbloc failed to process it ({type(error).__name__}), and leaves it as it is; please "
-        "report this with the log of the controller"
-    )
-
-
-def _guarded(read: Read) -> Read:
-    """The same, but a bug becomes a message on the pod: it must keep no other from being read."""
-
-    def guarded(
-        labels: Mapping[str, str], annotations: Mapping[str, str]
-    ) -> Derived | Refused | None:
-        try:
-            return read(labels, annotations)
-        except Exception as error:  # noqa: BLE001
-            return Refused(_fault("what a pod declares", error))
-
-    return guarded
 
 
 def _key(found: Mapping[str, Any]) -> GroupKey:

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reading objects of others: a bug in it becomes a message, and keeps no other from being read."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from enbloc.controller.sources.declaring_pods import Read
+from enbloc.controller.sources.derived_groups import checked
+from enbloc.controller.sources.source import (
+    Derived,
+    Node,
+    ObjectKey,
+    Refused,
+    Source,
+    SourceObject,
+)
+from enbloc.controller.sources.timeouts import with_timeout
+
+log = logging.getLogger(__name__)
+
+
+def called_for(
+    source: Source[Any], found: SourceObject
+) -> Derived | tuple[Derived, ...] | Refused | Node | None:
+    """What an object calls for; of one that a bug keeps from being read, a message."""
+    try:
+        return checked(with_timeout(source.derive(found), found.metadata))
+    except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
+        key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
+        return Refused(fault(key, error))
+
+
+def fault(what: object, error: Exception) -> str:
+    """Log a bug; the message about it for the object."""
+    log.error("Failed to process %s", what, exc_info=error)
+    return (
+        f"enbloc failed to process it ({type(error).__name__}), and leaves it as it is; please "
+        "report this with the log of the controller"
+    )
+
+
+def guarded(read: Read) -> Read:
+    """The same, but a bug becomes a message on the pod: it must keep no other from being read."""
+
+    def declared(
+        labels: Mapping[str, str], annotations: Mapping[str, str]
+    ) -> Derived | Refused | None:
+        try:
+            return read(labels, annotations)
+        except Exception as error:  # noqa: BLE001
+            return Refused(fault("what a pod declares", error))
+
+    return declared
