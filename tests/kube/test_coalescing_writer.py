@@ -55,9 +55,21 @@ class Sink:
         finally:
             self.in_flight -= 1
 
-    def writer(self, *, parallel: int = 8, interval: float = 0.0) -> CoalescingWriter[str, int]:
+    def writer(
+        self,
+        *,
+        parallel: int = 8,
+        interval: float = 0.0,
+        rejected: Callable[[str, str], None] = lambda _key, _why: None,
+    ) -> CoalescingWriter[str, int]:
         return CoalescingWriter(
-            "test", self.write, self.problems, queue="test", parallel=parallel, interval=interval
+            "test",
+            self.write,
+            self.problems,
+            queue="test",
+            parallel=parallel,
+            interval=interval,
+            rejected=rejected,
         )
 
 
