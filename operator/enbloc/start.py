@@ -13,11 +13,13 @@ from types import FrameType
 
 #: What runs until it is stopped, and so has ended well when it is.
 _SERVERS = ("scheduler", "controller", "run")
+#: With it a server writes a file, and does not serve.
+_WRITES = "--write-config-to"
 
 
 def main() -> int:
     """Run the command line; a server that is stopped before it serves ends at once, with 0."""
-    if sys.argv[1:2] and sys.argv[1] in _SERVERS:
+    if sys.argv[1:2] and sys.argv[1] in _SERVERS and _WRITES not in " ".join(sys.argv):
         signal.signal(signal.SIGTERM, _stopped)
     from enbloc.cli import main as command  # noqa: PLC0415  # it takes a while
 

@@ -267,6 +267,22 @@ def test_amounts_and_counts_beyond_all_bounds_are_held_at_what_a_podgroup_takes(
         ("RayCluster", {"workerGroupSpecs": [{"groupName": "a", "replicas": 0}]}, False),
         ("PyTorchJob", {"pytorchReplicaSpecs": {"Worker": {"replicas": 0}}}, True),
         ("MPIJob", {"mpiReplicaSpecs": {"Worker": {"replicas": 0}}}, True),
+        (
+            "MPIJob",
+            {
+                "mpiReplicaSpecs": {"Launcher": {"replicas": 1}},
+                "launcherCreationPolicy": "WaitForWorkersReady",
+            },
+            False,
+        ),
+        (
+            "PyTorchJob",
+            {
+                "pytorchReplicaSpecs": {"Worker": {"replicas": 4}},
+                "elasticPolicy": {"minReplicas": 0},
+            },
+            False,
+        ),
     ],
 )
 def test_who_wants_no_pods_now_is_idle(kind: str, spec: dict[str, Any], idle: bool) -> None:

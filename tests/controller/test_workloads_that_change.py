@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
 from enbloc.controller.sources.ray import RESOURCE as RAY_CLUSTERS
 from enbloc.controller.sources.volcano import RESOURCE as VOLCANO
 from enbloc.kube.client import PatchType
@@ -43,16 +44,28 @@ def roles(**minimums: int) -> list[dict[str, Any]]:
     return [{"name": name, "minMember": minimum} for name, minimum in minimums.items()]
 
 
-async def stateful_set(world: World, name: str, replicas: int) -> str:
+async def stateful_set(
+    world: World,
+    name: str,
+    replicas: int,
+    *,
+    ordered: bool = False,
+    requests: Mapping[str, str] | None = None,
+) -> str:
     """A set with a member; the name of its PodGroup, once that is made."""
-    template = {"metadata": {"labels": {"app": name}}, **TEMPLATE}
+    [main] = TEMPLATE["spec"]["containers"]
+    container = {**main, "resources": {"requests": dict(requests or {})}}
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [container]},
+    }
     found = await world.create(
         STATEFUL_SETS,
         metadata={"name": name},
         spec={
             "replicas": replicas,
             "serviceName": name,
-            "podManagementPolicy": "Parallel",
+            "podManagementPolicy": "OrderedReady" if ordered else "Parallel",
             "selector": {"matchLabels": {"app": name}},
             "template": template,
         },
@@ -95,6 +108,36 @@ async def test_an_annotation_gives_a_derived_group_its_timeout(world: World) -> 
         await change(world, JOBS, "train", {"metadata": {"annotations": {TIMEOUT: "10m"}}})
         problem = f'annotation {TIMEOUT} is ignored: "10m" is no number of seconds'
         await eventually(partial(told, world, found, problem))
+
+
+async def test_what_is_reserved_no_longer_leaves_the_podgroup(world: World) -> None:
+    """A merge patch takes nothing out of a map unless it is told to."""
+    await switch(world, "all")
+    async with controller(world):
+        group = await stateful_set(world, "st", 3, ordered=True, requests={"cpu": "1", "gpu": "1"})
+        assert await spec_is(world, group, minResources={"cpu": "3", "gpu": "3"})
+        container = {**TEMPLATE["spec"]["containers"][0], "resources": {"requests": {"cpu": "2"}}}
+        template = {"spec": {"containers": [container]}}
+        await change(world, STATEFUL_SETS, "st", {"spec": {"template": template}})
+        await eventually(partial(spec_is, world, group, minResources={"cpu": "6"}))
+
+
+async def test_a_timeout_that_is_no_number_is_told_of_workloads_with_several_podgroups_too(
+    world: World,
+) -> None:
+    await serve(world, LEADER_WORKER_SETS)
+    await switch(world, "all")
+    template = {"size": 2, "workerTemplate": TEMPLATE}
+    found = await world.create(
+        LEADER_WORKER_SETS,
+        metadata={"name": "w", "annotations": {TIMEOUT: "10m"}},
+        spec={"replicas": 2, "leaderWorkerTemplate": template},
+    )
+    keys = {"name": "w", "group-index": "0", "worker-index": "0"}
+    async with controller(world):
+        labels = {f"leaderworkerset.sigs.k8s.io/{key}": value for key, value in keys.items()}
+        await pod(world, "a", found, labels)
+        await eventually(partial(told, world, found, f"annotation {TIMEOUT} is ignored"))
 
 
 async def test_a_cluster_may_gain_and_lose_workers_while_it_runs(world: World) -> None:

@@ -177,7 +177,7 @@ class PodGroupStatus(Strict):
         started_time: when the minimum last began to run together, in this incarnation.
         succeeded: never goes back within an incarnation.
         next_attempt_time: absent when only an event can help.
-        expected: how many members their owners can still run; absent = unknown.
+        expected: how many members their owners can run at once from now on; absent = unknown.
         lives: what is remembered of each incarnation that matters still, the newest last.
     """
 

@@ -253,6 +253,12 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "A pod names a PodGroup that does not exist in its namespace; or the one to be made is "
         "refused, as by a quota or a webhook: the note says why.",
     ),
+    EventReason.POD_GROUP_OUTDATED: EventMeaning(
+        "pod, workload, PodGroup of another project",
+        True,
+        "The PodGroup that is made for it cannot be changed as it calls for, as where a webhook "
+        "refuses it or a field is immutable: the note says why.",
+    ),
     EventReason.POD_GROUP_AMBIGUOUS: EventMeaning(
         "pod", True, "Its annotation and its label name different PodGroups; the annotation wins."
     ),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Member
+from enbloc.controller.sources.source import LARGEST
 from enbloc.model.groups import Group, OnIncomplete
 
 Creators = Mapping[str, Creator]
@@ -63,20 +64,26 @@ def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> 
 
 
 def at_once(group: Group, life: Collection[Member], creators: Creators) -> int | None:
-    """How many members those who make them can run at the same time, counting what is done.
+    """How many members those who make them can run at the same time from now on.
 
-    Only the completions of Jobs that are left bound it. How many pods a Job, a StatefulSet or a
-    ReplicaSet has just now does not: it may have been scaled to zero, or be suspended, and its next
-    pods may be there before this is read again. None = nobody can tell.
+    How many pods one has that is suspended, or scaled to zero, says nothing: its next pods may be
+    there before this is read again. Then only the completions of a Job that are left bound it.
+    None = nobody can tell.
     """
     owners = {member.owner for member in life if member.live}
     makers = [c for c in creators.values() if c.ended is None and (not owners or c.uid in owners)]
     if not makers or not all(c.understood for c in makers) or not owners <= creators.keys():
         return None
-    return sum(
-        group.min_member if c.completions is None else max(0, c.completions - c.succeeded)
-        for c in makers
-    )
+    return min(LARGEST, sum(_runs(c, group.min_member) for c in makers))
+
+
+def _runs(creator: Creator, whole: int) -> int:
+    """How many pods it can run at the same time from now on; `whole` where nothing bounds it."""
+    most = whole if creator.suspended or not creator.pods else creator.pods
+    if creator.completions is None:
+        return most
+    left = max(0, creator.completions - creator.succeeded)
+    return left if creator.suspended or not creator.pods else min(most, left)
 
 
 def suspended(creators: Creators) -> str:

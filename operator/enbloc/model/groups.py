@@ -125,7 +125,7 @@ class Memory:
         attempts: how often a plan was tried.
         initially_scheduled: condition InitiallyScheduled stands at True.
         lives: what is kept of each life that matters still, the newest last.
-        expected: how many members their owners can still run, as the controller
+        expected: how many members their owners can run at once from now on, as the controller
             says; None = nobody knows.
     """
 

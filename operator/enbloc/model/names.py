@@ -137,6 +137,7 @@ class EventReason(StrEnum):
     OVERLAPPING_RUNS = "OverlappingRuns"
     POD_GROUP_DELETED = "PodGroupDeleted"
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
+    POD_GROUP_OUTDATED = "PodGroupOutdated"
     POD_GROUP_AMBIGUOUS = "PodGroupAmbiguous"
     POD_GROUP_SHARED = "PodGroupShared"
     UNKNOWN_KEY = "UnknownKey"

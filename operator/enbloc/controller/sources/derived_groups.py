@@ -31,6 +31,8 @@ MOST_CONFLICTS: Final = 3
 #: The source of a PodGroup that is declared by the metadata of pods alone.
 FROM_PODS: Final = "pods"
 _CLASS: Final = "priorityClassName"
+#: What says how many members there are to be.
+_SIZES: Final = ("minMember", "roles", "minResources", "minGroupCount", "subGroups")
 #: What the API server fills in.
 _DEFAULTS: Final[Mapping[str, object]] = {"minMember": 1, "onIncomplete": "Repair"}
 
@@ -45,7 +47,7 @@ class Wanted:
         owners: its ownerReferences, as JSON.
         after: it is made after these, which are wanted too: until they exist, pods of theirs count
             as its own, and would be bound one by one once its minimum is.
-        idle: one that exists keeps the spec that it has.
+        idle: one that exists keeps its minimums, and none is made.
     """
 
     source: str
@@ -138,7 +140,8 @@ class DerivedGroups:
         if wanted is None and (found is None or not source_of(found)):
             return
         if wanted is not None and found is not None:
-            if kept := _kept_class(found, wanted):
+            ours = source_of(found) == wanted.source and made_for(found, wanted.owners[0]["uid"])
+            if ours and (kept := _kept_class(found, wanted)):
                 self._refused(key, kept)
             if _same(found, wanted):
                 return
@@ -174,6 +177,8 @@ class DerivedGroups:
             if found is not None and source_of(found) and self._outdated(found):
                 await self._delete(key, found)
         elif found is None:
+            if wanted.idle:  # a minimum of nobody would be there before its next pods' is
+                return
             for other in wanted.after:
                 if other not in self._found:
                     await self._write_once(other, None)
@@ -212,7 +217,7 @@ class DerivedGroups:
         state = {name: metadata[name] for name in ("uid", "resourceVersion")}
         body = {
             "metadata": {**state, **wanted.metadata},
-            "spec": {**dict.fromkeys(found.get("spec") or ()), **_spec_now(found, wanted)},
+            "spec": _merge(found.get("spec") or {}, _spec_now(found, wanted)),
         }
         try:
             answer = await self._client.patch(
@@ -313,18 +318,32 @@ def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
 def _spec_now(found: Mapping[str, Any], wanted: Wanted) -> Mapping[str, Any]:
     """The spec that a PodGroup which exists can have now."""
     spec: Mapping[str, Any] = found.get("spec") or {}
-    if wanted.idle:
-        return spec
-    if not _kept_class(found, wanted):
+    kept = set(_SIZES if wanted.idle else ())
+    if _kept_class(found, wanted):
+        kept.add(_CLASS)
+    if not kept:
         return wanted.spec
-    others = {name: value for name, value in wanted.spec.items() if name != _CLASS}
-    return others | ({_CLASS: spec[_CLASS]} if _CLASS in spec else {})
+    others = {name: value for name, value in wanted.spec.items() if name not in kept}
+    return others | {name: spec[name] for name in kept if name in spec}
+
+
+def _merge(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch that makes the one of the other: what is to go is null."""
+    return {
+        **dict.fromkeys(found),
+        **{
+            name: _merge(before, value)
+            if isinstance(value, Mapping) and isinstance(before := found.get(name), Mapping)
+            else value
+            for name, value in wanted.items()
+        },
+    }
 
 
 def _kept_class(found: Mapping[str, Any], wanted: Wanted) -> str:
     """Why a PodGroup keeps the priority class that it has; "" = it is to have no other one."""
     before, after = (found.get("spec") or {}).get(_CLASS), wanted.spec.get(_CLASS)
-    if before == after or wanted.idle or not _scheduled(found):
+    if before == after or not _scheduled(found):
         return ""
     named = f'"{after}"' if after else "none"
     return f"keeps its priorityClassName while it is scheduled; it is to have {named} after that"

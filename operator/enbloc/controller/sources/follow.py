@@ -113,7 +113,7 @@ class Sources:
         self._listed: set[str] = set()
         self._forest: Final = Forest()
         self._growing = {each.resources[0].label() for each in sources if each.in_trees}
-        self._told: LRUCache[tuple[str, str], str] = LRUCache(TOLD)
+        self._told: LRUCache[tuple[str, str, str], str] = LRUCache(TOLD)
         self._was_ours: LRUCache[str, None] = LRUCache(TOLD)  # by UID
         self._waits = Waits()
         self._refused: set[str] = set()
@@ -366,10 +366,13 @@ class Sources:
                 del self._called[group]
             self.derived.review(group)
 
-    def _tell(self, about: ObjectReference, reason: names.EventReason, note: str) -> None:
-        if self._told.get((about.uid, reason)) == note:
+    def _tell(
+        self, about: ObjectReference, reason: names.EventReason, note: str, of: str = ""
+    ) -> None:
+        """Say something of an object, once until something else is said of this part of it."""
+        if self._told.get((about.uid, reason, of)) == note:
             return
-        self._told[about.uid, reason] = note
+        self._told[about.uid, reason, of] = note
         self._recorder.emit(
             Notice(
                 type="Warning",
@@ -391,7 +394,8 @@ class Sources:
             self._was_ours[about.uid] = None
         elif about.uid not in self._was_ours:
             return False
-        match origin.found:
+        found = origin.found
+        match found[0] if isinstance(found, tuple) and found else found:
             case Refused(problem=problem) | Part(problem=problem) if problem:
                 self._tell(about, names.EventReason.INVALID_SPEC, problem)
             case Derived(ignored=ignored) | Part(ignored=ignored) if ignored:
@@ -402,12 +406,12 @@ class Sources:
 
     def _not_as_wanted(self, key: GroupKey, why: str) -> None:
         """Say on what calls for a PodGroup why it is not there, or not as it should be."""
-        reason, of = names.EventReason.INVALID_SPEC, "of its pods"
+        reason, of = names.EventReason.POD_GROUP_OUTDATED, "of its pods"
         if self.derived.found(key) is None:
             reason, of = names.EventReason.POD_GROUP_NOT_FOUND, "for which its pods wait"
         about = [regarding(self._origins[each]) for each in self._called.get(key, ())]
         for each in (*about, *filter(None, [self.declaring.pod_of(key)])):
-            self._tell(each, reason, f"PodGroup {key.name}, {of}, {why}")
+            self._tell(each, reason, f"PodGroup {key.name}, {of}, {why}", key.name)
 
     def _not_told(self, key: ObjectKey, why: str) -> None:
         """Say on an object that its status cannot be written, by an event."""

@@ -100,11 +100,11 @@ def _roles(spec: _Spec) -> dict[str, int]:
 
 
 def _derived(spec: _Spec, roles: dict[str, int], name: str, reserved: Any = None) -> Derived:
-    least = spec.least
+    least, pods = spec.least, sum(_roles(spec).values())
     if least is not None and 0 < least < sum(roles.values()):
         roles = dict.fromkeys(roles, 0)
         return Derived({**minimum_of(roles.items(), reserved), "minMember": least}, name)
-    return of_roles(roles.items(), name, reserved)
+    return of_roles(roles.items(), name, reserved, pods=pods)
 
 
 def _training_source(kind: str) -> Source[TrainingJob]:

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schedule timeout that an annotation gives the PodGroups of an object."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from enbloc.controller.sources.source import LONGEST_TIMEOUT, Derived, Node, Refused
 from enbloc.model.names import SCHEDULE_TIMEOUT_KEY
 from enbloc.model.objects import Metadata
 from enbloc.model.text import quoted
 
+_FIELD: Final = "scheduleTimeoutSeconds"
 _Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | Refused | Node | None")
 
 
@@ -22,17 +24,46 @@ def with_timeout(found: _Found, metadata: Metadata) -> _Found:
     if text is None:
         return found
     if isinstance(found, Derived):
-        return _timed(found, text)  # type: ignore[return-value]  # of the same type
+        return _timed(found, text, {})  # type: ignore[return-value]  # of the same type
+    if isinstance(found, Node):
+        return _of_node(found, text)  # type: ignore[return-value]
     if isinstance(found, tuple):
-        return tuple(_timed(each, text) for each in found)  # type: ignore[return-value]
+        specs: dict[int, Mapping[str, Any]] = {}
+        return tuple(_timed(each, text, specs) for each in found)  # type: ignore[return-value]
     return found
 
 
-def _timed(found: Derived, text: str) -> Derived:
-    if text.isascii() and text.isdigit() and len(text) < 9 and int(text) <= LONGEST_TIMEOUT:
-        return replace(found, spec={**found.spec, "scheduleTimeoutSeconds": int(text)})
-    note = (
+def _timed(found: Derived, text: str, specs: dict[int, Mapping[str, Any]]) -> Derived:
+    seconds = _seconds(text)
+    if seconds is None:
+        return replace(found, ignored=_also(found.ignored, _no_number(text)))
+    # Groups that share a spec go on sharing one.
+    spec = specs.setdefault(id(found.spec), {**found.spec, _FIELD: seconds})
+    return replace(found, spec=spec)
+
+
+def _of_node(found: Node, text: str) -> Node:
+    """The PodGroup of a tree has the timeout of its root."""
+    seconds = _seconds(text)
+    if seconds is None:
+        return replace(found, ignored=_also(found.ignored, _no_number(text)))
+    if found.composite and not found.parent:
+        return replace(found, spec={**found.spec, _FIELD: seconds})
+    note = f"annotation {SCHEDULE_TIMEOUT_KEY} is ignored: that of the root of its tree counts"
+    return replace(found, ignored=_also(found.ignored, note))
+
+
+def _seconds(text: str) -> int | None:
+    known = text.isascii() and text.isdigit() and len(text) < 9
+    return int(text) if known and int(text) <= LONGEST_TIMEOUT else None
+
+
+def _no_number(text: str) -> str:
+    return (
         f"annotation {SCHEDULE_TIMEOUT_KEY} is ignored: {quoted(text)} is no number of seconds "
         f"from 0 to {LONGEST_TIMEOUT}"
     )
-    return replace(found, ignored="; ".join(filter(None, (found.ignored, note))))
+
+
+def _also(ignored: str, note: str) -> str:
+    return "; ".join(filter(None, (ignored, note)))

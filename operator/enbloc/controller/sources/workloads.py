@@ -47,18 +47,21 @@ def of_roles(
     roles: Iterable[tuple[str, int]],
     name: str,
     reserved: Mapping[str, int] | None = None,
+    *,
     beside: str = "",
+    pods: int | None = None,
 ) -> Derived:
-    """The PodGroup of a workload, which is idle where it wants nobody of any role.
+    """The PodGroup of a workload, which is idle where it wants no pods.
 
     Args:
         roles: as of `minimum_of`.
         name: of the PodGroup.
         reserved: as of `minimum_of`.
         beside: as of `Derived`.
+        pods: how many it wants now; None = as many as its minimums.
     """
     roles = list(roles)
-    idle = not any(minimum for _, minimum in roles)
+    idle = not (sum(minimum for _, minimum in roles) if pods is None else pods)
     return Derived(minimum_of(roles, reserved), name, beside=beside, idle=idle)
 
 
