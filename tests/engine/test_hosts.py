@@ -151,3 +151,17 @@ def test_hosts_cost_little_of_what_a_group_may_state(count: int) -> None:
     cluster = Cluster()
     pods = [cluster.pod(f"p{index}", spec=on(f"h{index}")) for index in range(count)]
     assert beyond_effort(pods) == ""
+
+
+def test_that_many_do_not_fit_is_looked_into_for_one_of_them() -> None:
+    """Each host is a class of its own, and why it is full is told of a few."""
+    cluster = Cluster(slots=4000)
+    names = add_nodes(cluster, 200, cpu=1)
+    add_pinned(cluster, [*names, *names], minimum=1)
+    cluster.settle()
+    assert len(cluster.where()) == 200
+    made = cluster.engine._state.rankings.made
+    cluster.delete("g-0")
+    cluster.settle()
+    assert len(cluster.where()) == 200, "another one takes the place"
+    assert cluster.engine._state.rankings.made - made < 20

@@ -208,3 +208,28 @@ def test_it_does_not_wait_for_long() -> None:
     back(world, 2)
     world.settle(seconds=2.5)
     assert len(world.where("st-")) == 2
+
+
+def test_nor_while_pods_of_it_go_on_being_created() -> None:
+    """Semantics §2.5: ten seconds at most."""
+    world = running(2, derived=True)
+    gone(world)
+    back(world, 2)
+    for index in range(8):
+        world.settle(seconds=1.5)
+        world.member(f"st-more-{index}", "st", owner=SET)
+    world.settle()
+    assert len(world.where("st-")) >= 2
+
+
+def test_a_group_that_never_fitted_waits_for_its_minimum_after_a_restart_as_well() -> None:
+    """Semantics §2.5."""
+    world = World()
+    world.nodes("n0 n1", cpu=4)
+    world.job("st", 2, 4, owner=SET, derived=True)
+    world.settle()
+    gone(world, sorted(world.pods))
+    world.alter("st", min_member=2)
+    world = restarted(world)
+    back(world, 2)
+    assert world.where("st-") == {}

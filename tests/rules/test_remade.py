@@ -104,3 +104,83 @@ def test_a_gang_with_a_member_that_succeeded_goes_on() -> None:
     world.delete("one-worker-2")
     world.settle()
     assert world.started("one") is not None
+
+
+def test_a_rolling_restart_that_never_broke_the_floor_leaves_a_gang_that_runs() -> None:
+    """Each pod has run with the floor for a minute and more when two nodes are lost."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("g", 3, timeout=60)
+    for index in range(4):
+        world.member(f"g-{index}", "g", owner=owner("g"))
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle(seconds=3600)
+    for index in range(4):
+        world.delete(f"g-{index}")
+        world.member(f"g-{index}.again", "g", owner=owner("g"))
+        world.settle()
+        world.run_pods([f"g-{index}.again"])
+        world.settle(seconds=50)
+    started = world.started("g")
+    for index in (2, 3):
+        world.lose_node(world.where()[f"g-{index}.again"])
+    world.settle()
+    world.member("g-x", "g", owner=owner("g"))
+    world.settle(seconds=100)
+    assert (world.started("g"), world.evictions) == (started, [])
+
+
+def test_who_joined_an_elastic_gang_long_ago_is_a_part_of_what_runs() -> None:
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("g", 2, timeout=60, owner="RayCluster/g-uid")
+    for names in ("ab", "cd"):
+        for name in names:
+            world.member(f"g-{name}", "g", owner=owner("g"))
+        world.settle()
+        world.run_pods(f"g-{name}" for name in names)
+        world.settle(seconds=36_000)
+    for name in "abc":
+        world.lose_node(world.where()[f"g-{name}"])
+    world.settle()
+    world.member("g-e", "g", owner=owner("g"))
+    world.settle(seconds=200)
+    assert not world.evictions
+
+
+def test_time_in_which_the_floor_did_not_run_makes_nobody_a_part_of_it() -> None:
+    world = two_that_run()
+    leaders_are_remade(world, run=True)
+    world.delete("one-worker-1")
+    world.settle(seconds=120)
+    world.delete("one-worker-2")
+    world.settle()
+    assert world.started("one") is None
+
+
+def test_who_succeeded_before_a_relaunch_is_no_part_of_what_runs_since() -> None:
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("g", 3, timeout=60)
+    for index in range(4):
+        world.member(f"g-{index}", "g", owner=owner("g"))
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.finish("g-0")
+    for index in (1, 2, 3):
+        world.delete(f"g-{index}")
+    world.settle()
+    for index in range(3):
+        world.member(f"g-{index}.again", "g", owner=owner("g"))
+    world.settle()
+    world.run_pods(f"g-{index}.again" for index in range(3))
+    world.settle()
+    world.delete("g-0.again")
+    world.member("g-0.third", "g", owner=owner("g"))
+    world.settle()
+    for index in (1, 2):
+        world.delete(f"g-{index}.again")
+    world.settle()
+    assert world.started("g") is None

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles that come and go while a gang runs (semantics §2.5)."""
 
+import msgspec
 import pytest
 
+from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Owner
 from tests.rules.world import ONE_A_NODE, World
 
@@ -145,4 +147,58 @@ def test_several_come_and_one_that_does_not_fit_keeps_no_other_from_being_placed
         world.member(name, "ray", role=role, owner=CLUSTER)
     world.settle()
     assert "c0" in world.where()
+    assert world.where("b") == {}
+
+
+def test_what_is_said_of_the_group_names_the_role_and_how_many_exist(world: World) -> None:
+    came(world, "b0")
+    said = world.condition("ray")
+    assert said[:2] == (True, "Scheduled")
+    assert said[2].endswith("1 of 2 members of role b exist, which are scheduled together")
+
+
+def test_who_waits_for_others_of_its_role_is_not_said_to_lack_capacity(world: World) -> None:
+    full(world)
+    came(world, "b0")
+    world.member("ray-a2", "ray", role="a", owner=CLUSTER)
+    world.settle()
+    assert "Unschedulable" not in [why for why, _ in world.pod_conditions("b0")]
+    assert world.pod_conditions("ray-a2")[-1][0] == "Unschedulable"
+
+
+def test_a_role_whose_members_counted_before_does_not_raise_the_floor_beyond_what_runs() -> None:
+    """They named a role that the PodGroup did not list; with Restart all would be evicted."""
+    world = World()
+    world.nodes("n0 n1 n2 n3 n4 n5", cpu=4)
+    policy = OnIncomplete.RESTART
+    world.group("g", 4, roles=[("head", 1)], timeout=60, on_incomplete=policy)
+    world.member("g-h", "g", role="head", owner=CLUSTER)
+    for index in range(3):
+        world.member(f"g-b{index}", "g", role="b", owner=CLUSTER)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.alter("g", min_member=6, roles=(("head", 1), ("b", 2)))
+    world.settle()
+    assert world.condition("g")[:2] == (True, "Scheduled")
+    for node in ("n4", "n5"):
+        world.drop_node(node)
+    for index in (3, 4):
+        world.member(f"g-b{index}", "g", role="b", owner=CLUSTER)
+    world.settle(seconds=100)
+    assert not world.evictions
+
+
+def test_a_minimum_of_zero_that_was_written_of_it_before_is_not_believed(world: World) -> None:
+    """An older scheduler wrote it of a role that came, and placed its members one by one."""
+    world.alter("ray", min_member=4, roles=WITH_B)
+    world.settle()
+    status = world.status["ray"]
+    life = msgspec.structs.replace(
+        status.lives[-1], minimums=(("", 2), ("a", 1), ("b", 0), ("head", 1))
+    )
+    world.status["ray"] = msgspec.structs.replace(status, lives=(*status.lives[:-1], life))
+    world = world.restarted()
+    full(world, "n4")
+    came(world, "b0", "b1")
     assert world.where("b") == {}

@@ -359,7 +359,8 @@ class Engine:
             members.stop()
             return self._groups.facts(members)
         elif whole := [floor for floor in facts.coming if not floor.deficit]:
-            members.floor.welcome(facts.group, whole)
+            held = facts.total.held + sum(floor.held for floor in facts.coming)
+            members.floor.welcome(facts.group, whole, held)
             return self._groups.facts(members)
         return facts
 

@@ -192,7 +192,8 @@ class GroupFacts:
     def idle_roles(self) -> tuple[Floor, ...]:
         """Roles that came since it started and lack members, if nobody else is pending."""
         short = tuple(floor for floor in self.coming if not floor.quorum)
-        if self.deficit or len(self.pending) > sum(floor.pending for floor in short):
+        roles = {floor.role for floor in short}
+        if not short or self.deficit or any(pod.role not in roles for pod in self.pending):
             return ()
         return short
 

@@ -123,6 +123,8 @@ _MOST_NAMED: Final = 1024
 #: Of what is quoted of an object in a problem.
 _QUOTED: Final = 64
 _LONGEST_TIME: Final = 64
+#: A kubelet writes the first status of a pod within this after it was bound (seconds).
+_FIRST_STATUS_SECONDS: Final = 30.0
 _kept_seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
@@ -199,7 +201,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         resource_claims=resource_claim_names(spec, status) if pod_spec.resource_claims else (),
         pod_group=_shared(native) if native else "",
         extended_claim=extended.resource_claim_name or "" if extended else "",
-        unready=ready is not None and ready.status != "True",
+        unready=_never_ready(ready, scheduled),
         ready_at=_since(ready, "True"),
     )
 
@@ -459,6 +461,14 @@ def _since(condition: ConditionObject | None, status: str) -> float | None:
     if condition is None or condition.status != status or not condition.last_transition_time:
         return None
     return _seconds(condition.last_transition_time)
+
+
+def _never_ready(ready: ConditionObject | None, scheduled: ConditionObject | None) -> bool:
+    """Whether a pod has not been Ready since it was bound: a probe that fails later is no start."""
+    if ready is None or ready.status == "True":
+        return False
+    since, bound = _since(ready, ready.status), _since(scheduled, "True")
+    return since is None or bound is None or since <= bound + _FIRST_STATUS_SECONDS
 
 
 def _refused(condition: ConditionObject | None) -> bool:

@@ -265,7 +265,7 @@ class Pod:
             not made yet, None = its status says that none is needed.
         pod_group: the PodGroup of Kubernetes that its `spec.schedulingGroup` names; "" = none.
         extended_claim: the ResourceClaim made for extended resources that devices serve; "" = none.
-        unready: its condition Ready stands at another value than True.
+        unready: it was never Ready, as far as its conditions tell.
         ready_at: transition time of condition Ready=True, as `scheduled_at`; None = no such.
     """
 

@@ -13,7 +13,7 @@ from enbloc.engine.packing import (
     place_children,
     place_deficit,
 )
-from enbloc.engine.trial import Outcome, Trial
+from enbloc.engine.trial import Outcome, Trial, told_apart
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pins import hosts
 from enbloc.model.pods import Pod
@@ -42,6 +42,8 @@ def place_group(
     Returns:
         What it came to, and the fork that holds the placement; `trial` itself if there is none.
     """
+    if hosts(facts.pending) > MOST_HOSTS_SEARCHED:  # each can be on its host alone
+        steps = 0
     if facts.choice is not None:
         return _place_tree(facts, trial, steps, exactly=exactly)
     if facts.coming:
@@ -50,8 +52,6 @@ def place_group(
     if not outcome.failed:
         return outcome, tried
     if len(facts.pending) == 1:  # no other order, and nobody to be together with
-        return outcome, trial
-    if hosts(facts.pending) > MOST_HOSTS_SEARCHED:  # each can be on its host alone
         return outcome, trial
     found, tried = find_placement(facts, trial, steps, exactly=exactly)
     if not found.needed:
@@ -136,5 +136,7 @@ def _place_surplus(
             outcome.surplus.append((pod, row))
     kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
     outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
-    for pod in {trial.key(pod): pod for pod in reversed(outcome.unplaced)}.values():
+    keys = told_apart([trial.key(pod) for pod in outcome.unplaced])
+    unlike = dict(zip(reversed(keys), reversed(outcome.unplaced), strict=True))
+    for pod in unlike.values():
         outcome.note(trial.diagnosis(pod), pod)

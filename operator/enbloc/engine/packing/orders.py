@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from enbloc.engine.trial import MOST_RANKINGS, ClassKey, Outcome, Trial
+from enbloc.engine.trial import MOST_RANKINGS, ClassKey, Outcome, Trial, told_apart
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import sums
 from enbloc.model.pods import Pod
@@ -37,6 +37,7 @@ def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome
     explained: set[ClassKey] = set()
     many = len({id(pod.spec) for pod in candidates}) > MOST_RANKINGS
     keys = trial.keys(candidates)
+    told = told_apart(keys)
     to_come = Counter(keys) if many else Counter[ClassKey]()
     index = 0
     while index < len(candidates):
@@ -56,11 +57,11 @@ def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome
         index += len(rows)
         if index == end:
             continue
-        pod = candidates[index]
+        pod, said = candidates[index], told[index]
         index += 1
         outcome.unplaced.append(pod)
-        if key not in explained:
-            explained.add(key)
+        if said not in explained:
+            explained.add(said)
             outcome.note(trial.diagnosis(pod), pod)
         if len(outcome.needed) + len(candidates) - index < wanted:
             break

@@ -19,6 +19,9 @@ from enbloc.model.names import Reason
 #: controller writes it at most once a second.
 RETURN_SECONDS: Final = 2.0
 
+#: But no longer than this after the first one was created (seconds).
+LONGEST_SECONDS: Final = 10.0
+
 _WHY: Final = Explanation(
     Reason.WAITING_FOR_MEMBERS, "its pods are being created anew; waiting for the last of them"
 )
@@ -31,5 +34,6 @@ class Returning(Policy):
         """Until a while after the last member was created, where none of those before is left."""
         if not facts.returning:
             return None
-        until = max(pod.created for pod in facts.pending) + RETURN_SECONDS
+        created = [pod.created for pod in facts.pending]
+        until = min(max(created) + RETURN_SECONDS, min(created) + LONGEST_SECONDS)
         return Pause(until, refused=True, cause=_WHY, why=_WHY) if now < until else None

@@ -14,7 +14,8 @@ def advise(facts: GroupFacts, classes: Mapping[str, int]) -> list[str]:
         facts: the group as it is.
         classes: PriorityClass values by name.
     """
-    return [note for note in (_raised(facts), _ignored(facts, classes)) if note]
+    said = (_raised(facts), _coming(facts), _ignored(facts, classes))
+    return [note for note in said if note]
 
 
 def _raised(facts: GroupFacts) -> str:
@@ -22,6 +23,7 @@ def _raised(facts: GroupFacts) -> str:
     if facts.group is None or not facts.started:
         return ""
     asked = dict(facts.group.floors())
+    asked[""] -= sum(floor.minimum for floor in facts.coming)
     later = [
         f"minMember {asked[floor.role]}" + (f" of role {floor.role}" if floor.role else "")
         for floor in facts.floors
@@ -38,6 +40,15 @@ def _raised(facts: GroupFacts) -> str:
         return ""
     verb = "apply" if len(later) > 1 else "applies"
     return f"{' and '.join(later)} {verb} from the next incarnation of the gang on"
+
+
+def _coming(facts: GroupFacts) -> str:
+    """Roles that came since the group started, and wait (semantics §2.5)."""
+    return ", ".join(
+        f"{floor.pending + floor.held} of {floor.minimum} members of role {floor.role} exist, "
+        "which are scheduled together"
+        for floor in facts.coming
+    )
 
 
 def _ignored(facts: GroupFacts, classes: Mapping[str, int]) -> str:

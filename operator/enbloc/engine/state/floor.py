@@ -15,7 +15,6 @@ until they are held. Relaunched, what succeeded before needs no members any more
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import Final
 
 from enbloc.framework.facts import Floor
@@ -43,8 +42,8 @@ class LifeFloor:
 
     def __init__(self) -> None:
         self.started: float | None = None
-        self.captured: Mapping[str, int] = MappingProxyType({})
-        self.counts: Mapping[str, int] = MappingProxyType({})
+        self.captured: Mapping[str, int] = {}
+        self.counts: Mapping[str, int] = {}
         self.before = _NONE
 
     @property
@@ -88,10 +87,17 @@ class LifeFloor:
         if tree is not None:
             self.counts = counts_known(tree, self.counts, known)
 
-    def welcome(self, group: Group, floors: Iterable[Floor]) -> None:
-        """Roles that came since it started are held: from now on it needs them too."""
+    def welcome(self, group: Group, floors: Iterable[Floor], held: int) -> None:
+        """Roles that came since it started are held: from now on it needs them too.
+
+        Args:
+            group: the PodGroup.
+            floors: of these roles.
+            held: how many members are held, theirs among them: the floor never rises beyond that.
+        """
         came = {floor.role: floor.minimum for floor in floors}
-        total = min(group.min_member, self.captured[""] + sum(came.values()))
+        total = min(group.min_member, held, self.captured[""] + sum(came.values()))
+        total = max(total, self.captured[""])
         self.captured = {**self.captured, **came, "": total}
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
@@ -136,7 +142,9 @@ class LifeFloor:
 
     def recall(self, memory: LifeMemory, *, believed: bool) -> None:
         """Take over what status remembers; its start only if that can be believed."""
-        self.captured, self.counts = dict(memory.minimums), dict(memory.group_counts)
+        # Of a role that came and was not placed yet some wrote a minimum of 0.
+        self.captured = {role: least for role, least in memory.minimums if least or not role}
+        self.counts = dict(memory.group_counts)
         self.started = memory.started if believed else None
 
     def guess(
@@ -158,7 +166,7 @@ class LifeFloor:
         floor = group.min_member if known is None else min(group.min_member, known)
         complete = counts.total() >= floor or floor < group.min_member
         least = {role: min(n, counts[role]) if complete else n for role, n in group.minimums()}
-        self.captured = {**least, "": floor}
+        self.captured = {**{role: n for role, n in least.items() if n}, "": floor}
 
     def _guess_tree(
         self, group: Group, tree: Tree, counts: Counter[str], known: int | None

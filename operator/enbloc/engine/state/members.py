@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from enbloc.engine.state.floor import LifeFloor
+from enbloc.engine.state.runners import Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.choices import choose, meets
 from enbloc.framework.facts import Floor, GroupFacts
@@ -23,9 +24,6 @@ MOST_IDENTITIES: Final = 32
 
 #: With more of them, those of a life that everybody joins are forgotten once nothing is left.
 MOST_KNOWN: Final = 4 * MOST_IDENTITIES
-
-#: Who joins a gang that runs is a part of what runs after this (seconds).
-SETTLED_SECONDS: Final = 60.0
 
 _NONE: Final = Counter[str]()
 
@@ -116,11 +114,9 @@ class Members:
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
         self._counted: set[PodUID] = set()
-        self._ran: set[PodUID] = set()
+        self._fresh: set[PodUID] = set()
+        self._runners = Runners()
         self._emptied = False
-        self._lost_some = False
-        self._run_since: float | None = None
-        self._runs_since: set[PodUID] = set()
 
     @property
     def started(self) -> float | None:
@@ -148,11 +144,11 @@ class Members:
             self._with_node.add(pod.uid)
         else:
             self._with_node.discard(pod.uid)
-            self._lost_some |= pod.uid in self._ran or pod.uid in self._runs_since
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self._counted:
             if self.done is _NO_SUCCESSES:
                 self.done = Successes()
             self._counted.add(pod.uid)
+            self._fresh.add(pod.uid)
             self.done.add(pod)
 
     def remove(self, uid: PodUID) -> None:
@@ -162,7 +158,6 @@ class Members:
         if not self.solo:
             self._emptied |= not self.live
             self._with_node.discard(uid)
-            self._lost_some |= uid in self._ran or uid in self._runs_since
 
     def take_group(self, group: Group | None) -> None:
         """The PodGroup was added, changed or deleted; its status may remember more than we saw."""
@@ -181,29 +176,18 @@ class Members:
         """The floor runs together; it has not before a Binding, which the server timed."""
         bound = max((pod.bound_at for pod in self._held_pods()), default=now)
         self.floor.start(self.group, max(now, min(bound, now + CLOCK_ERROR)))
-        self._remember_who_runs()
+        self._runners = Runners(self._who_runs())
 
-    def _remember_who_runs(self) -> None:
-        self._ran, self._lost_some, self._run_since = self._who_runs(), False, None
-
-    def _who_runs(self) -> set[PodUID]:
-        return {pod.uid for pod in self._held_pods() if pod.running or pod.finished}
+    def _who_runs(self) -> list[PodUID]:
+        """Those that run, and those that have succeeded since it last had none bound."""
+        return [pod.uid for pod in self.live.values() if pod.running] + [*self._fresh]
 
     def remade(self, facts: GroupFacts, now: float) -> bool:
-        """Whether everybody is gone with whom the floor ran, and it is not held.
-
-        Who is bound now came one by one in their place: a gang that has not started. Who joins is
-        one of those once the floor ran with it for SETTLED_SECONDS (semantics §1).
-        """
-        if self._run_since is not None and now >= self._run_since + SETTLED_SECONDS:
-            self._ran, self._run_since = self._runs_since, None
-        if not self._lost_some:
+        """Note who runs; whether nobody is left with whom the floor ran, and it is not held."""
+        self._runners.look(now, self._who_runs() if self.runs_whole(facts) else None)
+        if not facts.deficit:
             return False
-        if facts.deficit:
-            return not any(uid in self._with_node or uid in self._counted for uid in self._ran)
-        if self.runs_whole(facts):
-            self._lost_some, self._run_since, self._runs_since = False, now, self._who_runs()
-        return False
+        return not self._runners.any_left(self._with_node | self._fresh)
 
     def stop(self) -> None:
         """No member is bound any more: what is relaunched is a gang that has not started.
@@ -213,6 +197,7 @@ class Members:
         self.floor.stop(self.succeeded)
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
+        self._fresh.clear()
 
     def recall(self, memory: LifeMemory) -> None:
         """Take over what status counts and nobody saw: pods that were deleted since."""
@@ -234,7 +219,7 @@ class Members:
         bound = self.bound
         records = [record for pod in self._held_pods() if (record := record_of(pod))]
         if memory is not None:
-            self._emptied |= memory.scheduled is not None and not bound
+            self._emptied |= not bound and (memory.scheduled is not None or not self.live)
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
             self.floor.recall(memory, believed=self._believed(memory.started, records))
@@ -255,7 +240,8 @@ class Members:
                 known = record_of(last) if last is not None else None
                 floor = known.floor if known is not None else None
                 self.floor.guess(self.group, bound, self._held_successes, floor)
-            self._remember_who_runs()  # nobody wrote down with whom it ran
+            # Nobody wrote down with whom it ran.
+            self._runners = Runners([*self._with_node, *self._fresh])
         self.floor.lower(self.group)
 
     def memory(self) -> LifeMemory:
@@ -361,9 +347,11 @@ class Members:
             role="",
             minimum=self.floor.of(group, "", group.min_member) if group else 1,
             pending=len(pending) - sum(floor.pending for floor in coming),
-            bound=len(bound),
+            bound=len(bound) - sum(floor.bound for floor in coming),
             succeeded=done.total() if done else 0,
         )
+        if coming:
+            pending = _able(pending, coming)
         choice = None
         if roles and group and (tree := self.floor.tree(group)) is not None:
             total, roles, choice = choose(tree, total, roles)
@@ -508,6 +496,12 @@ def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
             roles=memory.roles,
         ),
     )
+
+
+def _able(pending: list[Pod], coming: Sequence[Floor]) -> list[Pod]:
+    """Without members of roles that came and lack others, unless nobody else is pending."""
+    short = {floor.role for floor in coming if not floor.quorum}
+    return [pod for pod in pending if pod.role not in short] or pending
 
 
 def _gates(gated: list[Pod]) -> tuple[str, ...]:

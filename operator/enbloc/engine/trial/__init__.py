@@ -21,7 +21,7 @@ from enbloc.engine.trial.plugin_calls import (
     shape_of,
     timed,
 )
-from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings
+from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings, told_apart
 from enbloc.engine.trial.selected_labels import Named, required, telling
 from enbloc.engine.trial.trial import Trial
 
@@ -44,4 +44,5 @@ __all__ = [
     "shape_of",
     "telling",
     "timed",
+    "told_apart",
 ]

@@ -43,6 +43,10 @@ _MOST_CLASSES: Final = 16_384
 _MOST_BYTES: Final = 16 * 2**20
 
 
+#: Of members that name more hosts it is not said of each why it does not fit.
+MOST_HOSTS_TOLD: Final = 16
+
+
 class ClassKey(NamedTuple):
     """What makes two pods alike to every plugin of a profile.
 
@@ -63,6 +67,13 @@ class ClassKey(NamedTuple):
     signatures: tuple[object, ...]
     holds: Hashable | None = None
     host: str = ""
+
+
+def told_apart(keys: Sequence[ClassKey]) -> Sequence[ClassKey]:
+    """The classes of which it is said why they do not fit; of many hosts, one for all of them."""
+    if len({key.host for key in keys}) <= MOST_HOSTS_TOLD:
+        return keys
+    return [key._replace(host="") for key in keys]
 
 
 class Journal:

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runners: with whom the floor of a started gang ran, as long as any of them is left.
+
+Who runs when it starts is one at once; who joins, once the floor has run with it for
+SETTLED_SECONDS in all. A gang of which no runner is left, and that is incomplete, was made anew one
+by one: it has not started (semantics §1).
+"""
+
+import math
+from collections.abc import Container, Iterable
+from typing import Final
+
+from enbloc.model.pods import PodUID
+
+#: So long the floor must have run with a member that joins (seconds).
+SETTLED_SECONDS: Final = 60.0
+
+
+class Runners:
+    """The members with which the floor ran, and for how long."""
+
+    def __init__(self, first: Iterable[PodUID] = ()) -> None:
+        self._joined = dict.fromkeys(first, -math.inf)  # by the clock below
+        self._ran = 0.0  # for how long the floor ran in all, seconds
+        self._since: float | None = None  # it runs since then; None = it does not
+
+    def look(self, now: float, running: Iterable[PodUID] | None) -> None:
+        """Take in who runs.
+
+        Args:
+            now: the engine's clock.
+            running: the members that run; None = they are not the whole floor.
+        """
+        if self._since is not None:
+            self._ran += max(0.0, now - self._since)
+        self._since = None if running is None else now
+        for uid in running or ():
+            self._joined.setdefault(uid, self._ran)
+
+    def any_left(self, present: Container[PodUID]) -> bool:
+        """Whether one of them is among these; the others are forgotten."""
+        self._joined = {uid: at for uid, at in self._joined.items() if uid in present}
+        return any(self._ran - at >= SETTLED_SECONDS for at in self._joined.values())
