@@ -173,7 +173,7 @@ class Owners(RuleBasedStateMachine):
 
 
 #: Worlds of each batch, and what happens to each of them.
-WORLDS, STEPS = 60, 30
+WORLDS, STEPS = 20, 30
 
 
 @pytest.mark.parametrize("batch", range(4))
@@ -184,7 +184,7 @@ def test_gangs_start_whole_whatever_their_owners_do(batch: int) -> None:
 
 @slow("it makes worlds until all states were reached that matter")
 def test_gangs_start_whole_in_all_states_that_matter() -> None:
-    run_until_reached(Owners, 2 * WORLDS, STEPS, SHOWN_HERE, REACHED)
+    run_until_reached(Owners, 5 * WORLDS, STEPS, SHOWN_HERE, REACHED)
     assert not set(SHOWN_HERE) - set(REACHED)
 
 

@@ -318,7 +318,7 @@ def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
 def _spec_now(found: Mapping[str, Any], wanted: Wanted) -> Mapping[str, Any]:
     """The spec that a PodGroup which exists can have now."""
     spec: Mapping[str, Any] = found.get("spec") or {}
-    kept = set(_SIZES if wanted.idle else ())
+    kept: set[str] = set(_SIZES if wanted.idle else ())
     if _kept_class(found, wanted):
         kept.add(_CLASS)
     if not kept:
