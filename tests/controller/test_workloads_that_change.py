@@ -114,8 +114,10 @@ async def test_what_is_reserved_no_longer_leaves_the_podgroup(world: World) -> N
     """A merge patch takes nothing out of a map unless it is told to."""
     await switch(world, "all")
     async with controller(world):
-        group = await stateful_set(world, "st", 3, ordered=True, requests={"cpu": "1", "gpu": "1"})
-        assert await spec_is(world, group, minResources={"cpu": "3", "gpu": "3"})
+        group = await stateful_set(
+            world, "st", 3, ordered=True, requests={"cpu": "1", "memory": "1Gi"}
+        )
+        assert await spec_is(world, group, minResources={"cpu": "3", "memory": "3Gi"})
         container = {**TEMPLATE["spec"]["containers"][0], "resources": {"requests": {"cpu": "2"}}}
         template = {"spec": {"containers": [container]}}
         await change(world, STATEFUL_SETS, "st", {"spec": {"template": template}})
