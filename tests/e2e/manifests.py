@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from enbloc.kube.paths import JOBS, POD_GROUPS
+from enbloc.kube.paths import JOBS, POD_GROUPS, STATEFUL_SETS
 from enbloc.model import names
 
 
@@ -104,5 +104,24 @@ def job(name: str, size: int, group: str, *, backoff_limit: int = 6, **how: Any)
             "completions": size,
             "parallelism": size,
             "template": {"metadata": template["metadata"], "spec": template["spec"]},
+        },
+    }
+
+
+def parallel_set(name: str, replicas: int, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A StatefulSet whose pods have these labels, and are created side by side."""
+    return {
+        "apiVersion": STATEFUL_SETS.api_version,
+        "kind": STATEFUL_SETS.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "serviceName": name,
+            "replicas": replicas,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {**pod("")["spec"], "restartPolicy": "Always"},
+            },
         },
     }

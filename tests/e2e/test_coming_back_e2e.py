@@ -46,24 +46,10 @@ class Set:
     def __init__(self, world: World) -> None:
         self.world = world
         self.made: dict[str, Any] = {}
-        self._lives = 0
 
     async def create(self, replicas: int) -> str:
         """Create it; the name of its PodGroup."""
-        spec = {**TEMPLATE["spec"], "restartPolicy": "Always"}
-        template = {"metadata": {"labels": LABELS}, "spec": spec}
-        body = {
-            "apiVersion": STATEFUL_SETS.api_version,
-            "kind": STATEFUL_SETS.kind,
-            "metadata": {"name": "st"},
-            "spec": {
-                "serviceName": "st",
-                "replicas": replicas,
-                "podManagementPolicy": "Parallel",
-                "selector": {"matchLabels": LABELS},
-                "template": template,
-            },
-        }
+        body = manifests.parallel_set("st", replicas, LABELS)
         self.made = await self.world.client.create(STATEFUL_SETS, body, self.world.namespace)
         await self._make(replicas)
         return group_name("StatefulSet", "st", self.made["metadata"]["uid"])

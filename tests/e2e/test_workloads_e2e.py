@@ -390,21 +390,7 @@ async def test_a_stateful_set_starts_together_where_its_pods_need_not_wait_for_e
     await switch(world, "StatefulSet")
     await world.nodes(1, cpu=3)
     labels = {"app": "w"}
-    body = {
-        "apiVersion": STATEFUL_SETS.api_version,
-        "kind": STATEFUL_SETS.kind,
-        "metadata": {"name": "w"},
-        "spec": {
-            "serviceName": "w",
-            "replicas": 3,
-            "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {**TEMPLATE["spec"], "restartPolicy": "Always"},
-            },
-        },
-    }
+    body = manifests.parallel_set("w", 3, labels)
     made = await world.client.create(STATEFUL_SETS, body, world.namespace)
     if not world.target.complete:  # the sandbox has no controller of these
         for index in range(3):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import NodeSelectorTerm, Owner, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector, SpreadConstraint
@@ -21,7 +22,7 @@ from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.model.workloads import WorkloadKey, Workloads
 from enbloc.plugins.pod_topology_spread import PodTopologySpread
-from enbloc.plugins.pod_topology_spread_constraints import HOSTNAME, ZONE
+from enbloc.plugins.pod_topology_spread_constraints import ZONE
 from enbloc.plugins.pod_topology_spread_filter import SpreadFilter
 from enbloc.plugins.pod_topology_spread_score import SpreadScore
 from tests.plugins.spreading import (

@@ -79,11 +79,11 @@ def at_once(group: Group, life: Collection[Member], creators: Creators) -> int |
 
 def _runs(creator: Creator, whole: int) -> int:
     """How many pods it can run at the same time from now on; `whole` where nothing bounds it."""
-    most = whole if creator.suspended or not creator.pods else creator.pods
-    if creator.completions is None:
-        return most
-    left = max(0, creator.completions - creator.succeeded)
-    return left if creator.suspended or not creator.pods else min(most, left)
+    paused = creator.suspended or not creator.pods
+    bounds = [] if paused else [creator.pods]
+    if creator.completions is not None:
+        bounds.append(max(0, creator.completions - creator.succeeded))
+    return min(bounds, default=whole)
 
 
 def suspended(creators: Creators) -> str:

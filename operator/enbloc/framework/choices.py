@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Final, NamedTuple
 
-from enbloc.framework.facts import NO_FLOOR, Choice, Floor, GroupFacts
+from enbloc.framework.facts import Choice, Floor, GroupFacts
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree, held
 
@@ -106,13 +106,7 @@ def of_choice(facts: GroupFacts, roles: AbstractSet[str], *, everybody: bool = F
 def of_part(facts: GroupFacts, roles: Container[str]) -> GroupFacts:
     """Nothing but what these roles need, and their members."""
     floors, _ = _floors(facts)
-    return replace(
-        facts,
-        pending=tuple(pod for pod in facts.pending if pod.role in roles),
-        total=NO_FLOOR,
-        roles=tuple(floor for floor in floors.values() if floor.role in roles),
-        choice=None,
-    )
+    return facts.part(roles, (floor for floor in floors.values() if floor.role in roles))
 
 
 def in_turn(facts: GroupFacts, tree: Tree) -> list[Child]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GroupFacts: what is true of one group when a decision begins."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,7 +50,7 @@ class Floor:
 
 
 #: It needs nobody.
-NO_FLOOR: Final = Floor("", 0, 0, 0, 0)
+_NO_FLOOR: Final = Floor("", 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +204,16 @@ class GroupFacts:
         pending = tuple(pod for pod in self.pending if pod.role not in roles)
         return replace(self, pending=pending, coming=())
 
-    def of_coming(self, floor: Floor) -> "GroupFacts":
-        """Nothing but what such a role needs, and its members."""
-        pending = tuple(pod for pod in self.pending if pod.role == floor.role)
+    def part(self, roles: Container[str], floors: Iterable[Floor]) -> "GroupFacts":
+        """Nothing but what some roles need, and their members.
+
+        Args:
+            roles: their names.
+            floors: of those that have a minimum.
+        """
+        pending = tuple(pod for pod in self.pending if pod.role in roles)
         return replace(
-            self, pending=pending, total=NO_FLOOR, roles=(floor,), coming=(), started=False
+            self, pending=pending, total=_NO_FLOOR, roles=tuple(floors), choice=None, coming=()
         )
 
     def _unknown_roles(self) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
-from enbloc.model.pins import host_of, without_host
+from enbloc.model.pins import LARGE, host_of, without_host
 from enbloc.model.pods import HostPorts, NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.problems import Problems
 from enbloc.model.selectors import NO_AFFINITY, PodAffinityTerm, Selector
@@ -44,8 +44,6 @@ _HEARD: Final = 32
 _MOST_HEARD: Final = 64
 #: So many terms of each member are asked again, as others are placed, at no charge.
 _FREE_TERMS: Final = 4
-#: Bytes from which on equal classes are not looked for.
-_LARGE: Final = 16 * 1024
 
 _PLACES: Final = "spec.nodeSelector and spec.affinity.nodeAffinity"
 _PODS: Final = "spec.affinity and spec.topologySpreadConstraints"
@@ -118,7 +116,7 @@ def beyond_effort(pending: Iterable[Pod]) -> str:
             spec = without_host(spec)  # noqa: PLW2901
         # To compare large ones is dear, and pods of one template share theirs.
         known = len(different)
-        different.add(spec if spec.size <= _LARGE else id(spec))
+        different.add(spec if spec.size <= LARGE else id(spec))
         if len(different) > known:
             total += effort(spec)
         if total + len(named) > MOST_EFFORT:

@@ -16,13 +16,13 @@ from enbloc.model.pods import Pod, PodSpec
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-#: Bytes from which on classes are not compared without their pins.
-_LARGE: Final = 16 * 1024
+#: Bytes from which on equal classes are not looked for.
+LARGE: Final = 16 * 1024
 
 
 def host_of(spec: PodSpec) -> str:
     """The host that the nodeSelector of a class names; "" = none, or it does not stand alone."""
-    if not spec.node_selector or spec.spread or spec.size > _LARGE:
+    if not spec.node_selector or spec.spread or spec.size > LARGE:
         return ""
     return next((value for key, value in spec.node_selector if key == HOSTNAME), "")
 

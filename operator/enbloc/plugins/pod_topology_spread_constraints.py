@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from enbloc.model.node_selection import selected
 from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
@@ -19,7 +20,6 @@ from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.taints import Effect, Taint, tolerated
 from enbloc.model.workloads import Workloads
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 
 #: What pods without constraints of their own are spread by, unless the profile says otherwise.

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from enbloc.framework.decide import MAX_NODE_SCORE, Scores
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.pod_topology_spread_constraints import (
-    HOSTNAME,
     Counting,
     counted,
     keys_present,

@@ -75,9 +75,8 @@ def _place_beside(
     able = [floor for floor in facts.coming if floor.quorum]
     said = Outcome()
     for floor in able if not running.deficit else ():
-        found, tried = place_group(
-            facts.of_coming(floor), trial, steps // len(able), exactly=exactly
-        )
+        part = facts.part({floor.role}, (floor,))
+        found, tried = place_group(part, trial, steps // len(able), exactly=exactly)
         found.steps += said.steps
         if not found.failed:
             return found, tried

@@ -92,14 +92,15 @@ def _planned(
         refused = _short(plan_id, facts, trial, room)
     if refused is not None:
         return refused, trial
-    if hosts(facts.pending) > MOST_HOSTS_ALONE:
+    named = hosts(facts.pending)
+    if named > MOST_HOSTS_ALONE:
         first = next(pod for pod in facts.pending if host_of(pod.spec))
         if not trial.shares_hosts(first):
             return _no(plan_id, facts, PlanResult.INFEASIBLE, _TOO_MANY_HOSTS), trial
     outcome, tried = place_group(facts, trial, steps)
     plan = _plan(plan_id, facts, outcome, trial, tried)
     if plan.verdict is PlanResult.UNSCHEDULABLE:
-        why = never(trial, steps) if hosts(facts.pending) <= MOST_HOSTS_SEARCHED else ""
+        why = never(trial, steps) if named <= MOST_HOSTS_SEARCHED else ""
         if why:
             text = plan.message if plan.message.startswith(why) else f"{why}. {plan.message}"
             return replace(plan, verdict=PlanResult.INFEASIBLE, message=text), trial

@@ -10,7 +10,7 @@
 Nothing is taken back: who wants to try something tries it on a fork.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -258,12 +258,10 @@ class Trial:
     def feasible(self, pod: Pod, row: int) -> bool:
         """Whether a row is feasible for a pod, for one who ranks nothing on this trial."""
         key = self.key(pod)
-        if key.host and not self._opinions:
-            alike = replace(pod, spec=without_host(pod.spec))
-            shared = self._unscored(alike, key._replace(host=""))
-            if shared.same_on_any_host(self.profile):
-                return shared.feasible(row) and row in self._rows_of(key.host)
-        return self._unscored(pod, key).feasible(row)
+        shared = self._of_any_host(pod, key, self._unscored)
+        if shared is None:
+            return self._unscored(pod, key).feasible(row)
+        return shared.feasible(row) and row in self._rows_of(key.host)
 
     def _rows_of(self, host: str) -> npt.NDArray[np.intp]:
         """intp[R]: the rows of the nodes that carry the name of a host."""
@@ -271,19 +269,27 @@ class Trial:
 
     def shares_hosts(self, pod: Pod) -> bool:
         """Whether pods are of one class that differ from this one in the host that they name."""
-        return self._of_any_host(pod, self.key(pod)) is not None
+        return self._of_any_host(pod, self.key(pod), self.ranking) is not None
 
-    def _of_any_host(self, pod: Pod, key: ClassKey) -> Ranking | None:
-        """The ranking of a pod's class for all hosts; None = it has one of its own for its host."""
-        if self._opinions:
+    def _of_any_host(
+        self, pod: Pod, key: ClassKey, ranked: Callable[[Pod, ClassKey], Ranking]
+    ) -> Ranking | None:
+        """The ranking of a pod's class for all hosts; None = it names none, or has one of its own.
+
+        Args:
+            pod: any of the class.
+            key: the class.
+            ranked: `ranking`, or `_unscored`.
+        """
+        if not key.host or self._opinions:
             return None
         alike = replace(pod, spec=without_host(pod.spec))
-        ranking = self.ranking(alike, key._replace(host=""))
+        ranking = ranked(alike, key._replace(host=""))
         return ranking if ranking.same_on_any_host(self.profile) else None
 
     def _best(self, pod: Pod, key: ClassKey) -> int | None:
         """The best row for a pod; None = no node is feasible."""
-        shared = self._of_any_host(pod, key) if key.host else None
+        shared = self._of_any_host(pod, key, self.ranking)
         if shared is None:
             return self.ranking(pod, key).best()
         rows = self._rows_of(key.host)
@@ -307,7 +313,10 @@ class Trial:
 
     def place(self, pod: Pod) -> int | None:
         """Put a pod on its best node; the row, or None when no node is feasible."""
-        row = self._best(pod, self.key(pod))
+        return self._place(pod, self.key(pod))
+
+    def _place(self, pod: Pod, key: ClassKey) -> int | None:
+        row = self._best(pod, key)
         if row is not None:
             self.put(pod, row)
         return row
@@ -355,10 +364,9 @@ class Trial:
     def _place_on_host(self, pods: Sequence[Pod], key: ClassKey) -> list[int]:
         rows: list[int] = []
         for pod in pods:
-            row = self._best(pod, key)
+            row = self._place(pod, key)
             if row is None:
                 break
-            self.put(pod, row)
             rows.append(row)
         return rows
 

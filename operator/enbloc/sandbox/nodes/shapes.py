@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from enbloc.errors import ConfigError
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.quantity import render
 
 GPU: Final = "nvidia.com/gpu"
@@ -55,7 +56,7 @@ class Shape:
     def manifest(self) -> dict[str, Any]:
         """The Node as a kubelet registers it."""
         labels = {
-            "kubernetes.io/hostname": self.name,
+            HOSTNAME: self.name,
             "kubernetes.io/arch": "amd64",
             "kubernetes.io/os": "linux",
             **({f"{GPU}.count": str(self.gpus)} if self.gpus else {}),

@@ -28,6 +28,7 @@ from enbloc.kube.paths import (
     STORAGE_CLASSES,
 )
 from enbloc.model import names
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.quantity import render, whole
 from enbloc.sandbox.nodes.claims.following import Change, Following, each
 from enbloc.sandbox.nodes.claims.of_pods import Objects
@@ -47,7 +48,6 @@ DISK_DRIVER: Final = "disk.sandbox.enbloc.dev"
 CAPACITY: Final = "capacityPerNode"
 #: Where the CSIStorageCapacity objects are: any namespace will do.
 _NAMESPACE: Final = "kube-system"
-_HOSTNAME: Final = "kubernetes.io/hostname"
 #: What is left of a class without a limit (bytes).
 _PLENTY: Final = 2**60
 
@@ -157,7 +157,7 @@ def _volume(name: str, claim: Object, found: StorageClass, node: str) -> dict[st
         "volumeMode": claim.spec.get("volumeMode"),
     }
     if node:
-        term = {"matchExpressions": [{"key": _HOSTNAME, "operator": "In", "values": [node]}]}
+        term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     annotations = {PROVISIONED_BY: DISK_DRIVER}
     return {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
@@ -234,7 +234,7 @@ def _published(
                 body = {
                     "metadata": {"name": f"{name}-{node}"},
                     "storageClassName": name,
-                    "nodeTopology": {"matchLabels": {_HOSTNAME: node}},
+                    "nodeTopology": {"matchLabels": {HOSTNAME: node}},
                     "capacity": text,
                 }
                 where = Object(Metadata(namespace=_NAMESPACE))
