@@ -65,7 +65,7 @@ class Desk:
         shims = {
             installed / "pip": "-m pip",
             installed / "pytest": "-m pytest",
-            installed / "enbloc": "-m enbloc.cli",
+            installed / "enbloc": "-m enbloc",
             programs / "kubectl": str(ROOT / "tests" / "examples" / "kubectl.py"),
         }
         for shim, how in shims.items():
