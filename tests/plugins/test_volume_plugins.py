@@ -500,6 +500,15 @@ def test_an_attachment_counts_once_beside_the_pod_that_uses_it() -> None:
     assert answers(NodeVolumeLimits(), using("pod", "c2"), table) == [()]
 
 
+def test_a_volume_that_two_claims_of_a_pod_name_counts_once() -> None:
+    table = limited(1, bound("again", "v0", storage_class="fast"))
+    assert answers(NodeVolumeLimits(), using("pod", "c0", "again"), table) == [()]
+
+    seat(table, replace(using("other", "c0"), node="n"), "n")
+    assert answers(NodeVolumeLimits(), using("pod", "again"), table) == [()]
+    assert answers(NodeVolumeLimits(), using("pod", "c1"), table) == TOO_MANY
+
+
 def test_an_inline_disk_counts_for_the_driver_that_serves_it() -> None:
     limits = csi_node("n", ebs_csi_aws_com=1)
     table = table_of(hosts("n"), limits)

@@ -260,9 +260,17 @@ class Known:
         return known
 
     def told_apart(self, volume: PersistentVolume) -> bool:
-        """Whether its name matters: it is attached somewhere, or another one is the same disk."""
+        """Whether its name matters: it is attached somewhere, or counts with another.
+
+        Another volume is the same disk, or several claims name it.
+        """
         source = volume.csi or volume.migrated
-        return volume.name in self.attachments_of or self._handles.get(source or _NO_DISK, 0) > 1
+        several = len(self.users.get(volume.name, ())) > 1
+        return (
+            several
+            or volume.name in self.attachments_of
+            or self._handles.get(source or _NO_DISK, 0) > 1
+        )
 
     # ── where ────────────────────────────────────────────────────────────────────────────────
 
