@@ -4,6 +4,7 @@
 
 import asyncio
 import itertools
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -192,8 +193,18 @@ class Running:
 
 
 @asynccontextmanager
-async def controller(world: World, **options: Any) -> AsyncGenerator[Running, None]:
-    """The controller on this world with its role and no more, stopped at the end."""
+async def controller(
+    world: World, *, breaks: bool = False, **options: Any
+) -> AsyncGenerator[Running, None]:
+    """The controller on this world with its role and no more, stopped at the end.
+
+    Args:
+        world: on which it runs.
+        breaks: the test breaks it; else no exception of its own code may be logged, even where it
+            goes on.
+        options: of the command.
+    """
+    tracebacks = _Tracebacks()
     stop, health = asyncio.Event(), Health()
     given = world.options(stop=stop, health=health, **options)
     async with Client(
@@ -207,11 +218,29 @@ async def controller(world: World, **options: Any) -> AsyncGenerator[Running, No
             return await Controller(client, shared, health).run()
 
         running = Running(asyncio.create_task(run_terms(given, term)), stop, health)
+        logging.getLogger("enbloc").addHandler(tracebacks)
         try:
             yield running
         finally:
             stop.set()
             await running.code
+            logging.getLogger("enbloc").removeHandler(tracebacks)
+    assert breaks or not tracebacks.told, "\n".join(tracebacks.told)
+
+
+class _Tracebacks(logging.Handler):
+    """Keeps what was logged with an exception that is a fault of the program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(
+            error, LookupError | TypeError | AttributeError | ValueError | AssertionError
+        ):
+            self.told.append(f"{record.getMessage()}: {error!r}")
 
 
 async def install_crd(client: Client) -> None:

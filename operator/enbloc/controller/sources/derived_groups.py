@@ -140,7 +140,7 @@ class DerivedGroups:
         if wanted is None and (found is None or not source_of(found)):
             return
         if wanted is not None and found is not None:
-            ours = source_of(found) == wanted.source and made_for(found, wanted.owners[0]["uid"])
+            ours = source_of(found) == wanted.source and _made_for(found, wanted)
             if ours and (kept := _kept_class(found, wanted)):
                 self._refused(key, kept)
             if _same(found, wanted):
@@ -184,8 +184,7 @@ class DerivedGroups:
                     await self._write_once(other, None)
             await self._create(key, wanted)
         elif not _same(found, wanted):
-            declared = FROM_PODS in (source_of(found), wanted.source)
-            if declared or made_for(found, wanted.owners[0]["uid"]):
+            if _made_for(found, wanted):
                 await self._change(key, found, wanted)
             else:  # its status tells of the members of an object that is gone
                 await self._delete(key, found)
@@ -285,6 +284,12 @@ def source_of(found: Mapping[str, Any] | None) -> str:
     labels = found["metadata"].get("labels") if found is not None else None
     value = labels.get(DERIVED_KEY) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else ""
+
+
+def _made_for(found: Mapping[str, Any], wanted: Wanted) -> bool:
+    """Whether a PodGroup is of the same object as the wanted one, or of none but its pods."""
+    declared = FROM_PODS in (source_of(found), wanted.source)
+    return declared or made_for(found, wanted.owners[0]["uid"])
 
 
 def made_for(found: Mapping[str, Any], uid: str) -> bool:
