@@ -10,7 +10,7 @@ import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.effects import CancelPlan, PreBind
-from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound
+from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
 from enbloc.engine.plan import PlanResult
 from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import replayed
@@ -21,7 +21,14 @@ from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, StorageClass
-from tests.model.devices.objects import DRIVER, device, device_class, exactly, slice_of
+from tests.model.devices.objects import (
+    DRIVER,
+    allocated,
+    device,
+    device_class,
+    exactly,
+    slice_of,
+)
 from tests.model.devices.objects import claim as resource_claim
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
@@ -71,6 +78,28 @@ def gang_with_devices(cluster: Cluster, name: str, *requests: Any) -> None:
 def preparing(cluster: Cluster) -> dict[str, PreBind]:
     """The last PreBind of each pod, by its name."""
     return {e.target.pod.name: e for e in cluster.effects if isinstance(e, PreBind)}
+
+
+def take_back(cluster: Cluster) -> None:
+    """Let every Unreserve that is under way end."""
+    begun = [e for e in cluster.effects if isinstance(e, PreBind)]
+    given_up = [e for e in cluster.effects if isinstance(e, CancelPlan)]
+    for effect in begun:
+        plan, uid = effect.target.plan, effect.target.uid
+        if any(each.plan == plan and uid in (each.members or {uid}) for each in given_up):
+            cluster.tell(Unreserved(plan, uid))
+    cluster.settle(seconds=30)
+
+
+def show_what_is_written(cluster: Cluster) -> None:
+    """Show the claims with what PreBinds under way write into them."""
+    ledger = cluster.engine._core.state.nodes.ledgers.devices
+    for effect in preparing(cluster).values():
+        decided = effect.target.decided.devices
+        for each in decided.claims if decided is not None else ():
+            claim = ledger.fact("ResourceClaim", each.claim)
+            assert isinstance(claim, ResourceClaim)
+            cluster.tell(FactSeen(replace(claim, allocation=each.allocation)))
 
 
 def prepare(cluster: Cluster) -> None:
@@ -288,7 +317,48 @@ def test_two_gangs_that_want_the_same_devices_never_hold_half_each() -> None:
         cluster.tell(FactGone("ResourceClaim", f"ns/g-{index}-gpus"))
         cluster.delete(f"g-{index}")
     cluster.settle(seconds=30)
+    assert not [name for name in preparing(cluster) if name[0] == "h"]  # PATCHes are under way
+    take_back(cluster)
     assert {name for name in preparing(cluster) if name[0] == "h"} == {"h-0", "h-1", "h-2"}
+
+
+def test_a_plan_that_is_given_up_keeps_its_devices_from_others_until_they_are_taken_back() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
+    gang_with_devices(cluster, "g", *[exactly(count=1)] * 4)
+    cluster.settle()
+    gang_with_devices(cluster, "h", *[exactly(count=1)] * 4)
+    before = preparing(cluster)
+
+    for minimum in (3, 4, 3, 4):
+        cluster.group("g", minimum)
+        cluster.settle()
+    again = preparing(cluster)
+
+    assert {name[0] for name in again} == {"g"}, "its own group plans with them at once"
+    assert all(again[name].target.plan != before[name].target.plan for name in before)
+    for index in range(4):
+        cluster.delete(f"g-{index}")
+    cluster.settle(seconds=30)
+    assert {name[0] for name in preparing(cluster)} == {"g"}
+    decided_the_same_again(cluster)
+    take_back(cluster)
+    assert sorted(name for name in preparing(cluster) if name[0] == "h") == [
+        f"h-{index}" for index in range(4)
+    ]
+    decided_the_same_again(cluster)
+
+
+def test_a_device_that_another_scheduler_takes_as_well_is_bound_to_no_member() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
+    gang_with_devices(cluster, "g", *[exactly(count=1)] * 4)
+    cluster.settle()
+    show_what_is_written(cluster)
+    stranger = allocated("d0", pool="n1")
+    seen(cluster, [resource_claim("stranger", exactly(), status=stranger)])
+    prepare(cluster)
+    cluster.settle(seconds=30)
+    assert cluster.where() == {}
+    assert "so has another claim" in cluster.condition("g")[2]
 
 
 def test_a_gang_that_wants_more_devices_than_there_are_says_that_it_can_never_fit() -> None:
@@ -430,17 +500,20 @@ def planned() -> Cluster:
     return cluster
 
 
-def test_decisions_about_claims_are_the_same_when_they_are_replayed_from_a_dump() -> None:
-    cluster = planned()
+def decided_the_same_again(cluster: Cluster) -> set[str]:
+    """Replay every decision from a dump; the groups that they were about."""
     dump = decoded(encoded(DumpFile("", "0", [], cluster.engine.dump()))).dump
-    found = {
-        decision.plan.group.name: replayed(
-            decision, tables, default_profiles(), dump.search_steps
-        ).differences
-        for decision, tables in dump.forwards()
-    }
-    assert set(found) == {"g", "d", "late"}
-    assert not any(list(each) for each in found.values())
+    assert dump.present() == cluster.engine.dump().present()
+    groups: set[str] = set()
+    for decision, tables in dump.forwards():
+        again = replayed(decision, tables, default_profiles(), dump.search_steps)
+        assert not again.differences
+        groups.add(decision.plan.group.name)
+    return groups
+
+
+def test_decisions_about_claims_are_the_same_when_they_are_replayed_from_a_dump() -> None:
+    assert decided_the_same_again(planned()) == {"g", "d", "late"}
 
 
 def test_a_dump_keeps_what_devices_say_of_themselves() -> None:

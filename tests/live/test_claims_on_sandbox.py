@@ -14,7 +14,7 @@ import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.effects import PreBind
-from enbloc.engine.events import Event, PreBindFailed, PreBound
+from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Status
@@ -40,6 +40,7 @@ from enbloc.live.preparations import Preparations
 from enbloc.model import names
 from enbloc.model.devices import decisions as devices
 from enbloc.model.devices.facts import Allocation, Ask, Request, Result
+from enbloc.model.groups import GroupKey
 from enbloc.model.ledgers import Decisions
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.model.volumes import decisions as volumes
@@ -99,6 +100,8 @@ class Yard:
 
     def took(self, event: Event) -> None:
         """What came of a PreBind; "" = the member may be bound."""
+        if isinstance(event, Unreserved):
+            return
         assert isinstance(event, PreBound | PreBindFailed)
         self.outcomes[event.uid] = event.message if isinstance(event, PreBindFailed) else ""
 
@@ -134,7 +137,8 @@ class Yard:
         """Why each may not be bound; "" = it may."""
         for target in targets:
             self.outcomes.pop(target.uid, None)
-            self.preparations.begin(PreBind("enbloc", target), self._profile)
+            effect = PreBind("enbloc", GroupKey(NAMESPACE, "g"), target)
+            self.preparations.begin(effect, self._profile)
         await self.until(lambda: all(target.uid in self.outcomes for target in targets))
         return [self.outcomes[target.uid] for target in targets]
 

@@ -3,6 +3,7 @@
 """Gangs whose members have devices, from the pods to their nodes, with a scheduler that may die."""
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from enbloc.kube.client import PatchType
 from enbloc.kube.paths import (
     CRDS,
     NATIVE_POD_GROUPS,
+    POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -173,6 +175,40 @@ async def test_slices_published_anew_in_mid_burst_give_no_device_twice(
         await world.until_bound("g", 8)
     got = devices_of(await claims(world))
     assert len(set(got)) == len(got) == 8
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4])
+async def test_plans_that_are_withdrawn_in_mid_prebind_give_no_device_twice(
+    world: World, sandbox: Sandbox, seed: int
+) -> None:
+    """What an earlier plan writes lands while the next one is made, and another gang waits."""
+    chance = random.Random(seed)
+    sandbox.faults.add(verb="patch", resource="resourceclaims/status", delay=0.3)
+    names_of_gangs, twice = ("g", "h"), list[list[tuple[str, str]]]()
+
+    async def judge() -> None:
+        while True:
+            got = devices_of(await claims(world))
+            if len(set(got)) < len(got):
+                twice.append(got)
+            await asyncio.sleep(0.02)
+
+    async with working(world, "n1", "n2"), world.scheduler():
+        judging = asyncio.create_task(judge())
+        await asyncio.gather(*(gang(world, name, 8) for name in names_of_gangs))
+        for edit in range(30):
+            await asyncio.sleep(chance.uniform(0.02, 0.5))
+            body = {"spec": {"minMember": 7 + edit % 2}}
+            name = chance.choice(names_of_gangs)
+            await world.client.patch(POD_GROUPS, name, body, NAMESPACE, kind=PatchType.MERGE)
+
+        async def one_has_all() -> bool:
+            return max([len(await world.bound(name)) for name in names_of_gangs]) == 8
+
+        await world.until(one_has_all)
+        judging.cancel()
+    assert not twice
+    assert sorted([len(await world.bound(name)) for name in names_of_gangs]) == [0, 8]
 
 
 # ── claims of a PodGroup of Kubernetes ───────────────────────────────────────────────────────

@@ -132,8 +132,8 @@ async def test_a_cancelled_plan_is_not_prepared_further_and_what_was_sent_goes_o
     await world.events()
     world.executor.start(
         [
-            PreBind("enbloc", target("a")),
-            PreBind("enbloc", target("other", plan="plan-2")),
+            PreBind("enbloc", GroupKey("ns", "g"), target("a")),
+            PreBind("enbloc", GroupKey("ns", "h"), target("other", plan="plan-2")),
             Bind("enbloc", target("b")),
         ],
         0.0,

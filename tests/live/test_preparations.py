@@ -10,13 +10,14 @@ import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine.effects import PreBind
-from enbloc.engine.events import Event, PreBindFailed, PreBound
+from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.live import preparations
 from enbloc.live.binding import MemberApi
 from enbloc.live.preparations import Preparations
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
 from tests.kube.memory import MemoryClient, Store
 from tests.live.objects import objects
@@ -78,8 +79,14 @@ class World:
     def _settled(self, task: asyncio.Task[None]) -> None:
         self.faults.append(None if task.cancelled() else task.exception())
 
-    def begin(self, name: str, plan: str = "p1") -> None:
-        self.preparations.begin(PreBind("enbloc", target(name, plan)), self.profile)
+    def begin(self, name: str, plan: str = "p1", group: str = "g") -> None:
+        effect = PreBind("enbloc", GroupKey("ns", group), target(name, plan))
+        self.preparations.begin(effect, self.profile)
+
+    @property
+    def outcomes(self) -> list[Event]:
+        """Those of PreBinds."""
+        return [each for each in self.events if not isinstance(each, Unreserved)]
 
     def cancel(self, plan: str = "p1", *names: str) -> None:
         self.preparations.cancel(plan, frozenset(PodUID(f"uid-{name}") for name in names))
@@ -106,20 +113,48 @@ async def test_a_plan_given_up_is_taken_back_for_members_that_were_and_were_not_
         "12 took back a of p1",
         "12 took back b of p1",
     ]
-    assert world.events == [PreBound("p1", PodUID("uid-a"))]
+    assert world.events == [
+        PreBound("p1", PodUID("uid-a")),
+        Unreserved("p1", PodUID("uid-a")),
+        Unreserved("p1", PodUID("uid-b")),
+    ]
 
 
-async def test_the_next_prebind_of_a_pod_begins_when_the_last_is_taken_back() -> None:
+async def test_the_next_prebinds_of_a_group_begin_when_the_last_are_taken_back() -> None:
+    """They may want the very devices that these give back."""
     world = World(Slow())
     world.begin("a")
     await asyncio.sleep(0.5)
     world.cancel()
     world.begin("a", "p2")
     world.begin("b", "p2")
+    world.begin("c", "p3", group="h")
     await asyncio.sleep(20)
-    told = [each for each in world.plugin.told if " a of p2" in each]
-    assert told == ["10 prepares a of p2", "12 prepared a of p2"]
-    assert "2 prepared b of p2" in world.plugin.told
+    told = [each for each in world.plugin.told if " of p2" in each]
+    assert told == [
+        "10 prepares b of p2",
+        "10 prepares a of p2",
+        "12 prepared b of p2",
+        "12 prepared a of p2",
+    ]
+    assert "2 prepared c of p3" in world.plugin.told
+
+
+async def test_a_plan_that_waits_for_an_earlier_one_can_be_given_up_too() -> None:
+    world = World(Slow())
+    world.begin("a")
+    await asyncio.sleep(0.5)
+    world.cancel()
+    world.begin("b", "p2")
+    await asyncio.sleep(1)
+    world.cancel("p2")
+    world.begin("a", "p3")
+    await asyncio.sleep(30)
+    assert world.plugin.told[-2:] == ["12 prepares a of p3", "12 prepared a of p3"]
+    assert {each for each in world.events if isinstance(each, Unreserved)} == {
+        Unreserved("p1", PodUID("uid-a")),
+        Unreserved("p2", PodUID("uid-b")),
+    }
 
 
 async def test_a_new_plan_for_a_pod_takes_back_what_the_old_one_did() -> None:
@@ -173,7 +208,7 @@ async def test_a_plugin_is_not_asked_about_members_that_it_has_nothing_to_do_for
     await asyncio.sleep(0.5)
     world.cancel()
     await asyncio.sleep(20)
-    assert world.events == [PreBound("p1", PodUID("uid-a"))]
+    assert world.outcomes == [PreBound("p1", PodUID("uid-a"))]
     assert world.plugin.told == []
 
 
@@ -204,7 +239,7 @@ async def test_an_unreserve_that_hangs_is_given_up(caplog: pytest.LogCaptureFixt
     world.begin("a", "p2")
     await asyncio.sleep(preparations.UNRESERVE_SECONDS + 5)
     assert "took longer than 60 s" in caplog.text
-    assert world.events == [PreBound("p2", PodUID("uid-a"))]
+    assert world.outcomes == [PreBound("p2", PodUID("uid-a"))]
 
 
 async def test_a_stop_waits_for_what_is_being_taken_back() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from enbloc.framework.act import Reply, Target
+from enbloc.framework.changes import SHOWN_SECONDS
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.devices.decisions import (
     ClaimDecision,
@@ -326,10 +327,19 @@ async def test_a_claim_that_loses_its_devices_ends_the_wait(
 
 async def test_what_the_watch_has_missed_is_found_by_a_look() -> None:
     world = World()
-    world.lag = 1e6
+    world.lag = act.LOOK_SECONDS + 5
     world.after_seconds(1, world.report, "Attached")
     assert await world.prepare(of(got(waits=True))) == SUCCESS
-    assert clock() == act.LOOK_SECONDS
+    assert clock() == act.LOOK_SECONDS + 6  # and no pod is bound before the watch shows it
+
+
+async def test_a_watch_that_does_not_show_what_was_written_is_named() -> None:
+    """What another plan wrote, or somebody took back, could not be told from it."""
+    world = World()
+    world.lag = 1e6
+    status = await world.prepare(of(got()))
+    assert status.message == ("the watch has not shown ResourceClaim ns/c as it is for 10s")
+    assert clock() == SHOWN_SECONDS
 
 
 # ── taking it back ───────────────────────────────────────────────────────────────────────────

@@ -36,14 +36,20 @@ class Bind(msgspec.Struct, frozen=True, gc=False):
 
 
 class PreBind(msgspec.Struct, frozen=True):
-    """Run the PreBind plugins for this member; answer PreBound or PreBindFailed."""
+    """Run the PreBind plugins for this member; answer PreBound or PreBindFailed.
+
+    Not before what earlier plans of the group did is taken back: it may want the same.
+    """
 
     profile: str
+    group: GroupKey
     target: Target
 
 
 class CancelPlan(msgspec.Struct, frozen=True):
     """Stop the PreBinds of a plan, and have what they did for members taken back (Unreserve).
+
+    Answer Unreserved for each whose Binding was not handed out.
 
     Attributes:
         members: of these; empty = of all of them.

@@ -60,6 +60,8 @@ class EventHandlers:
                 | happened.PreBindFailed()
             ):
                 self._answered(event, turn)
+            case happened.Unreserved(plan, uid):
+                turn.happened += self._state.withdrawals.end(plan, uid)
             case happened.PodGone(_, uid):
                 self._pod_gone(uid, turn)
             case happened.GroupSeen(group):

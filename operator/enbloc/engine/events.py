@@ -156,6 +156,16 @@ class PreBindFailed(msgspec.Struct, frozen=True):
     plugin: str = ""
 
 
+class Unreserved(msgspec.Struct, frozen=True):
+    """What PreBind plugins did for a member of a plan that was given up is taken back.
+
+    As far as it could be; none of their requests is under way any more.
+    """
+
+    plan: str
+    uid: PodUID
+
+
 class Bound(msgspec.Struct, frozen=True, gc=False):
     """The API server accepted the Binding; the watch has yet to confirm it."""
 
@@ -237,6 +247,7 @@ Event = (
     | SlotsFree
     | PreBound
     | PreBindFailed
+    | Unreserved
     | Bound
     | BindRefused
     | BindUnknown

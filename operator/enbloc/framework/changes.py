@@ -16,6 +16,8 @@ Body = Mapping[str, Any]
 PATIENCE: Final = 30.0
 #: So often a change is decided anew because somebody else has changed the object.
 MOST_CONFLICTS: Final = 16
+#: How long a watch may take to show what was written (seconds).
+SHOWN_SECONDS: Final = 10.0
 #: The first and the longest pause between two tries (seconds).
 _PAUSES: Final = (0.1, 5.0)
 
@@ -128,6 +130,16 @@ def _conditional(wanted: Body, body: Body) -> Body:
     metadata = part(body, "metadata")
     identity = {key: metadata.get(key, "") for key in ("uid", "resourceVersion")}
     return {**wanted, "metadata": {**part(wanted, "metadata"), **identity}}
+
+
+async def shown(api: Api, it: Object, body: Body) -> bool:
+    """Wait until the watch shows an object in this version, or a later one.
+
+    Returns:
+        False if it has not for SHOWN_SECONDS.
+    """
+    seen = it.seen(body)
+    return await api.changed((seen._replace(version=seen.version - 1),), SHOWN_SECONDS)
 
 
 async def node_of(api: Api, target: Target) -> Reply | str:

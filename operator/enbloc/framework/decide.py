@@ -313,6 +313,20 @@ class Pools(Plugin, Protocol):
 
 
 @runtime_checkable
+class TellsNodesApart(Plugin, Protocol):
+    """A filter plugin by which nodes differ in more than in how many pods of a class they take."""
+
+    def likeness(self, pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
+        """int64[N]: nodes with the same number offer the same to these pods, together or alone.
+
+        Args:
+            pods: one of each class.
+            nodes: as they are.
+        """
+        ...
+
+
+@runtime_checkable
 class KeepsApart(Plugin, Protocol):
     """A filter plugin that never lets certain pods share a node or a topology domain."""
 

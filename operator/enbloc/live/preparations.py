@@ -6,9 +6,9 @@
 
     begin ──► PreBind ──► handed_out ──► bound: it stays
                  │             └───────► refused ──┐
-                 └──── cancel (the plan) ──────────┴──► Unreserve ──► the next PreBind of the pod
+                 └──── cancel (the plan) ──────────┴──► Unreserve ──► the group's next PreBinds
 
-The PreBind of a pod waits for the Unreserve of the same pod.
+The PreBind of a pod waits for the Unreserves of its group: it may want what they give back.
 """
 
 import asyncio
@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.engine.effects import PreBind
-from enbloc.engine.events import Event
+from enbloc.engine.events import Event, Unreserved
 from enbloc.framework.act import Target
 from enbloc.framework.profile import Profile
 from enbloc.kube.errors import Fenced
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
 
 #: The longest Unreserve of one member (seconds): its next PreBind waits for it.
@@ -37,8 +38,17 @@ class _Begun:
     """A member whose PreBind has begun."""
 
     profile: Profile
+    group: GroupKey
     target: Target
     task: asyncio.Task[None]
+
+
+class _Undoing:
+    """The Unreserves of one group that are under way."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.done = asyncio.Event()
 
 
 class Preparations:
@@ -46,7 +56,7 @@ class Preparations:
 
     Args:
         api: what the plugins of one member can do.
-        done: takes the outcome of a PreBind.
+        done: takes the outcome of a PreBind, and that of an Unreserve.
         settled: is told of each task that has ended.
     """
 
@@ -62,15 +72,16 @@ class Preparations:
         self._begun: dict[PodUID, _Begun] = {}
         self._of_plan: dict[str, dict[PodUID, None]] = {}
         self._undoing: dict[PodUID, asyncio.Task[None]] = {}
+        self._of_group: dict[GroupKey, _Undoing] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, effect: PreBind, profile: Profile) -> None:
-        """Run the PreBind plugins of a member, once what an earlier plan did is taken back."""
-        target = effect.target
+        """Run the PreBind plugins of a member, once what earlier plans did is taken back."""
+        target, group = effect.target, effect.group
         self._undo(target.uid)
-        before = self._undoing.get(target.uid)
-        task = self._start(self._prepare(profile, target, before), f"prepare {target.pod}")
-        self._begun[target.uid] = _Begun(profile, target, task)
+        own, others = self._undoing.get(target.uid), self._of_group.get(group)
+        task = self._start(self._prepare(profile, target, own, others), f"prepare {target.pod}")
+        self._begun[target.uid] = _Begun(profile, group, target, task)
         self._of_plan.setdefault(target.plan, {})[target.uid] = None
 
     def cancel(self, plan: str, members: frozenset[PodUID]) -> None:
@@ -113,7 +124,10 @@ class Preparations:
         begun = self._forget(uid)
         if begun is not None:
             begun.task.cancel()
-            self._unreserve(begun.profile, begun.target, begun.task)
+            task = self._unreserve(begun.profile, begun.target, begun.task)
+            undoing = self._of_group.setdefault(begun.group, _Undoing())
+            undoing.count += 1
+            task.add_done_callback(lambda _: self._undone_of(begun.group, undoing))
 
     def _forget(self, uid: PodUID) -> _Begun | None:
         begun = self._begun.pop(uid, None)
@@ -126,21 +140,34 @@ class Preparations:
 
     def _unreserve(
         self, profile: Profile, target: Target, pre_bind: asyncio.Task[None] | None
-    ) -> None:
+    ) -> asyncio.Task[None]:
         before = [task for task in (pre_bind, self._undoing.get(target.uid)) if task is not None]
         task = self._start(self._take_back(profile, target, before), f"unreserve {target.pod}")
         self._undoing[target.uid] = task
         task.add_done_callback(lambda task: self._undone(target.uid, task))
+        return task
+
+    def _undone_of(self, group: GroupKey, undoing: _Undoing) -> None:
+        undoing.count -= 1
+        if not undoing.count:
+            undoing.done.set()
+            del self._of_group[group]
 
     def _undone(self, uid: PodUID, task: asyncio.Task[None]) -> None:
         if self._undoing.get(uid) is task:
             del self._undoing[uid]
 
     async def _prepare(
-        self, profile: Profile, target: Target, before: asyncio.Task[None] | None
+        self,
+        profile: Profile,
+        target: Target,
+        own: asyncio.Task[None] | None,
+        others: _Undoing | None,
     ) -> None:
-        if before is not None:
-            await asyncio.wait([before])
+        if own is not None:
+            await asyncio.wait([own])
+        if others is not None:
+            await others.done.wait()
         try:
             self._done(await binding.prepare(profile, target, self._api(target)))
         except Fenced:
@@ -159,6 +186,7 @@ class Preparations:
         except TimeoutError:
             text = "Unreserve of pod %s took longer than %.0f s"
             logger.warning(text, target.pod, UNRESERVE_SECONDS)
+        self._done(Unreserved(target.plan, target.uid))
 
     def _start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

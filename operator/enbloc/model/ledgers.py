@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from enbloc.model.devices.decisions import DeviceDecision
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
+from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.devices.table import Devices
+from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
@@ -171,11 +173,31 @@ class Ledgers:
             return None
         return LeftOver(node, Decisions(volumes, devices))
 
-    def stands(self, pod: Pod) -> bool:
-        """Whether what was decided for a pod can still be had."""
+    def stands(self, pod: Pod, *, written: bool = False) -> bool:
+        """Whether what was decided for a pod can still be had.
+
+        Args:
+            pod: that sits on a node.
+            written: PreBind has written it, and the watch has shown that.
+        """
         if not self.concerns(pod):
             return True
-        return self.volumes.stands(pod.uid) and self.devices.stands(pod.uid)
+        return all(each.stands(pod.uid, written=written) for each in (self.volumes, self.devices))
+
+    def withdrawn(self, member: Withdrawn, decided: Decisions | None) -> None:
+        """A plan was given up whose requests may be under way.
+
+        What could be given to two pods stays in use: volumes cannot, as each names its claim.
+
+        Args:
+            member: of the plan.
+            decided: what it was to get; None = all that was done for it is taken back.
+        """
+        self.devices.withdrawn(member, decided.devices if decided is not None else None)
+
+    def reclaim(self, group: GroupKey) -> None:
+        """The group may plan with what its earlier plans held."""
+        self.devices.reclaim(group)
 
     def fork(self) -> "Ledgers":
         """A copy of one's own."""

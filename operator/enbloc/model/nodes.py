@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from enbloc.model.copy_on_write import Claim, Ownership
 from enbloc.model.devices.table import Devices
+from enbloc.model.groups import GroupKey
 from enbloc.model.labels import Interned, Mask, Rows
 from enbloc.model.ledgers import Decisions, Ledgers
 from enbloc.model.node import Node, NodeChange, difference
@@ -389,6 +390,11 @@ class Nodes:
         self.place(row, spec, -1)
         if spec.holds:  # whatever it held when it came
             self._own_ledgers().remove(pod)
+
+    def reclaim(self, group: GroupKey) -> None:
+        """The group may plan with what its earlier plans held and is being taken back."""
+        if self._ledgers.devices.any_withdrawn:
+            self._own_ledgers().reclaim(group)
 
     def _own_ledgers(self) -> Ledgers:
         """The ledgers, of which a fork makes its own copy before it writes to them."""

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from enbloc.framework.act import Api, Target
 from enbloc.framework.decide import Pool, Scores, default_normalize
 from enbloc.framework.facts import GroupFacts
@@ -14,14 +17,14 @@ from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resour
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
 from enbloc.model.devices.asked import unmade
 from enbloc.model.devices.facts import ResourceClaim
-from enbloc.model.devices.inventory import MOST_SPECS
+from enbloc.model.devices.memory import MOST_SPECS
 from enbloc.model.groups import Group
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import dynamic_resources_act
 from enbloc.plugins.dynamic_resources_filter import DeviceFilter, DeviceScore
-from enbloc.plugins.dynamic_resources_limits import shared_pools
+from enbloc.plugins.dynamic_resources_limits import likeness, shared_pools
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,10 @@ class DynamicResources:
     def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
         """Pools of devices that several nodes see, where these have nothing else to give."""
         return shared_pools(pods, nodes, ever=ever)
+
+    def likeness(self, pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
+        """int64[N]: nodes that see devices which are alike to the claims of all of these pods."""
+        return likeness(pods, nodes)
 
     def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
         """One node for those who share a claim, whose devices may be of one node."""

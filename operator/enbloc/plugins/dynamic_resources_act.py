@@ -4,7 +4,9 @@
 
 ::
 
-    finalizer ──► status.allocation, reservedFor ──► binding conditions ──► the pod may be bound
+    finalizer ──► status.allocation, reservedFor ──► binding conditions ──► the watch shows it
+                                                                                 │
+                                                               the pod may be bound
 
 Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 PreBind, bindClaim, Unreserve.
@@ -14,7 +16,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from enbloc.framework.act import Api, Reply, Seen, Target
-from enbloc.framework.changes import Body, Object, change, failed, look, node_of, part, text_of
+from enbloc.framework.changes import (
+    SHOWN_SECONDS,
+    Body,
+    Object,
+    change,
+    failed,
+    look,
+    node_of,
+    part,
+    shown,
+    text_of,
+)
 from enbloc.framework.status import Status
 from enbloc.model.devices import codec
 from enbloc.model.devices.asked import full
@@ -68,7 +81,7 @@ async def pre_bind(decision: DeviceDecision, target: Target, api: Api, timeout: 
         problem = problem or await extended.show(decision.extended, target, api)
         if problem:
             return failed(problem)
-    return failed(await _ready(bodies, api, timeout))
+    return failed(await _ready(bodies, api, timeout) or await _seen(bodies, api))
 
 
 async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Status:
@@ -203,6 +216,8 @@ async def _release(it: Object, claim: ClaimDecision, target: Target, api: Api) -
     changed = await change(api, it, lambda body: _without(body, claim, target, api), status=True)
     if not changed.problem and part(part(changed.body, "status"), "allocation") == {}:
         changed = await change(api, it, lambda body: _unprotected(body, claim.uid))
+    if not changed.problem:  # who plans next knows what was taken back
+        await shown(api, it, changed.body)
     return "" if changed.code == 404 else changed.problem
 
 
@@ -266,6 +281,18 @@ async def _ready(bodies: dict[Object, Body], api: Api, timeout: float) -> str:
         await api.changed(seen, min(left, LOOK_SECONDS))
         if problem := await _look_again(waiting, bodies, api):
             return problem
+
+
+async def _seen(bodies: dict[Object, Body], api: Api) -> str:
+    """Wait until the watch shows all of it; why that does not come, "" = it is shown.
+
+    So the last look before the Binding can tell what somebody has taken back, and what an earlier
+    plan wrote, from what is on its way.
+    """
+    for it, body in bodies.items():
+        if not await shown(api, it, body):
+            return f"the watch has not shown {it} as it is for {SHOWN_SECONDS:g}s"
+    return ""
 
 
 async def _look_again(waiting: list[Object], bodies: dict[Object, Body], api: Api) -> str:

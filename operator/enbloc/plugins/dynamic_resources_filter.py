@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.framework.reads import Reads
-from enbloc.model.devices.asked import Asked, Verdict
+from enbloc.model.devices.asked import Asked, Terms, Verdict
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.search import CANNOT, told
 from enbloc.model.devices.table import Devices
@@ -92,10 +92,16 @@ class DeviceFilter:
         """bool[N]: what the rows answer now."""
         if asked.refusal or asked.stale or asked.failed:
             return np.zeros(len(nodes), np.bool_)
-        mask = _in_reach(asked, nodes)
+        pinned = _in_reach(asked.pins, nodes)
+        mask = pinned & _in_reach(_joined(asked), nodes)
         for rows, verdict in self._verdicts(pod, asked, nodes, mask):
             if verdict.reason:
                 mask[rows] = False
+        if asked.joined and not mask.any():  # what members share may have to get other devices
+            mask = pinned
+            for rows, verdict in self._verdicts(pod, asked, nodes, mask, moving=True):
+                if verdict.reason:
+                    mask[rows] = False
         return mask
 
     def _remember(self, pod: Pod, asked: Asked, nodes: Nodes, mask: Mask) -> None:
@@ -130,7 +136,7 @@ class DeviceFilter:
         asked = self._now(pod, devices)
         if asked.refusal or asked.stale:
             return Counter({asked.refusal or LEFT_OVER: int(refused.sum())})
-        reached = _in_reach(asked, nodes)
+        reached = _in_reach((*asked.pins, *_joined(asked)), nodes)
         counts: Counter[str] = Counter()
         claims = (*asked.claims, f"{pod.key.namespace}/<extended-resources>")
         for rows, verdict in self._verdicts(pod, asked, nodes, refused):
@@ -164,9 +170,18 @@ class DeviceFilter:
         return devices.asked(pod) if self._shares else self._asked
 
     def _verdicts(
-        self, pod: Pod, asked: Asked, nodes: Nodes, wanted: Mask
+        self, pod: Pod, asked: Asked, nodes: Nodes, wanted: Mask, *, moving: bool = False
     ) -> Iterator[tuple[Rows, Verdict]]:
-        """The verdict on rows that see the same; each row of which any is wanted, and some more."""
+        """The verdict on rows that see the same; each row of which any is wanted, and some more.
+
+        Args:
+            pod: of the class.
+            asked: what it asks for.
+            nodes: the rows.
+            wanted: which of them matter.
+            moving: claims that members share get other devices where a row does not see theirs.
+        """
+        joined = [key for key, _ in asked.joined]
         devices, names = nodes.ledgers.devices, nodes.names
         seen = self._grouped(devices, nodes, names)
         lacking = {name: nodes.allocatable(name) == 0 for name in asked.served}
@@ -186,11 +201,12 @@ class DeviceFilter:
                     continue
                 places = devices.places(row, names[row], seen.spread)
                 verdict = devices.verdict(demands, "", places)
-                if not verdict.reason or not devices.revisable:
+                if not (verdict.reason or moving) or not devices.revisable:
                     yield rows, verdict
                     continue
                 for same in _alike(rows, names, devices):
-                    yield same, devices.verdict(demands, names[int(same[0])], places)
+                    node = names[int(same[0])]
+                    yield same, devices.verdict(demands, node, places, joined)
 
     def _grouped(self, devices: Devices, nodes: Nodes, names: Sequence[str]) -> _Seen:
         """What the rows see; kept as long as they are the same, for the objects do not change."""
@@ -249,9 +265,14 @@ def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:
     return parts
 
 
-def _in_reach(asked: Asked, nodes: Nodes) -> Mask:
-    """bool[N]: what the pod's claims have can be used from there."""
+def _joined(asked: Asked) -> list[Terms]:
+    """From where what members share can be used, as it is now."""
+    return [each.terms for _, each in asked.joined if each.terms is not None]
+
+
+def _in_reach(pins: Iterable[Terms], nodes: Nodes) -> Mask:
+    """bool[N]: what a pod's claims have can be used from there."""
     mask = np.ones(len(nodes), np.bool_)
-    for terms in asked.pins:
+    for terms in pins:
         mask &= terms_match(terms, nodes)
     return mask

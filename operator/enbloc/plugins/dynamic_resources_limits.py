@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many pods devices suffice for at most: on a node, and in pools that several nodes see."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from enbloc.framework.decide import Pool
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.pools import PoolKey
 from enbloc.model.devices.search import Place
+from enbloc.model.devices.views import signature
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
@@ -40,6 +41,31 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
             found = sum(_left(demand, place, ever=ever) for place in places)
             most[row] = min(most[row], found // sum(demand.least))
     return most
+
+
+def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
+    """int64[N]: rows with the same number see devices that are alike to the claims of these pods.
+
+    Pods that all ask for a number of devices of one kind need only be counted.
+
+    Args:
+        pods: one of each class.
+        nodes: as they are.
+    """
+    devices, names = nodes.ledgers.devices, nodes.names
+    found = np.zeros(len(nodes), np.int64)
+    demands = list(dict.fromkeys(each for pod in pods for each in devices.asked(pod).demands))
+    if not demands or (len(demands) == 1 and demands[0].plain):
+        return found
+    spread = devices.spread(nodes)
+    numbers: dict[Hashable, int] = {}
+    for rows in spread.groups(names, devices.has_own):
+        if devices.spent:
+            break
+        row = int(rows[0])
+        said = signature(demands, devices.places(row, names[row], spread))
+        found[rows] = numbers.setdefault(said, len(numbers) + 1)
+    return found
 
 
 def _left(demand: Demand, place: Place, *, ever: bool) -> int:

@@ -5,7 +5,9 @@
 import pytest
 
 from enbloc.model.devices.decisions import DeviceDecision, Listing
+from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.devices.table import Devices
+from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import ContainerResource, Pod, PodResourceClaim, PodSpec
 from tests.model.devices.objects import (
@@ -155,7 +157,7 @@ def test_a_shared_claim_is_decided_once() -> None:
     decisions = [devices.decision(each.uid) for each in members[:2]]
     assert decisions[0] == decisions[1]
     assert devices.use((DRIVER, "a")).taken.bit_count() == 1
-    pins = devices.asked(members[2]).pins
+    pins = [each.terms or () for _, each in devices.asked(members[2]).joined]
     assert [term.fields[0].values for terms in pins for term in terms] == [("a",)]
 
 
@@ -174,7 +176,8 @@ def test_a_claim_that_several_share_does_not_tie_them_to_a_node_without_need() -
     devices.place(members[0], "a", where)
 
     assert picked(devices, members[0]) == [["net/0"]]
-    assert devices.asked(members[1]).pins == ()
+    [(_, found)] = devices.asked(members[1]).joined
+    assert found.terms is None
 
 
 def test_an_own_claim_beside_a_shared_one_is_not_exchanged_with_it() -> None:
@@ -256,7 +259,8 @@ def test_a_device_that_is_gone_ends_what_was_decided() -> None:
     assert not devices.stands(member.uid)
 
 
-def test_an_allocation_that_is_seen_wins() -> None:
+def test_a_claim_that_is_seen_with_other_devices_has_those_and_what_its_plan_holds() -> None:
+    """They may be an earlier plan's, which takes them back while the plan writes its own."""
     where = nodes("a")
     devices = table(
         device_class(), slice_of("a", device("0"), device("1")), claim("c", exactly(), owner="p")
@@ -266,11 +270,73 @@ def test_an_allocation_that_is_seen_wins() -> None:
     assert picked(devices, member) == [["a/0"]]
 
     devices.put(claim("c", exactly(), owner="p", status=allocated("1", pool="a")))
+    assert devices.use((DRIVER, "a")).taken == 0b11
+    assert not devices.stands(member.uid, written=True)
 
-    assert devices.use((DRIVER, "a")).taken == 0b10
-    decision = devices.decision(member.uid)
+    devices.put(claim("c", exactly(), owner="p"))
+    assert devices.use((DRIVER, "a")).taken == 0b01
+
+    devices.put(claim("c", exactly(), owner="p", status=allocated("0", pool="a")))
+    assert devices.use((DRIVER, "a")).taken == 0b01
+    assert devices.stands(member.uid, written=True)
+
+    devices.put(claim("c", exactly(), owner="p"))
+    assert not devices.stands(member.uid, written=True)  # somebody has taken them back
+    devices.remove(member)
+    assert devices.use((DRIVER, "a")).taken == 0
+
+
+def test_a_device_that_another_claim_has_as_well_is_of_no_use_to_either() -> None:
+    where = nodes("a")
+    devices = table(
+        device_class(),
+        slice_of("a", device("0")),
+        *(claim(name, exactly(), owner=f"p-{name}") for name in "cd"),
+    )
+    member = pod("p-c", "c")
+    devices.place(member, "a", where)
+    got = allocated("0", pool="a")
+    devices.put(claim("c", exactly(), owner="p-c", status=got))
+    assert devices.stands(member.uid, written=True)
+
+    devices.put(claim("d", exactly(), owner="p-d", status=got))  # by another scheduler
+
+    assert not devices.stands(member.uid, written=True)
+    assert devices.asked(pod("p-d", "d")).refusal == (
+        "ResourceClaim default/d has device gpu.example.com/a/0, and so has another claim: delete "
+        "one of them"
+    )
+
+
+def test_what_a_plan_held_that_is_given_up_stays_in_use_for_all_but_its_own_group() -> None:
+    where, group = nodes("a"), GroupKey("default", "g")
+    devices = table(
+        device_class(),
+        slice_of("a", device("0")),
+        *(claim(name, exactly(), owner=f"p-{name}") for name in "cd"),
+    )
+    one, other = pod("p-c", "c"), pod("p-d", "d")
+    trial = devices.fork()
+    trial.place(one, "a", where)
+    decision = trial.decision(one.uid)
     assert decision is not None
-    assert [each.allocation for each in decision.claims] == [None]  # only to be reserved
+    devices.keep(one, "a", decision)
+    member = Withdrawn(group, "plan", one.uid)
+    devices.withdrawn(member, decision)
+    devices.remove(one)
+
+    trial = devices.fork()
+    trial.reclaim(GroupKey("default", "h"))
+    trial.place(other, "a", where)
+    assert picked(trial, other) == [[]]
+    trial = devices.fork()
+    trial.reclaim(group)
+    trial.place(other, "a", where)
+    assert picked(trial, other) == [["a/0"]]
+
+    devices.withdrawn(member, None)
+    devices.place(other, "a", where)
+    assert picked(devices, other) == [["a/0"]]
 
 
 @pytest.mark.parametrize(

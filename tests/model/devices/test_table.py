@@ -74,3 +74,23 @@ def test_a_pod_that_names_another_claim_than_its_plan_knew_holds_nothing_for_eve
     devices.keep(other, "a", decided)
     devices.remove(other)
     assert list(devices._held.items()) == []
+
+
+def test_a_pool_that_is_published_again_has_verdicts_of_its_own() -> None:
+    """Of devices of which no two are alike, in a pool whose memory the next one may get."""
+    where = nodes("a")
+    one = claim(
+        "c", exactly("gpus", 2), owner="p", constraints=({"matchAttribute": f"{DRIVER}/id"},)
+    )
+    devices = table(device_class(), one)
+    wrong: list[int] = []
+    for generation in range(1, 41):
+        twins = generation % 3 == 0
+        ids = [0 if twins and at < 2 else at for at in range(300)]
+        made = [device(str(at), attributes={"id": each}) for at, each in enumerate(ids)]
+        devices.put(slice_of("a", *made, generation=generation))
+        places = devices.places(0, "a", devices.spread(where))
+        verdict = devices.verdict(devices.asked(pod("p", "c")).demands, "a", places)
+        if (verdict.reason == "") != twins:
+            wrong.append(generation)
+    assert not wrong

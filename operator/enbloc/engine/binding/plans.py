@@ -10,6 +10,7 @@ from itertools import count, islice
 from enbloc.engine import effects
 from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import OpenPlan, Stage, Version, Wait
+from enbloc.engine.binding.targets import prepares, target_of
 from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
@@ -19,7 +20,7 @@ from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
-from enbloc.framework.act import PreBind, PreBindPreFlight, PreBindTimeout, Target
+from enbloc.framework.act import PreBindTimeout, Target
 from enbloc.framework.decide import implements
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
@@ -27,7 +28,6 @@ from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.pods import Pod, PodUID
 
 #: No Permit plugin may hold a group for longer, whatever it asks. Source: kube-scheduler v1.36
@@ -43,9 +43,6 @@ MOST_WINDOWS = 256
 
 #: With fewer slots there is nothing to share between namespaces.
 SHARED_FROM = 8
-
-#: An annotation set beyond this size makes every later write of the pod fail.
-ANNOTATIONS_LIMIT = 262_144
 
 _REFUSED = refuse("")
 
@@ -195,18 +192,17 @@ class Plans:
         for uid in open_plan.uids:
             open_plan.move(uid, Stage.PREPARING if uid in preparing else Stage.READY)
         open_plan.prepared.update(preparing)
-        turn.effects += [
-            effects.PreBind(open_plan.profile.name, each) for each in preparing.values()
-        ]
+        profile, group = open_plan.profile.name, open_plan.plan.group
+        turn.effects += [effects.PreBind(profile, group, each) for each in preparing.values()]
         self._look_again(open_plan)
 
     def _to_prepare(self, open_plan: OpenPlan) -> Mapping[PodUID, Target]:
         """The members for which PreBind plugins have something to do."""
         found: dict[PodUID, Target] = {}
         for assignment in open_plan.unsent():
-            target = _target(open_plan, assignment)
+            target = target_of(open_plan, assignment)
             for plugin in open_plan.profile.pre_bind:
-                if _prepares(plugin, target):
+                if prepares(plugin, target):
                     found[target.uid] = target
                     if implements(plugin, PreBindTimeout):
                         seconds = max(open_plan.pre_bind_seconds, plugin.pre_bind_seconds)
@@ -320,7 +316,7 @@ class Plans:
             if open_plan.sendable(1) and self._still_fits(open_plan, turn):
                 for assignment in open_plan.sendable(share):
                     open_plan.send(assignment)
-                    target = _target(open_plan, assignment)
+                    target = target_of(open_plan, assignment)
                     turn.effects.append(Bind(open_plan.profile.name, target, open_plan.attempt))
                     self.slots -= 1
                     self._sent += 1
@@ -362,8 +358,7 @@ class Plans:
             return True
         try:
             if open_plan.seen.foreign == seen.foreign:
-                ledgers = self._state.nodes.ledgers
-                failed = [a for a in open_plan.unsent() if not ledgers.stands(a.pod)]
+                failed = [a for a in open_plan.unsent() if not self._stands(open_plan, a.pod)]
             else:
                 failed = self._misfits(open_plan, turn.now)
         except PluginError as error:
@@ -393,12 +388,17 @@ class Plans:
                 trial.take_off(seat.pod, row)
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
-            stands = self._state.nodes.ledgers.stands(assignment.pod)
+            stands = self._stands(open_plan, assignment.pod)
             if row is None or not stands or not trial.feasible(assignment.pod, row):
                 failed.append(assignment)
             else:
                 trial.put(assignment.pod, row)
         return failed
+
+    def _stands(self, open_plan: OpenPlan, pod: Pod) -> bool:
+        """Whether the volumes and devices that were decided for a member can still be had."""
+        written = open_plan.stage(pod.uid) is Stage.READY and pod.uid in open_plan.prepared
+        return self._state.nodes.ledgers.stands(pod, written=written)
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────
 
@@ -490,11 +490,20 @@ class Plans:
             self._forget(turn, open_plan, End.LOOK)
 
     def _lose(self, turn: Turn, open_plan: OpenPlan, uid: PodUID) -> None:
-        self._move(open_plan, uid, Stage.LOST)
         if uid in open_plan.prepared:
             open_plan.prepared.discard(uid)
             turn.effects.append(CancelPlan(open_plan.id, frozenset({uid})))
+            if open_plan.stage(uid) in _LEAVABLE:
+                self._withdraw(open_plan, uid)
+        self._move(open_plan, uid, Stage.LOST)
         turn.happened += self._state.forget(uid, open_plan.number)
+
+    def _withdraw(self, open_plan: OpenPlan, uid: PodUID) -> None:
+        """Requests for a member that is given up may be under way: what they are for stays held."""
+        assignment = open_plan.assignment(uid)
+        if assignment is not None:
+            group, decided = open_plan.plan.group, assignment.decided
+            self._state.withdrawals.begin(group, open_plan.id, uid, decided)
 
     def _settle(self, turn: Turn, open_plan: OpenPlan) -> None:
         """End the plan where nothing is left to send or to wait for."""
@@ -531,6 +540,8 @@ class Plans:
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
         if open_plan.prepared:
             turn.effects.append(CancelPlan(open_plan.id))
+            for uid in open_plan.prepared:
+                self._withdraw(open_plan, uid)
             open_plan.prepared.clear()
         if open_plan.waits:
             ended = "Unschedulable" if end in (End.REJECTED, End.LOOK) else "Error"
@@ -559,35 +570,3 @@ def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object
             ledger = asked(plugin.name, "Reserve", plugin.reserve, plan, ledger)
         ledgers[plugin.name] = ledger
     return ledgers
-
-
-def _target(open_plan: OpenPlan, assignment: Assignment) -> Target:
-    """A member on its way; the same each time that it is asked for."""
-    known = open_plan.targets.get(assignment.pod.uid)
-    if known is None:
-        known = open_plan.targets[assignment.pod.uid] = _made_target(open_plan, assignment)
-    return known
-
-
-def _made_target(open_plan: OpenPlan, assignment: Assignment) -> Target:
-    pod, minimum = assignment.pod, open_plan.facts.total.minimum
-    wanted = {PLAN_KEY: open_plan.record} if open_plan.record else {}
-    rank = open_plan.rank(pod.uid)
-    if rank is not None:
-        wanted |= {RANK_KEY: str(rank), SIZE_KEY: str(minimum)}
-    room = ANNOTATIONS_LIMIT - pod.annotations_size
-    fits = sum(len(key) + len(value) for key, value in wanted.items()) <= room
-    annotations = tuple(wanted.items()) if fits else ()
-    decided = assignment.decided
-    return Target(open_plan.id, pod.key, pod.uid, assignment.node, annotations, decided)
-
-
-def _prepares(plugin: PreBind, target: Target) -> bool:
-    """Whether a PreBind plugin has anything to do for a member."""
-    if not implements(plugin, PreBindPreFlight):
-        return True
-    try:  # not `asked`: this is for every pod, and takes no longer than to time it would
-        return bool(plugin.prepares(target))
-    except Exception as error:
-        detail = f"{type(error).__name__}: {error}"
-        raise PluginError(plugin.name, "PreBindPreFlight", detail) from error

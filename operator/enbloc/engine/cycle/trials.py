@@ -55,6 +55,7 @@ class Trials:
             PluginError: a plugin failed; or labels tell too many of its members apart.
         """
         snapshot = self._state.snapshot(ledgers)
+        snapshot.nodes.reclaim(facts.key)
         # What a ledger or an extender says may change any answer: such rankings are not kept.
         alone = keep and not profile.reserve and not profile.extenders
         trial = Trial(

@@ -97,6 +97,7 @@ class Packing:
         places: int64[C, M]: how many members of a kind a row could take, were it alone there.
         apart: who excludes whom.
         pools: what rows share.
+        likeness: int64[M]: rows with the same number offer the same beyond room and places.
         complete: that was asked; else it would have cost too much, and a packing without an answer
             is still a proof, but an answer is not worth the search.
         steps: what making it and adding it up costs.
@@ -111,6 +112,7 @@ class Packing:
     places: Counts
     apart: tuple[Apart, ...]
     pools: tuple[Shared, ...] = ()
+    likeness: npt.NDArray[np.int64] | None = None
     complete: bool = True
     steps: int = 0
 
@@ -136,6 +138,7 @@ class Packing:
             places=self.places[:, chosen],
             apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
             pools=tuple(pool._replace(rows=pool.rows[chosen]) for pool in self.pools),
+            likeness=None if self.likeness is None else self.likeness[chosen],
         )
 
     def within(self, nodes: Nodes) -> "Packing":
@@ -293,7 +296,7 @@ def _packing(
     )
     packing = Packing(
         kinds, needs, resources, requests, rows, room[:, rows].T, places[:, rows],
-        aparts, _pools(trial, pods, rows, ever=ever),
+        aparts, _pools(trial, pods, rows, ever=ever), _likeness(trial, pods, rows),
         complete, cost + adding_up if complete else cost,
     )  # fmt: skip
     np.minimum(packing.places, 1, out=packing.places, where=packing.alone)
@@ -313,6 +316,19 @@ def _pools(
                 if inside.any() and amounts.any():
                     found.append(Shared(inside, amounts, pool.free, pool.unit, pool.name))
     return tuple(found)
+
+
+def _likeness(
+    trial: Trial, pods: Sequence[Pod], rows: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int64] | None:
+    """int64[M]: which rows plugins say are alike; None = all are."""
+    found: npt.NDArray[np.int64] | None = None
+    for plugin in _filtering(trial.profile) if any(pod.spec.holds for pod in pods) else ():
+        if decide.implements(plugin, decide.TellsNodesApart):
+            numbers = asked(plugin.name, "Filter", plugin.likeness, pods, trial.nodes)[rows]
+            both = numbers[None] if found is None else np.stack((found, numbers))
+            found = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
+    return found if found is not None and found.any() else None
 
 
 def _spread(pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:

@@ -4,9 +4,9 @@
 
 ::
 
-    counts ──► domains, other orders ──► search over classes ──► exact solver
-    (it is hopeless, or             (a quarter of the steps)     (a half, where it
-    nothing to search)                                            is installed)
+    counts ──► domains, other orders, one by one ──► search over classes ──► exact solver
+    (it is hopeless, or                          (a quarter of the steps,     (a half, where it
+    nothing to search)                            with one by one)             is installed)
 
 Each stage has its share of the steps, whatever the others left of theirs: so more steps never
 lose what fewer find, and the same steps find the same.
@@ -21,6 +21,7 @@ from enbloc.engine.packing import highs
 from enbloc.engine.packing.bounds import counting_decides, shortage
 from enbloc.engine.packing.branch import ClassSearch
 from enbloc.engine.packing.model import Counts, Packing, gathering, numbered, packing_now
+from enbloc.engine.packing.one_by_one import MOST_MEMBERS, OneByOne
 from enbloc.engine.packing.orders import other_orders, place_deficit
 from enbloc.engine.trial import Outcome, Search, Trial
 from enbloc.framework.facts import GroupFacts
@@ -98,8 +99,11 @@ def _stages(
         yield _domains(packing, trial, keys, steps if alike else steps // 8)
     if alike:  # then any order finds what there is
         return
-    yield _orders(facts, trial, steps // (8 if keys else 4))
-    yield _classes(packing, trial, steps // 4)
+    told_apart = packing.likeness is not None
+    yield _orders(facts, trial, steps // (8 if keys or told_apart else 4))
+    if told_apart:
+        yield _one_by_one(packing, trial, steps // 8)
+    yield _classes(packing, trial, steps // (8 if told_apart else 4))
     if exactly and highs.available():
         yield _solver(packing, trial, steps // 2)
 
@@ -161,6 +165,24 @@ def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
         if not outcome.failed:
             return _Stage(Search.ORDER, steps, Placement(outcome.needed, tried))
     return _Stage(Search.NONE, steps)
+
+
+def _one_by_one(packing: Packing, trial: Trial, budget: int) -> _Stage:
+    """Members in turn, where they hold what only plugins can tell."""
+    members = packing.needs[0].members
+    if members != sum(packing.counts) or members > MOST_MEMBERS:
+        return _Stage(Search.NONE, 0)
+    steps = 0
+
+    def charge() -> bool:
+        nonlocal steps
+        steps += PLACING_STEPS
+        return steps <= budget
+
+    found = OneByOne(packing, trial, charge).find()
+    if found is None:
+        return _Stage(Search.NONE, min(steps, budget))
+    return _Stage(Search.ORDER, steps, Placement(*found))
 
 
 def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:

@@ -61,7 +61,7 @@ class States:
         clashes = np.zeros((len(packing.rows), kinds, kinds), np.bool_)
         for _, domains, pairs in packing.apart:
             clashes |= (domains != 0)[:, None, None] & pairs
-        self._clashes, rule = _numbered(clashes)
+        self._clashes, rule = _numbered(clashes, packing.likeness)
         self.first = self._numbers(room, packing.places.T > 0, rule)
 
     def after(self, state: int, kind: int) -> int:
@@ -126,13 +126,19 @@ class States:
             setattr(self, name, new)
 
 
-def _numbered(clashes: _Bits) -> tuple[_Bits, npt.NDArray[np.int64]]:
-    """Each different rule once, bool[L, C, C], and its number for each row."""
-    numbers: dict[bytes, int] = {}
+def _numbered(
+    clashes: _Bits, likeness: npt.NDArray[np.int64] | None
+) -> tuple[_Bits, npt.NDArray[np.int64]]:
+    """Each different rule once, bool[L, C, C], and its number for each row.
+
+    Rows that plugins tell apart have different ones.
+    """
+    numbers: dict[tuple[bytes, int], int] = {}
     different: list[_Bits] = []
     found: list[int] = []
-    for rule in clashes:
-        number = numbers.setdefault(rule.tobytes(), len(different))
+    alike = np.zeros(len(clashes), np.int64) if likeness is None else likeness
+    for rule, kind in zip(clashes, alike.tolist(), strict=True):
+        number = numbers.setdefault((rule.tobytes(), kind), len(different))
         if number == len(different):
             different.append(rule)
         found.append(number)

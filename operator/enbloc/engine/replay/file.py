@@ -23,6 +23,7 @@ from enbloc.engine.state import (
     NodeDropped,
     NodePut,
     Pending,
+    PlanWithdrawn,
     Reservation,
     Seat,
     SeatLeft,
@@ -30,6 +31,7 @@ from enbloc.engine.state import (
 )
 from enbloc.errors import UsageError
 from enbloc.framework.facts import GroupFacts
+from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.ledgers import FACTS, Decisions
@@ -41,7 +43,7 @@ from enbloc.model.workloads import WorkloadKey
 FORMAT: Final = "enbloc-dump"
 
 #: Grows with each change of the format that older readers cannot read.
-VERSION: Final = 3
+VERSION: Final = 4
 
 #: An object as its fields that differ from their defaults.
 Sparse = dict[str, Any]
@@ -111,6 +113,11 @@ class _Pending(_Struct, frozen=True, tag="pending", tag_field="is"):
     pod: Ref | None = None
 
 
+class _Withdrawn(_Struct, frozen=True, tag="plan withdrawn", tag_field="is"):
+    member: Withdrawn
+    decided: Decisions | None = None
+
+
 class _Plan(_Struct, frozen=True):
     id: str
     group: GroupKey
@@ -145,7 +152,16 @@ class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
 
 
 _Entry = (
-    _Seat | _SeatLeft | _Node | _NodeDropped | _Namespace | _Workload | _Fact | _Pending | _Decision
+    _Seat
+    | _SeatLeft
+    | _Node
+    | _NodeDropped
+    | _Namespace
+    | _Workload
+    | _Fact
+    | _Pending
+    | _Withdrawn
+    | _Decision
 )
 
 
@@ -165,6 +181,7 @@ class _File(_Struct, frozen=True):
     seats: list[tuple[Ref, str, Decisions | None]]
     facts: list[_Fact]
     holders: list[Ref]
+    withdrawn: list[_Withdrawn]
     namespaces: dict[str, Labels]
     workloads: list[tuple[WorkloadKey, Selector]]
     entries: list[_Entry]
@@ -198,6 +215,7 @@ def encoded(file: DumpFile) -> bytes:
         seats=[(writer.pod(s.pod), s.node, s.decided) for s in tables.seats.values()],
         facts=[_fact(kind, key, fact) for (kind, key), fact in tables.facts.items()],
         holders=[writer.pod(pod) for pod in tables.holders.values()],
+        withdrawn=[_Withdrawn(*each) for each in tables.withdrawn.items()],
         namespaces=tables.namespaces,
         workloads=list(tables.workloads.items()),
         entries=[writer.entry(entry) for entry in dump.entries],
@@ -241,7 +259,7 @@ class _Writer:
         self._places[id(thing)] = (thing, place)  # who is kept keeps its identity
         return place
 
-    def entry(self, entry: Entry) -> _Entry:
+    def entry(self, entry: Entry) -> _Entry:  # noqa: C901  # one line for each kind
         match entry:
             case Seat(node, pod, decided):
                 return _Seat(node, self.pod(pod), decided)
@@ -259,6 +277,8 @@ class _Writer:
                 return _fact(kind, key, fact)
             case Pending(uid, pending):
                 return _Pending(uid, None if pending is None else self.pod(pending))
+            case PlanWithdrawn(member, decided):
+                return _Withdrawn(member, decided)
             case Decision(question, plan):
                 return self._decision(question, plan)
 
@@ -351,13 +371,14 @@ class _Reader:
             workloads=dict(file.workloads),
             facts={(fact.kind, fact.key): _read(fact) for fact in file.facts},
             holders={pod.uid: pod for pod in holders},
+            withdrawn={each.member: each.decided for each in file.withdrawn if each.decided},
         )
         entries = tuple(map(self._entry, file.entries))
         dump = Dump(file.search_steps, file.solver, tables, entries, file.whole)
         dump.present()  # as far as the last entry, or somebody has changed the file
         return DumpFile(file.written, file.by, file.configuration, dump)
 
-    def _entry(self, entry: _Entry) -> Entry:
+    def _entry(self, entry: _Entry) -> Entry:  # noqa: C901  # one line for each kind
         match entry:
             case _Seat(node, pod, decided):
                 return Seat(node, self._pods[pod], decided)
@@ -375,6 +396,8 @@ class _Reader:
                 return FactPut(kind, key, None if fact is None else _read(entry))
             case _Pending(uid, ref):
                 return Pending(uid, None if ref is None else self._pods[ref])
+            case _Withdrawn(member, decided):
+                return PlanWithdrawn(member, decided)
             case _Decision():
                 return Decision(self._question(entry), self._plan(entry.plan))
 

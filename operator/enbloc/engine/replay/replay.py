@@ -83,9 +83,11 @@ def _trial(decision: Decision, arrays: Arrays, profile: Profile) -> Trial:
     question = decision.question
     rankings = Rankings()
     rankings.selected.enter(question.selected, question.facts.key.namespace)
+    snapshot = arrays.snapshot(ledgers_over(profile, question.plans))
+    snapshot.nodes.reclaim(question.facts.key)
     trial = Trial(
         profile,
-        arrays.snapshot(ledgers_over(profile, question.plans)),
+        snapshot,
         rankings,
         opinions=[named.opinion(arrays.nodes) for named in question.opinions],
     )

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeVar, assert_never
 
 import msgspec
 
+from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.ledger import Fact
 from enbloc.model.ledgers import Decisions
 from enbloc.model.node import Node
@@ -84,8 +85,23 @@ class Pending(NamedTuple):
     pod: Pod | None = None
 
 
+class PlanWithdrawn(NamedTuple):
+    """What a plan that was given up holds of a member yet; None = nothing any more."""
+
+    member: Withdrawn
+    decided: Decisions | None = None
+
+
 TableChange = (
-    Seat | SeatLeft | NodePut | NodeDropped | NamespacePut | WorkloadPut | FactPut | Pending
+    Seat
+    | SeatLeft
+    | NodePut
+    | NodeDropped
+    | NamespacePut
+    | WorkloadPut
+    | FactPut
+    | Pending
+    | PlanWithdrawn
 )
 TABLE_CHANGES: Final = (
     Seat,
@@ -96,6 +112,7 @@ TABLE_CHANGES: Final = (
     WorkloadPut,
     FactPut,
     Pending,
+    PlanWithdrawn,
 )
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────
@@ -113,6 +130,7 @@ class Checkpoint:
         workloads: their selectors.
         facts: the objects that tell of volumes and devices, by kind and key.
         holders: the pods that name claims.
+        withdrawn: what plans that were given up hold yet.
     """
 
     resources: Sequence[str] = ()
@@ -122,6 +140,7 @@ class Checkpoint:
     workloads: dict[WorkloadKey, Selector] = field(default_factory=dict[WorkloadKey, Selector])
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict[tuple[str, str], Fact])
     holders: dict[PodUID, Pod] = field(default_factory=dict[PodUID, Pod])
+    withdrawn: dict[Withdrawn, Decisions] = field(default_factory=dict[Withdrawn, Decisions])
     _rows: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -138,6 +157,7 @@ class Checkpoint:
             dict(self.workloads),
             dict(self.facts),
             dict(self.holders),
+            dict(self.withdrawn),
         )
 
     def apply(self, change: TableChange) -> None:
@@ -154,7 +174,14 @@ class Checkpoint:
             self._apply(change)
 
     def _apply(
-        self, change: NodePut | NodeDropped | NamespacePut | WorkloadPut | FactPut | Pending
+        self,
+        change: NodePut
+        | NodeDropped
+        | NamespacePut
+        | WorkloadPut
+        | FactPut
+        | Pending
+        | PlanWithdrawn,
     ) -> None:
         match change:
             case NodePut(node):
@@ -169,6 +196,8 @@ class Checkpoint:
                 _set(self.facts, (kind, key), fact)
             case Pending(uid, pod):
                 _set(self.holders, uid, pod)
+            case PlanWithdrawn(member, decided):
+                _set(self.withdrawn, member, decided)
             case _:
                 assert_never(change)
 
@@ -208,6 +237,8 @@ class Arrays:
             self.nodes.ledgers.put(fact)
         for pod in tables.holders.values():
             self.nodes.ledgers.enter(pod)
+        for member, decided in tables.withdrawn.items():
+            self.nodes.ledgers.withdrawn(member, decided)
         self._placed = Placed()
         for seat in tables.seats.values():
             self.sit(seat)

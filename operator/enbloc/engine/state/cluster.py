@@ -38,6 +38,7 @@ from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
 from enbloc.engine.state.order import Order
 from enbloc.engine.state.pod_changes import pod_happenings
 from enbloc.engine.state.seats import copied_labels, differs, names_others
+from enbloc.engine.state.withdrawals import Withdrawals
 from enbloc.engine.trial import Change, Named, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
@@ -94,6 +95,7 @@ class ClusterState:
         rankings: kept across decisions; notified of every pod that comes and goes.
         claims: what is counted, or reserved, without being a pod that sits there.
         log: every change of the tables, and the decisions between them.
+        withdrawals: what plans that were given up hold yet.
 
     Args:
         ours: the scheduler names that we serve; the pending pods of others may claim a node.
@@ -112,6 +114,7 @@ class ClusterState:
         self.claims = Claims()
         self._nominations = Nominations(alive)
         self.log = Log(log, lambda: self.nodes.space.names)
+        self.withdrawals = Withdrawals(self.nodes, self.log)
         self._ours = ours
         self._namespaces_version = 0
         self._most_selected = _MOST_SELECTED

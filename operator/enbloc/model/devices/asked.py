@@ -13,6 +13,7 @@ from enbloc.model.devices.facts import (
     ClaimSpec,
     DeviceClass,
     ResourceClaim,
+    Result,
     pod_group_id,
 )
 from enbloc.model.pods import NodeSelectorTerm, Pod
@@ -29,6 +30,8 @@ class Asked:
         claims: keys of those that have nothing yet, in the pod's order.
         demands: what these ask for.
         pins: of those that have something, from where it can be used.
+        joined: those that other members of the fork share, and what these have got: they may get
+            something else.
         failed: one of them has devices that will not become ready.
         stale: a claim for extended resources is left of an attempt that failed.
         served: the extended resources that the pod requests and devices may serve.
@@ -39,6 +42,7 @@ class Asked:
     claims: tuple[str, ...] = ()
     demands: tuple[Demand, ...] = ()
     pins: tuple[Terms, ...] = ()
+    joined: tuple[tuple[str, Allocation], ...] = ()
     failed: bool = False
     stale: bool = False
     served: Mapping[str, DeviceClass] = field(default_factory=dict[str, DeviceClass])
@@ -113,6 +117,12 @@ def full(key: str) -> str:
         f"ResourceClaim {key} has {MOST_CONSUMERS} consumers, and no more are possible: use "
         "resourceClaimTemplateName, or list it in spec.resourceClaims of a PodGroup of Kubernetes"
     )
+
+
+def twice(key: str, result: Result) -> str:
+    """Why a claim that has its devices is of no use."""
+    device = f"{result.driver}/{result.pool}/{result.device}"
+    return f"ResourceClaim {key} has device {device}, and so has another claim: delete one of them"
 
 
 def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | None]) -> str:

@@ -6,7 +6,7 @@ Amounts of capacities and counters are integers in billionths of a unit. Selecto
 CEL expressions.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
@@ -142,6 +142,15 @@ class Traits:
     conditions: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     shared: bool | None = None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Add up what all devices of a pool are looked up by."""
+        own = (each.name for each in fields(self) if each.compare)
+        object.__setattr__(self, "_hash", hash(tuple(getattr(self, each) for each in own)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +326,11 @@ class Result(NamedTuple):
     failures: tuple[str, ...] = ()
     share: str = ""
     consumed: Amounts = ()
+
+
+def identity(result: Result) -> tuple[str, str, str, str]:
+    """Which device it is, or which share of one."""
+    return result.driver, result.pool, result.device, result.share
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,32 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inventory: what drivers publish, what claims ask for, and what the API shows of who has what."""
+"""Inventory: what drivers publish, what claims ask for, and who has what."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable
-from typing import ClassVar, Final, NamedTuple, Self
+from collections.abc import Hashable, Iterable, Iterator
+from typing import ClassVar, Final, Self
 
 from enbloc.model.devices.asked import (
     NOTHING_ASKED,
     Asked,
     Terms,
-    Verdict,
     alternatives_score,
     consumer_of,
     failed,
     full,
     misfit,
+    twice,
     unclassed,
     unmade,
 )
 from enbloc.model.devices.compilers import Compiler
-from enbloc.model.devices.demand import Demand, demand_of
-from enbloc.model.devices.effort import UNSEEN
-from enbloc.model.devices.extended import Mappings, classes_by_resource, meant, requests_for
+from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.extended import (
+    MEANT,
+    Mappings,
+    classes_by_resource,
+    meant,
+    requests_for,
+)
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
     Allocation,
@@ -33,77 +37,19 @@ from enbloc.model.devices.facts import (
     ResourceClaim,
     ResourceSlice,
     Result,
+    identity,
 )
+from enbloc.model.devices.memory import Memory
+from enbloc.model.devices.owners import Owners
 from enbloc.model.devices.pools import Pool, PoolKey, pool_of
 from enbloc.model.devices.search import told
-from enbloc.model.devices.selectors import Selectors
-from enbloc.model.devices.use import UNUSED, Use, added, removed
-from enbloc.model.layered import Layered
+from enbloc.model.devices.seats import Held
+from enbloc.model.devices.use import UNUSED, Use
+from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.pods import Pod, PodUID
 
-#: Different specs of claims that are remembered, and so of claims of one group.
-MOST_SPECS: Final = 256
 #: Claims of one pod.
 _MOST_CLAIMS: Final = 128
-_MOST_VERDICTS: Final = 16_384
-
-
-class Memory:
-    """What is worked out once and shared by all forks: it follows from the objects alone."""
-
-    def __init__(self, compiler: Compiler | None) -> None:
-        self.selectors = Selectors(compiler)
-        self.demands: dict[Hashable, Demand] = {}
-        self.verdicts: dict[Hashable, Verdict] = {}
-        #: Those that come from a lack of effort, in the decision that is made.
-        self.short: dict[Hashable, Verdict] = {}
-
-    def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
-        """The demand of claims with this spec; no node can serve it once the effort is spent."""
-        asks = [
-            ask
-            for each in spec.requests
-            for ask in ((each.exactly,) if each.exactly else each.first)
-        ]
-        classes = tuple(find(ask.device_class) for ask in asks)
-        known = self.demands.get((spec, classes))
-        if known is None:
-            if self.selectors.effort.spent:
-                return Demand(spec, problem=f": {UNSEEN}", selectors=self.selectors)
-            if len(self.demands) >= MOST_SPECS:
-                self.demands.clear()
-                self.verdicts.clear()
-            known = self.demands[spec, classes] = demand_of(spec, find, self.selectors)
-        return known
-
-    def forget(self, pool: Pool | None) -> None:
-        """A pool is no more."""
-        if pool is not None:
-            for demand in self.demands.values():
-                demand.forget(pool)
-
-    def known(self, key: Hashable) -> Verdict | None:
-        """A verdict that is remembered."""
-        return self.verdicts.get(key) or self.short.get(key)
-
-    def begin(self) -> None:
-        """A decision begins: so much may be worked out for it."""
-        self.selectors.effort.renew()
-        self.short.clear()
-
-    def keep(self, key: Hashable, verdict: Verdict) -> Verdict:
-        """Remember a verdict."""
-        if len(self.verdicts) >= _MOST_VERDICTS:
-            self.verdicts.clear()
-        self.verdicts[key] = verdict
-        return verdict
-
-
-class User(NamedTuple):
-    """A pod on a node that uses a claim, and as whom it counts among the claim's consumers."""
-
-    uid: PodUID
-    consumer: str
 
 
 class Inventory:
@@ -138,9 +84,15 @@ class Inventory:
         self._built: Layered[PoolKey, Pool] = Layered()
         self._on_node: Layered[str, tuple[PoolKey, ...]] = Layered()
         self._wide_pools: frozenset[PoolKey] = frozenset()
-        self._used: Layered[PoolKey, Use] = Layered()
-        self._holders: Layered[PoolKey, frozenset[str]] = Layered()
-        self._users: Layered[str, frozenset[User]] = Layered()
+        self._owners = Owners()
+        self._held: Layered[str, Held] = Layered()
+        #: Claims that were decided in this fork, by the nodes where they are used.
+        self._tried: Layered[str, tuple[str, ...]] = Layered()
+        #: The pods on nodes that use a claim; how many count as which of its consumers, and how
+        #: many consumers these are.
+        self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
+        self._counting: Layered[tuple[str, str], int] = Layered()
+        self._consumers: Layered[str, int] = Layered()
         #: How many pods name a claim; which each of them names is `_known`.
         self._named: Layered[str, int] = Layered()
         self._known: Layered[str, tuple[str, ...]] = Layered()
@@ -150,7 +102,8 @@ class Inventory:
         self._settle()
         made = object.__new__(type(self))
         for name, value in self.__dict__.items():
-            setattr(made, name, value.fork() if isinstance(value, Layered) else value)
+            own = isinstance(value, Layered | LayeredGroups | Owners)
+            setattr(made, name, value.fork() if own else value)
         made._stale, made._root = {}, False
         return made
 
@@ -168,19 +121,6 @@ class Inventory:
     def _spread(self) -> frozenset[PoolKey]:
         self._settle()
         return self._wide_pools
-
-    @property
-    def _uses(self) -> Layered[PoolKey, Use]:
-        self._settle()
-        return self._used
-
-    @abstractmethod
-    def allocation(self, key: str) -> Allocation | None:
-        """What a claim has, as it is seen or decided; None = nothing."""
-
-    @abstractmethod
-    def _supersede(self, key: str) -> None:
-        """What the API shows of a claim takes the place of what was decided for it."""
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
@@ -221,18 +161,14 @@ class Inventory:
 
     def _put_claim(self, key: str, claim: ResourceClaim | None) -> ResourceClaim | None:
         self._settle()  # who has what is counted as it was until now
-        before = self._claims.get(key)
-        other = before is not None and (claim is None or before.uid != claim.uid)
-        if other or (claim is not None and claim.allocation is not None):
-            self._supersede(key)
-        if before is not None and before.allocation is not None:
-            self._count(key, before.allocation, removed)
-        self._claims.set(key, claim)
-        if claim is not None and claim.allocation is not None:
-            if claim.extended_for:
-                self._supersede(meant(claim.namespace, claim.extended_for))
-            self._count(key, claim.allocation, added)
+        before = self._claims.set(key, claim)
+        if before is not None and (claim is None or claim.uid != before.uid):
+            self._release(key)  # it was decided for another claim of that name
         self._map_extended(key, before, claim)
+        self._recount(key)
+        for each in {each.extended_for: each for each in (before, claim) if each}.values():
+            if each.extended_for:
+                self._recount(meant(each.namespace, each.extended_for))
         return before
 
     def _map_extended(
@@ -277,13 +213,7 @@ class Inventory:
             self._by_node.set(node, kept or None)
         spread = pool is not None and pool.spread
         self._wide_pools = self._spread | {key} if spread else self._spread - {key}
-        use = UNUSED
-        for claim in sorted(self._holders.get(key) or ()):
-            allocation = self.allocation(claim)
-            for result in allocation.results if allocation and pool else ():
-                if (result.driver, result.pool) == key and pool:
-                    use = added(use, pool, result)
-        self._uses.set(key, None if use is UNUSED else use)
+        self._owners.recount(key, pool)
 
     def problems(self) -> dict[str, str]:
         """What is wrong with pools, by `driver/pool`."""
@@ -301,27 +231,82 @@ class Inventory:
 
     def use(self, key: PoolKey) -> Use:
         """What of a pool is in use."""
-        return self._uses.get(key) or UNUSED
+        pool = self._pools.get(key)
+        return self._owners.use(pool) if pool is not None else UNUSED
 
     def pool(self, key: PoolKey) -> Pool | None:
         """A pool; None = there is none of that name."""
         return self._pools.get(key)
 
-    def _count(
-        self, key: str, allocation: Allocation, change: Callable[[Use, Pool, Result], Use]
-    ) -> None:
-        """Count what a claim has, or (change is `removed`) count it no more."""
-        pools: set[PoolKey] = set()
+    def allocation(self, key: str) -> Allocation | None:
+        """What a claim has, as it is seen or decided; None = nothing."""
+        shown = self._shown(key)
+        if shown is not None:
+            return shown
+        held = self._held.get(key)
+        return held.allocation if held is not None else None
+
+    def users(self, key: str) -> Iterator[PodUID]:
+        """The pods on nodes that use a claim."""
+        return (uid for uid, _ in self._users.items(key))
+
+    def _use(self, pod: Pod, key: str, sign: int) -> None:
+        """A pod on a node uses a claim (sign 1), or does no more (-1)."""
+        self._users.set(key, pod.uid, True if sign > 0 else None)
+        consumer = key, consumer_of(pod)
+        before = self._counting.get(consumer) or 0
+        self._counting.set(consumer, before + sign or None)
+        if not before or not before + sign:
+            self._consumers.set(key, (self._consumers.get(key) or 0) + sign or None)
+
+    def _shown(self, key: str) -> Allocation | None:
+        """What the API shows of a claim, or of the one that was made where one is only meant."""
+        claim = self._claims.get(self._made_for.get(key) or key if MEANT in key else key)
+        return claim.allocation if claim is not None else None
+
+    def _recount(self, key: str) -> None:
+        """Count what a claim has: what the API shows, and what is held for it beyond that.
+
+        An earlier plan may have written what is shown, and takes it back yet.
+        """
+        shown, held = self._shown(key), self._held.get(key)
+        results = shown.results if shown is not None else ()
+        beyond: tuple[Result, ...] = ()
+        if held is not None:
+            known = set(map(identity, results))
+            beyond = tuple(each for each in held.allocation.results if identity(each) not in known)
+        if MEANT not in key:  # else the claim that was made has the rest
+            beyond = (*results, *beyond)
+        self._owners.give(key, beyond, self._built.get)
+
+    def _hold(self, key: str, held: Held) -> None:
+        self._held.set(key, held)
+        self._recount(key)
+        if held.demand is not None:
+            for node, _ in held.views:
+                self._tried.set(node, (*(self._tried.get(node) or ()), key))
+
+    def _release(self, key: str) -> None:
+        held = self._held.set(key, None)
+        if held is None:
+            return
+        self._recount(key)
+        if held.demand is not None:
+            for node, _ in held.views:
+                left = tuple(each for each in self._tried.get(node) or () if each != key)
+                self._tried.set(node, left or None)
+
+    def _twice(self, allocation: Allocation) -> Result | None:
+        """A device of these that another claim has as well; None = there is none."""
         for result in allocation.results:
-            of = (result.driver, result.pool)
-            pools.add(of)
-            pool = self._pools.get(of)
-            if pool is not None:
-                self._uses.set(of, change(self.use(of), pool, result))
-        for of in pools:
-            holders = self._holders.get(of) or frozenset()
-            left = holders | {key} if change is added else holders - {key}
-            self._holders.set(of, left or None)
+            key = result.driver, result.pool
+            pool = self._pools.get(key)
+            if pool is None or result.admin:
+                continue
+            named = pool.named.get(result.device, 0)
+            if any(named >> position & 1 for position in self._owners.again(key)):
+                return result
+        return None
 
     # ── what pods need ───────────────────────────────────────────────────────────────────────
 
@@ -396,6 +381,7 @@ class Inventory:
         claims: list[str] = []
         demands: list[Demand] = []
         pins: list[Terms] = []
+        joined: list[tuple[str, Allocation]] = []
         broken, score = False, 0
         for position, name in enumerate(pod.resource_claims):
             if name is None:
@@ -411,9 +397,16 @@ class Inventory:
             if allocation is not None:
                 if self._full(pod, claim):
                     return Asked(full(claim.key))
+                taken = self._twice(claim.allocation) if claim.allocation is not None else None
+                if taken is not None:
+                    return Asked(twice(claim.key, taken))
                 broken = broken or failed(claim)
                 score += alternatives_score(claim.spec, allocation)
-                pins += [allocation.terms] if allocation.terms is not None else []
+                held = self._held.get(key)
+                if claim.allocation is None and held is not None and held.demand is not None:
+                    joined.append((key, allocation))
+                elif allocation.terms is not None:
+                    pins.append(allocation.terms)
                 continue
             demand, refusal = self._demand(key, claim.spec)
             if refusal:
@@ -427,7 +420,17 @@ class Inventory:
         if allocation is not None:  # by the plan that is under way
             served = {}
             pins += [allocation.terms] if allocation.terms is not None else []
-        return Asked("", tuple(claims), tuple(demands), tuple(pins), broken, stale, served, score)
+        return Asked(
+            "",
+            tuple(claims),
+            tuple(demands),
+            tuple(pins),
+            tuple(joined),
+            broken,
+            stale,
+            served,
+            score,
+        )
 
     def specs(self, pods: Iterable[Pod]) -> int:
         """How many different specs the claims of these pods have."""
@@ -449,16 +452,19 @@ class Inventory:
 
     def _full(self, pod: Pod, claim: ResourceClaim) -> bool:
         """Whether so many use a claim that the pod cannot; it speaks for all that are alike."""
-        users = self._users.get(claim.key) or frozenset()
-        if len(claim.reserved_for) + len(users) < MOST_CONSUMERS:
+        consumers = self._consumers.get(claim.key) or 0
+        if len(claim.reserved_for) + consumers < MOST_CONSUMERS:
             return False
         own = consumer_of(pod)
         if claim.reserves(pod.uid, own):
             return False
-        consumers = {each.consumer for each in users}
-        if pod.pod_group and own in consumers:
+        if pod.pod_group and self._counting.get((claim.key, own)):
             return False
-        return len(consumers.union(each.id for each in claim.reserved_for)) >= MOST_CONSUMERS
+        others = (each.id for each in claim.reserved_for)
+        return (
+            consumers + sum(not self._counting.get((claim.key, each)) for each in others)
+            >= MOST_CONSUMERS
+        )
 
     def _served(self, pod: Pod) -> dict[str, DeviceClass]:
         found = {each.resource for each in pod.spec.extended if each.amount}

@@ -71,6 +71,7 @@ class Lens:
         mixed: there are too many kinds to be told: each device is of its own, and `kinds` is empty.
         consuming: some device that it could use takes of the pool's counters.
         faults: of each thing that is looked for, what went wrong with a selector.
+        takes: by the place of the devices' group, what each thing that is looked for would take.
         memory: what was last said of the pool, and when.
     """
 
@@ -97,7 +98,7 @@ class Lens:
 
     def consumed(self, position: int, number: int) -> Amounts | None:
         """What something that is looked for would take of a device that matches something."""
-        return self.takes[id(self.pool.devices[position].traits)][number]
+        return self.takes[self.pool.group_of[position]][number]
 
     def mute(self, number: int) -> Bits:
         """The devices that selectors have no answer for, for a thing that is looked for."""
@@ -145,10 +146,10 @@ def lens_of(
         every |= bits
     takes: dict[int, Takes] = {}
     served = [0] * len(views)
-    for traits, bits in pool.groups:
+    for group, (traits, bits) in enumerate(pool.groups):
         if bits & every:
             amounts = tuple(consumption(view.ask.capacity, traits.capacity) for view in views)
-            takes[id(traits)] = amounts
+            takes[group] = amounts
             for number, (amount, view) in enumerate(zip(amounts, views, strict=True)):
                 if amount is not None and not _kept_off(traits.taints, view.ask):
                     served[number] |= bits

@@ -8,6 +8,7 @@ order of positions is that in which devices are tried: slices by name, in each a
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, NamedTuple
 
 from enbloc.model.devices.facts import Amounts, Device, ResourceSlice, Site, Traits
@@ -61,8 +62,11 @@ class Pool:
         consumes: by position, `(index of a counter, amount)`.
         waiting: devices with conditions to be met before a pod is bound.
         shared: devices that several claims may have.
+        binding: devices that whoever gets them can use on one node only.
         twice: of names that stand more than once.
         groups: devices that have their traits in common.
+        group_of: by position, the place of the device's group.
+        number: of this object; another has no pool of this process.
         selected: what expressions said of the devices, by who asks.
     """
 
@@ -80,8 +84,11 @@ class Pool:
     consumes: tuple[Consumed, ...] = ()
     waiting: Bits = 0
     shared: Bits = 0
+    binding: Bits = 0
     twice: tuple[Bits, ...] = ()
     groups: tuple[tuple[Traits, Bits], ...] = ()
+    group_of: tuple[int, ...] = ()
+    number: int = field(default_factory=count().__next__)
     selected: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False)
 
     @property
@@ -132,7 +139,7 @@ def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
         named=builder.named,
         by_node=builder.by_node,
         everywhere=builder.everywhere,
-        chosen=tuple(builder.chosen),
+        chosen=tuple(builder.chosen.items()),
         complete=complete,
         invalid=invalid,
         counters=tuple(builder.totals),
@@ -140,7 +147,9 @@ def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
         consumes=() if invalid else tuple(builder.consumes),
         waiting=builder.waiting,
         shared=builder.shared,
-        groups=tuple(builder.groups.values()),
+        binding=builder.binding,
+        groups=tuple(builder.groups.items()),
+        group_of=tuple(builder.group_of),
         twice=tuple(bits for bits in builder.named.values() if bits.bit_count() > 1),
     )
 
@@ -154,13 +163,16 @@ class _Builder:
         self.named: dict[str, Bits] = {}
         self.by_node: dict[str, Reach] = {}
         self.everywhere: Reach | None = None
-        self.chosen: list[tuple[tuple[NodeSelectorTerm, ...], Reach]] = []
+        self.chosen: dict[tuple[NodeSelectorTerm, ...], Reach] = {}
         self.counters: dict[str, int] = {}
         self.totals: list[int] = []
         self.consumes: list[Consumed] = []
-        self.groups: dict[int, tuple[Traits, Bits]] = {}
+        self.groups: dict[Traits, Bits] = {}
+        self.group_of: list[int] = []
+        self._places: dict[Traits, int] = {}
         self.waiting: Bits = 0
         self.shared: Bits = 0
+        self.binding: Bits = 0
 
     def add(self, each: ResourceSlice) -> None:
         """The devices of one slice."""
@@ -169,12 +181,13 @@ class _Builder:
         for position, device in enumerate(each.devices, first):
             bit, site = 1 << position, each.site or device.traits.site
             self.devices.append(device)
-            _, alike = self.groups.get(id(device.traits), (None, 0))
-            self.groups[id(device.traits)] = (device.traits, alike | bit)
+            self.groups[device.traits] = self.groups.get(device.traits, 0) | bit
+            self.group_of.append(self._places.setdefault(device.traits, len(self._places)))
             self.sites.append(site)
             self.named[device.name] = self.named.get(device.name, 0) | bit
             self.waiting |= bit if device.traits.conditions else 0
             self.shared |= bit if device.traits.shared else 0
+            self.binding |= bit if device.traits.binds_to_node else 0
             if each.site is None:
                 self._reached(site, Reach(bit, whole))
         if each.counters:  # who has counters is looked at from every node, for whether all is well
@@ -188,11 +201,7 @@ class _Builder:
         elif site.everywhere:
             self.everywhere = (self.everywhere or Reach()) | reach
         elif site.terms is not None:
-            for at, (terms, known) in enumerate(self.chosen):
-                if terms == site.terms:
-                    self.chosen[at] = (terms, known | reach)
-                    return
-            self.chosen.append((site.terms, reach))
+            self.chosen[site.terms] = self.chosen.get(site.terms, Reach()) | reach
 
     def count(self, slices: Sequence[ResourceSlice]) -> str:
         """Read the counters; what is wrong with them, "" = nothing."""

@@ -18,6 +18,20 @@ _MOST_ANSWERS: Final = 4096
 Named = tuple[str, AttributeValue]
 
 
+class Reading(NamedTuple):
+    """What an expression reads of some devices.
+
+    Attributes:
+        places: of the values.
+        names: of them.
+    """
+
+    driver: str
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    capacity: tuple[Capacity, ...]
+
+
 @dataclass(slots=True)
 class Program:
     """A compiled expression with answers that it gave, for devices that say the same.
@@ -29,26 +43,23 @@ class Program:
     selector: DeviceSelector
     reads: frozenset[str] | None
     effort: Effort
-    plans: dict[tuple[str, int], "_Plan"] = field(default_factory=dict[tuple[str, int], "_Plan"])
     answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
 
-    def ask(self, driver: str, device: Device) -> bool | str:
+    def reading(self, driver: str, traits: Traits) -> Reading:
+        """What it reads of a driver's devices that have these traits."""
+        return _reading(driver, traits, self.reads)
+
+    def ask(self, reading: Reading, device: Device) -> bool | str:
         """Whether it selects the device; a text says why there is no answer."""
-        traits = device.traits
-        asked = driver, id(traits)
-        plan = self.plans.get(asked)
-        if plan is None or plan.traits is not traits:
-            if len(self.plans) >= _MOST_ANSWERS:
-                self.plans.clear()
-            plan = self.plans[asked] = _plan(driver, traits, self.reads)
-        values = [device.values[place] for place in plan.places]
-        key = driver, plan.names, plan.capacity, traits.shared, *values, *map(type, values)
+        driver, places, names, capacity = reading
+        values = [device.values[place] for place in places]
+        key = driver, names, capacity, device.traits.shared, *values, *map(type, values)
         known = self.answers.get(key)
         if known is None:
             if len(self.answers) >= _MOST_ANSWERS:
                 self.answers.clear()
-            pairs = tuple(zip(plan.names, values, strict=True))
-            known = self.answers[key] = self._answer(driver, pairs, plan.capacity, device)
+            pairs = tuple(zip(names, values, strict=True))
+            known = self.answers[key] = self._answer(driver, pairs, capacity, device)
         return known
 
     def _answer(
@@ -74,28 +85,14 @@ class Program:
         return outcome.answer
 
 
-class _Plan(NamedTuple):
-    """What an expression reads of devices with these traits.
-
-    Attributes:
-        places: of the values.
-        names: of them.
-    """
-
-    traits: Traits
-    places: tuple[int, ...]
-    names: tuple[str, ...]
-    capacity: tuple[Capacity, ...]
-
-
-def _plan(driver: str, traits: Traits, reads: frozenset[str] | None) -> _Plan:
+def _reading(driver: str, traits: Traits, reads: frozenset[str] | None) -> Reading:
     places = tuple(
         place for place, name in enumerate(traits.names) if reads is None or name in reads
     )
     capacity = tuple(
         each for each in traits.capacity if reads is None or _qualified(each.name, driver) in reads
     )
-    return _Plan(traits, places, tuple(traits.names[place] for place in places), capacity)
+    return Reading(driver, places, tuple(traits.names[place] for place in places), capacity)
 
 
 def _qualified(name: str, driver: str) -> str:

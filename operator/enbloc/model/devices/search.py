@@ -112,6 +112,8 @@ def _waits(place: Place) -> bool:
 
 def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
     """Find devices for all claims, or say why there are none."""
+    if not tasks:
+        return Outcome(())
     found = _Search(tasks)
     return found.run(most)._replace(steps=most - found.left)
 

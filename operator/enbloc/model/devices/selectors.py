@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from enbloc.model.devices.compilers import Compiler
 from enbloc.model.devices.effort import COMPILING, QUESTION, UNSEEN, Effort
-from enbloc.model.devices.pools import Bits, Pool
+from enbloc.model.devices.pools import Bits, Pool, positions
 
 if TYPE_CHECKING:
     from enbloc.model.devices.programs import Program
@@ -64,17 +64,17 @@ class Selectors:
         program = self._program(expression)
         if isinstance(program, str):
             return Selection(0, ((program, among),))
-        matched, faults, left = 0, dict[str, Bits](), among
-        while left:
-            if self.effort.spent:
-                return Selection(0, ((UNSEEN, among),))
-            low = left & -left
-            left ^= low
-            answer = program.ask(pool.key[0], pool.devices[low.bit_length() - 1])
-            if answer is True:
-                matched |= low
-            elif answer is not False:
-                faults[answer] = faults.get(answer, 0) | low
+        matched, faults = 0, dict[str, Bits]()
+        for traits, alike in pool.groups:
+            reading = program.reading(pool.key[0], traits)
+            for position in positions(alike & among):
+                if self.effort.spent:
+                    return Selection(0, ((UNSEEN, among),))
+                answer = program.ask(reading, pool.devices[position])
+                if answer is True:
+                    matched |= 1 << position
+                elif answer is not False:
+                    faults[answer] = faults.get(answer, 0) | 1 << position
         return Selection(matched, tuple(faults.items()))
 
     def _program(self, expression: str) -> "Program | str":

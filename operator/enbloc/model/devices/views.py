@@ -120,7 +120,7 @@ def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
     pool, reach, use = place
     shares = tuple(sorted(use.shares.items()))
     faults = tuple(lens.faults for lens in lenses)
-    return id(pool), pool.key, reach, use.taken, shares, use.counted, faults
+    return pool.number, reach, use.taken, shares, use.counted, faults
 
 
 def _kinds(demands: Sequence[Demand], lenses: Sequence[Lens], place: Place, most: int) -> Hashable:

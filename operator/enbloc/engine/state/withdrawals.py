@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Withdrawals: what plans that were given up hold yet, for requests of theirs may be under way.
+
+::
+
+    PreBind ──► the plan is given up ──► begin: held, but for its own group ──► Unreserved ──► end
+"""
+
+from enbloc.engine.state.checkpoint import PlanWithdrawn
+from enbloc.engine.state.log import Log
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.model.devices.owners import Withdrawn
+from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import Decisions
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import PodUID
+
+
+class Withdrawals:
+    """Members of plans that were given up in the middle of their PreBind.
+
+    Args:
+        nodes: whose ledgers count what is held.
+        log: of the changes of the tables.
+    """
+
+    def __init__(self, nodes: Nodes, log: Log) -> None:
+        self._nodes, self._log = nodes, log
+        self._members: dict[tuple[str, PodUID], Withdrawn] = {}
+
+    def begin(self, group: GroupKey, plan: str, uid: PodUID, decided: Decisions) -> None:
+        """A plan is given up: what could be given to two pods stays in use for now."""
+        if decided.devices is not None:
+            member = self._members[plan, uid] = Withdrawn(group, plan, uid)
+            self._note(PlanWithdrawn(member, decided))
+
+    def end(self, plan: str, uid: PodUID) -> list[Happening]:
+        """All that was done for the member is taken back, and who waits for it may be helped."""
+        member = self._members.pop((plan, uid), None)
+        if member is None:
+            return []
+        self._note(PlanWithdrawn(member))
+        return [Happening(Resource.RESOURCE_CLAIM, Action.UPDATE_OTHER)]
+
+    def _note(self, change: PlanWithdrawn) -> None:
+        self._nodes.ledgers.withdrawn(change.member, change.decided)
+        self._log.note(change)

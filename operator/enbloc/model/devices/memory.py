@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory: what is worked out once about devices, and shared by all forks of the table."""
+
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from enbloc.model.devices.asked import Verdict
+from enbloc.model.devices.compilers import Compiler
+from enbloc.model.devices.demand import Demand, demand_of
+from enbloc.model.devices.effort import UNSEEN
+from enbloc.model.devices.facts import ClaimSpec, DeviceClass
+from enbloc.model.devices.pools import Pool
+from enbloc.model.devices.selectors import Selectors
+
+#: Different specs of claims that are remembered, and so of claims of one group.
+MOST_SPECS: Final = 256
+_MOST_VERDICTS: Final = 16_384
+
+
+class Memory:
+    """What is worked out once and shared by all forks: it follows from the objects alone."""
+
+    def __init__(self, compiler: Compiler | None) -> None:
+        self.selectors = Selectors(compiler)
+        self.demands: dict[Hashable, Demand] = {}
+        self.verdicts: dict[Hashable, Verdict] = {}
+        #: Those that come from a lack of effort, in the decision that is made.
+        self.short: dict[Hashable, Verdict] = {}
+
+    def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
+        """The demand of claims with this spec; no node can serve it once the effort is spent."""
+        asks = [
+            ask
+            for each in spec.requests
+            for ask in ((each.exactly,) if each.exactly else each.first)
+        ]
+        classes = tuple(find(ask.device_class) for ask in asks)
+        known = self.demands.get((spec, classes))
+        if known is None:
+            if self.selectors.effort.spent:
+                return Demand(spec, problem=f": {UNSEEN}", selectors=self.selectors)
+            if len(self.demands) >= MOST_SPECS:
+                self.demands.clear()
+                self.verdicts.clear()
+            known = self.demands[spec, classes] = demand_of(spec, find, self.selectors)
+        return known
+
+    def forget(self, pool: Pool | None) -> None:
+        """A pool is no more."""
+        if pool is not None:
+            for demand in self.demands.values():
+                demand.forget(pool)
+
+    def known(self, key: Hashable) -> Verdict | None:
+        """A verdict that is remembered."""
+        return self.verdicts.get(key) or self.short.get(key)
+
+    def begin(self) -> None:
+        """A decision begins: so much may be worked out for it."""
+        self.selectors.effort.renew()
+        self.short.clear()
+
+    def keep(self, key: Hashable, verdict: Verdict) -> Verdict:
+        """Remember a verdict."""
+        if len(self.verdicts) >= _MOST_VERDICTS:
+            self.verdicts.clear()
+        self.verdicts[key] = verdict
+        return verdict

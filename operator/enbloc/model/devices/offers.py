@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Offers: what devices nodes can give to claims, beside what claims of the same fork have got.
+
+Those of the same fork may get other devices where that helps.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from enbloc.model.devices.asked import Verdict
+from enbloc.model.devices.demand import Demand
+from enbloc.model.devices.effort import PLACE, STEP, UNSEEN
+from enbloc.model.devices.facts import MOST_ALTERNATIVES
+from enbloc.model.devices.inventory import Inventory
+from enbloc.model.devices.pools import PoolKey
+from enbloc.model.devices.results import score_of
+from enbloc.model.devices.search import (
+    CANNOT,
+    MOST_STEPS,
+    Outcome,
+    Place,
+    Task,
+    ordered,
+    search,
+)
+from enbloc.model.devices.seats import Held, seen_in
+from enbloc.model.devices.use import Use, removed
+from enbloc.model.devices.views import Spread, signature
+
+if TYPE_CHECKING:
+    from enbloc.model.nodes import Nodes
+
+#: Steps of a search in which devices of others may be changed, and claims in it.
+_MOST_REVISING: Final = 4_000
+_MOST_REVISED: Final = 64
+#: Of a search for which no effort is left.
+_FEWEST_STEPS: Final = 200
+
+
+class Offers(Inventory):
+    """The inventory, asked what it has for claims."""
+
+    def spread(self, nodes: "Nodes") -> Spread:
+        """The pools that more nodes see than they name, for the rows of a node table."""
+        pools = [self._pools.get(key) for key in sorted(self._spread)]
+        return Spread([pool for pool in pools if pool is not None], nodes)
+
+    def may_share(self, demands: Sequence[Demand]) -> bool:
+        """Whether claims with these demands may get devices that several nodes see."""
+        pools = [pool for key in self._spread if (pool := self._pools.get(key)) is not None]
+        seen = (demand.lens(pool) for pool in pools for demand in demands)
+        return any(any(lens.matched) or lens.unseen for lens in seen)
+
+    def has_own(self, node: str) -> bool:
+        """Whether a node has pools that no other node sees."""
+        return self._by_node.get(node) is not None
+
+    def is_spread(self, key: PoolKey) -> bool:
+        """Whether more nodes see a pool than it names."""
+        return key in self._spread
+
+    def places(self, row: int, name: str, spread: Spread) -> tuple[Place, ...]:
+        """What a node sees, in the order in which it is tried."""
+        found: list[Place] = []
+        for key in self._by_node.get(name) or ():
+            pool = self._pools.get(key)
+            if pool is not None and key not in self._spread:
+                found.append(Place(pool, pool.by_node[name], self.use(key)))
+        for pool, reach in spread.seen(row, name):
+            found.append(Place(pool, reach, self.use(pool.key)))
+        return ordered(found) if len(found) > 1 else tuple(found)
+
+    @property
+    def revisable(self) -> bool:
+        """Claims have devices that they may change for others."""
+        return self._tried.used
+
+    def tried(self, node: str) -> tuple[str, ...]:
+        """Claims of this fork that were decided on a node, and may change their devices."""
+        return self._tried.get(node) or ()
+
+    def verdict(
+        self,
+        demands: tuple[Demand, ...],
+        node: str,
+        places: Sequence[Place],
+        joined: Sequence[str] = (),
+    ) -> Verdict:
+        """Whether a node can serve claims with these demands.
+
+        Args:
+            demands: of the claims.
+            node: its name; "" = claims of this fork keep what they have.
+            places: what the node sees.
+            joined: claims of this fork that would be used there as well.
+        """
+        if not demands and not joined:
+            return Verdict()
+        if self.spent:
+            return Verdict(f": {UNSEEN}", open=True)
+        known = self._alone(demands, places)
+        if not node or not self._tried.used:
+            return known
+        moves = any(not self.reached(key, places) for key in joined)
+        if not (known.reason or moves):
+            return known
+        revised = self._revisable(demands, node, places, joined, moves=moves)
+        return revised or (known if known.reason else Verdict(CANNOT))
+
+    def _alone(self, demands: tuple[Demand, ...], places: Sequence[Place]) -> Verdict:
+        """The verdict if no other claim changes its devices."""
+        if not demands:
+            return Verdict()
+        key = demands, signature(demands, places)
+        known = self._memory.known(key)
+        if known is None:
+            outcome = self._search([Task(demand, tuple(places)) for demand in demands])
+            known = self._keep(key, _verdict(outcome, len(demands)))
+        return known
+
+    def reached(self, key: str, places: Sequence[Place]) -> bool:
+        """Whether what a claim of this fork has got can be used by who sees these places."""
+        held = self._held.get(key)
+        if held is None:
+            return True
+        seen = {place.pool.key: place.reach.devices for place in places}
+        for result in held.allocation.results:
+            pool = self._pools.get((result.driver, result.pool))
+            named = pool.named.get(result.device, 0) if pool is not None else 0
+            if pool is not None and not named & seen.get(pool.key, 0) & ~pool.binding:
+                return False
+        return True
+
+    def begin(self) -> None:
+        """A decision begins: so much may be worked out for it."""
+        self._memory.begin()
+
+    @property
+    def spent(self) -> bool:
+        """Nothing more is worked out for the decision that is made."""
+        return self._memory.selectors.effort.spent
+
+    @property
+    def unfinished(self) -> bool:
+        """For lack of effort there are nodes of which it was not found out whether they serve."""
+        return self.spent or bool(self._memory.short)
+
+    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
+        """Search with a part of the effort that is left."""
+        effort = self._memory.selectors.effort
+        steps = effort.steps(most, _FEWEST_STEPS)
+        outcome = search(tasks, steps)
+        cut = outcome.open and (steps < most or effort.spent)
+        effort.spend(STEP * outcome.steps)
+        return outcome._replace(cut=cut)
+
+    def _keep(self, key: Hashable, verdict: Verdict) -> Verdict:
+        """Remember a verdict, if it does not come from a lack of effort.
+
+        Also one of a search that had all of its steps, or each attempt would begin with the same.
+        """
+        if key is None:
+            return verdict
+        if not verdict.cut and UNSEEN not in verdict.reason:
+            return self._memory.keep(key, verdict)
+        self._memory.short[key] = verdict
+        return verdict
+
+    def _revisable(
+        self,
+        demands: tuple[Demand, ...],
+        node: str,
+        places: Sequence[Place],
+        joined: Sequence[str],
+        *,
+        moves: bool,
+    ) -> Verdict | None:
+        """The verdict if claims of this fork may get other devices; None = that does not help."""
+        claims = self._revised_with(node, places, joined)
+        held = [
+            each.used_on(node, places) if claim in joined else each
+            for claim in claims
+            if (each := self._held.get(claim)) is not None
+        ]
+        tasks = self._revising(held, demands, places, moves=moves)
+        if tasks is None:
+            return None
+        effort = self._memory.selectors.effort
+        effort.spend(PLACE * sum(len(task.places) for task in tasks))
+        key: Hashable = None
+        seen = seen_in(places)
+        if demands and all(seen_in(task.places) == seen for task in tasks):
+            every = tuple(task.demand for task in tasks)
+            key = every, len(demands), signature(every, tasks[-1].places)
+        known = self._memory.known(key) if key is not None else None
+        if known is None:
+            outcome = searched(tasks, len(demands), self._search)
+            known = self._keep(key, _verdict(outcome, len(demands)))
+        return known if not known.reason or known.open else None
+
+    def _revised_with(
+        self, node: str, places: Sequence[Place], joined: Sequence[str] = ()
+    ) -> list[str]:
+        """Claims of this fork that may have what a pod on the node lacks.
+
+        Those that it shares first, then those of the node, then others in name order; and whoever
+        is where one of these is, for they may have what it could get.
+        """
+        found: dict[str, None] = dict.fromkeys((*joined, *(self._tried.get(node) or ())))
+        keys = [place.pool.key for place in places if place.pool.key in self._spread]
+        for key in keys:
+            for claim in sorted(self._owners.claims(key)):
+                held = self._held.get(claim)
+                if held is not None and held.demand is not None:
+                    found.setdefault(claim)
+        reached, order = {node}, list(found)
+        for claim in order:  # it grows
+            if len(order) >= _MOST_REVISED:
+                break
+            held = self._held.get(claim)
+            for other, _ in held.views if held is not None else ():
+                if other not in reached:
+                    reached.add(other)
+                    order += [each for each in self._tried.get(other) or () if each not in found]
+                    found.update(dict.fromkeys(order))
+        return order[:_MOST_REVISED]
+
+    def _revising(
+        self,
+        held: Sequence[Held],
+        demands: tuple[Demand, ...],
+        places: Sequence[Place],
+        *,
+        moves: bool,
+    ) -> list[Task] | None:
+        """Tasks for these claims and then the new ones, as if none of them had anything.
+
+        None = what they have now is as good as anything else.
+        """
+        asked = {known.demand for known in held} | set(demands)
+        alike = len(asked) == 1 and not moves and _indifferent(demands[0], places)
+        if not held or alike:
+            return None
+        uses: dict[PoolKey, Use] = {}
+        for known in held:
+            for result in known.allocation.results:
+                key = result.driver, result.pool
+                pool = self._pools.get(key)
+                if pool is not None:
+                    uses[key] = removed(uses.get(key) or self.use(key), pool, result)
+        tasks = [
+            Task(known.demand, self._places_of(known, uses))
+            for known in held
+            if known.demand is not None
+        ]
+        freed = tuple(place._replace(use=uses.get(place.pool.key, place.use)) for place in places)
+        return [*tasks, *(Task(demand, freed) for demand in demands)]
+
+    def _places_of(self, held: Held, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
+        """Where a claim may have its devices from; on several nodes none that binds it to one."""
+        found: list[Place] = []
+        for key, reach in held.seen:
+            pool = self._pools.get(key)
+            if pool is not None:
+                bound = pool.binding if len(held.views) > 1 else 0
+                seen = reach._replace(devices=reach.devices & ~bound)
+                found.append(Place(pool, seen, uses.get(key) or self.use(key)))
+        return ordered(found)
+
+
+def searched(
+    tasks: Sequence[Task], new: int, find: Callable[[Sequence[Task], int], Outcome]
+) -> Outcome:
+    """Search for all claims together, the scarcest first; picks and reasons in the tasks' order.
+
+    Args:
+        tasks: of claims that have something, and then the new ones.
+        new: how many are new.
+        find: searches.
+    """
+    order = sorted(range(len(tasks)), key=lambda at: _choice(tasks[at]))
+    outcome = find([tasks[at] for at in order], _MOST_REVISING)
+    if outcome.picks is None:
+        return outcome._replace(of=max(0, order[outcome.of] - (len(tasks) - new)))
+    picks = dict(zip(order, outcome.picks, strict=True))
+    return outcome._replace(picks=tuple(picks[at] for at in range(len(tasks))))
+
+
+def _indifferent(demand: Demand, places: Sequence[Place]) -> bool:
+    """Whether claims of this one demand are served alike, however those before them were."""
+    return demand.plain and not any(demand.lens(place.pool).consuming for place in places)
+
+
+def _choice(task: Task) -> int:
+    """Among how many devices the claim may choose."""
+    usable = 0
+    for pool, reach, use in task.places:
+        for bits in task.demand.lens(pool).usable:
+            usable += (bits & reach.devices & ~use.taken).bit_count()
+    return usable
+
+
+def _verdict(outcome: Outcome, new: int) -> Verdict:
+    """Of the last `new` claims of a search."""
+    if outcome.picks is None:
+        return Verdict(outcome.reason, outcome.of, open=outcome.open, cut=outcome.cut)
+    return Verdict(
+        score=sum(
+            score_of(each, MOST_ALTERNATIVES) for each in outcome.picks[len(outcome.picks) - new :]
+        )
+    )
