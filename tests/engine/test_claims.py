@@ -192,6 +192,26 @@ def test_claims_that_together_ask_for_more_than_any_number_tells_are_refused_lik
     assert "2 node(s) did not have enough free storage" in message
 
 
+def test_storage_that_a_driver_sets_nothing_aside_of_is_used_again_once_claims_are_bound() -> None:
+    """Thin provisioning: what the segment says never changes."""
+    fast = StorageClass("fast", "csi.example.com", waits=True)
+    driver = CSIDriver("csi.example.com", storage_capacity=True)
+    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
+    cluster = cluster_of(fast, driver, segment("s", 2, "", topology=zone))
+    gang_with_disks(cluster, "g", 1, 1, storage_class="fast")
+    gang_with_disks(cluster, "h", 2, 0, storage_class="fast")
+    cluster.settle()
+    assert {name[0] for name in preparing(cluster)} == {"g"}
+    assert cluster.condition("h")[1] == "Unschedulable"
+
+    for at in range(2):
+        made = replace(pvc(f"g-{at}", 1, "fast"), selected_node="n1")
+        seen(cluster, [made, replace(made, volume=f"made-{at}", bind_completed=True)])
+    cluster.settle(seconds=12)
+
+    assert {name[0] for name in preparing(cluster)} == {"g", "h"}
+
+
 def test_a_claim_for_one_pod_that_two_members_name_makes_the_gang_infeasible() -> None:
     cluster = cluster_of(LOCAL, pv("a"), pvc("only", access_modes=(RWOP,)))
     cluster.group("g", 2)

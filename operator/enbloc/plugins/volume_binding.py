@@ -156,7 +156,9 @@ class VolumeBinding:
         new, old = event.fact, event.old_fact
         helps = True
         if isinstance(new, PersistentVolumeClaim):
-            helps = names_claim(event, facts)
+            made = new.bound and isinstance(old, PersistentVolumeClaim) and not old.bound
+            waits = made and new.selected_node is not None and any(p.claims for p in facts.pending)
+            helps = waits or names_claim(event, facts)  # what it took of a segment counts no more
         elif isinstance(new, StorageClass) and isinstance(old, StorageClass):
             helps = new.topologies != old.topologies
         elif isinstance(new, CSINode) and isinstance(old, CSINode):

@@ -50,13 +50,11 @@ class Charge(NamedTuple):
 
     Attributes:
         size: bytes.
-        made: the volume is there, and what the segment says next counts it.
     """
 
     storage_class: str
     segment: str
     size: int
-    made: bool = False
 
 
 class Holdings:
@@ -163,24 +161,6 @@ class Holdings:
         if held is not None and held.volume:
             self._untake(held)
         self.uncharge(key)
-
-    def settle(self, key: str) -> None:
-        """A claim has its volume; what that takes counts until the segment says what is left."""
-        charge = self.charges.pop(key, None)
-        held = self.claims.pop(key, None)
-        if held is not None and held.volume:
-            self._untake(held)
-        if charge is not None:
-            self.charges[key] = charge._replace(made=True)
-
-    def refresh(self, segment: str) -> None:
-        """A segment says what is left, and counts all volumes that are there.
-
-        Those that are being made stay counted here: nobody knows whether it counts them.
-        """
-        charges = self.charges.items()
-        for key in [k for k, each in charges if each.made and each.segment == segment]:
-            self.uncharge(key)
 
     def uncharge(self, key: str) -> None:
         """What is taken of a segment for a claim is free again."""

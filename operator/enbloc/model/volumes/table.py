@@ -25,7 +25,6 @@ from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, Volume
 from enbloc.model.volumes.disks import DiskKey, disk_key
 from enbloc.model.volumes.facts import (
     Attachable,
-    CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -163,8 +162,6 @@ class Volumes:
                 holder = self._holdings.volumes.get(name)
                 if holder is not None:
                     self._absorb(holder)
-            case CSIStorageCapacity(key=key):
-                self._holdings.refresh(key)
             case _:
                 pass
 
@@ -191,18 +188,19 @@ class Volumes:
     def _absorb(self, key: str) -> None:
         """A claim that is bound, or is another one of that name, is held no more.
 
-        The volume that it was to get stays with it until the volume says so too.
+        The volume that it was to get stays with it until the volume says so too. What a new volume
+        takes of its segment is for the driver to count from then on: it may never say anything
+        else of it, as where storage is not set aside before it is written to.
         """
         held, claim = self._holdings.claims.get(key), self.known.claims.get(key)
         if held is None:
-            if claim is None:
-                self._holdings.uncharge(key)
-        elif claim is None or claim.uid != held.uid:
+            return
+        if claim is None or claim.uid != held.uid:
             self._holdings.drop(key)
         elif claim.bound:
             volume = self.known.volumes.get(held.volume)
             if claim.volume != held.volume or volume is None or volume.claim is not None:
-                self._holdings.settle(key)
+                self._holdings.drop(key)
 
     # ── who there is ─────────────────────────────────────────────────────────────────────────
 
