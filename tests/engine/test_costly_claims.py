@@ -126,6 +126,23 @@ def test_no_length_of_selectors_keeps_the_engine_for_long() -> None:
     assert set(preparing(cluster)) == {"g-0"}
 
 
+def test_one_claim_of_a_megabyte_is_compiled_by_several_decisions() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), nodes="n1")
+    cluster.group("g", 1)
+    texts = [
+        " || ".join(f'{ATTRIBUTE} != "x{number}-{each}"' for each in range(160))
+        for number in range(128)
+    ]
+    asks = [exactly(f"q{at}", 1, "gpu", *texts[at : at + 32]) for at in range(0, 128, 32)]
+    seen(cluster, [claim("c", *asks)])
+    wanted = replace(spec(cpu=1), resource_claims=(PodResourceClaim("gpus"),))
+    cluster.pod("g-0", "g", spec=wanted, resource_claims=("c",))
+    assert calls_of(cluster.step) < BOUND // 4
+    assert not preparing(cluster)
+    cluster.settle(seconds=3600)
+    assert set(preparing(cluster)) == {"g-0"}
+
+
 def test_no_number_of_nodes_that_see_the_same_devices_keeps_the_engine_for_long() -> None:
     names = " ".join(f"n{at}" for at in range(1000))
     pools = [

@@ -199,7 +199,7 @@ class DeviceFilter:
                 if devices.spent:
                     yield rows, devices.verdict(demands, "", ())
                     continue
-                places = devices.places(row, names[row], seen.spread)
+                places = devices.places(names[row], seen.spread)
                 verdict = devices.verdict(demands, "", places)
                 if not (verdict.reason or moving) or not devices.revisable:
                     yield rows, verdict

@@ -36,7 +36,7 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
     for row, name in enumerate(names):
         if devices.spent:
             break
-        places = devices.places(row, name, spread)
+        places = devices.places(name, spread)
         for demand in counted:
             found = sum(_left(demand, place, ever=ever) for place in places)
             most[row] = min(most[row], found // sum(demand.least))
@@ -63,7 +63,7 @@ def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
         if devices.spent:
             break
         row = int(rows[0])
-        said = signature(demands, devices.places(row, names[row], spread))
+        said = signature(demands, devices.places(names[row], spread))
         found[rows] = numbers.setdefault(said, len(numbers) + 1)
     return found
 
@@ -101,7 +101,7 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]
     amounts: dict[PoolKey, list[bool]] = {}
     sample: dict[PoolKey, Place] = {}
     for row, name in enumerate(nodes.names):
-        places = devices.places(row, name, spread)
+        places = devices.places(name, spread)
         served = [[_gives(demand, place) for place in places] for demand in demands]
         for at, place in enumerate(places):
             key = place.pool.key

@@ -58,7 +58,7 @@ def got(slices: tuple[ResourceSlice, ...], *claims: ResourceClaim, old: Any = ()
     if devices.stands(member.uid):
         return [[name.split("/")[1] for name in each] for each in picked(devices, member)]
     asked = devices.asked(member)
-    places = devices.places(0, "a", devices.spread(nodes))
+    places = devices.places("a", devices.spread(nodes))
     return asked.refusal or devices.verdict(asked.demands, "a", places).reason
 
 

@@ -37,7 +37,7 @@ def fits(devices: Devices, of: Pod, node: str, where: Nodes) -> bool:
     row = where.row(node)
     assert row is not None
     asked = devices.asked(of)
-    places = devices.places(row, node, devices.spread(where))
+    places = devices.places(node, devices.spread(where))
     return not asked.refusal and not devices.verdict(asked.demands, node, places).reason
 
 
@@ -471,8 +471,8 @@ def test_the_first_alternative_that_can_be_had_is_chosen() -> None:
     )
     member = pod("p", "c")
     scores = {}
-    for row, name in enumerate(("a", "b")):
-        places = devices.places(row, name, devices.spread(where))
+    for name in ("a", "b"):
+        places = devices.places(name, devices.spread(where))
         scores[name] = devices.verdict(devices.asked(member).demands, name, places).score
 
     assert scores == {"a": 8, "b": 7}
@@ -512,7 +512,7 @@ def test_all_devices_are_not_had_while_a_pool_is_being_updated() -> None:
         device_class(), slice_of("a", device("0"), count=2), claim("c", every(), owner="p")
     )
     member = pod("p", "c")
-    places = devices.places(0, "a", devices.spread(where))
+    places = devices.places("a", devices.spread(where))
     verdict = devices.verdict(devices.asked(member).demands, "a", places)
 
     assert verdict.reason == (

@@ -80,7 +80,7 @@ def worlds(draw: st.DrawFn) -> tuple[Devices, list[Pod]]:
 def fits(devices: Devices, of: Pod, node: str, where: Nodes = WHERE) -> bool:
     row = where.row(node)
     assert row is not None
-    places = devices.places(row, node, devices.spread(where))
+    places = devices.places(node, devices.spread(where))
     return not devices.verdict(devices.asked(of).demands, node, places).reason
 
 
@@ -201,7 +201,7 @@ def test_two_thousand_devices_of_which_no_two_agree_are_gone_through_once() -> N
             constraints=({"matchAttribute": f"{DRIVER}/id"},),
         ),
     )
-    places = devices.places(0, "a", devices.spread(where))
+    places = devices.places("a", devices.spread(where))
     verdict = devices.verdict(devices.asked(pod("p", "c")).demands, "a", places)
 
     assert verdict.reason == "cannot allocate all claims"
@@ -225,7 +225,7 @@ def test_a_search_that_would_not_end_says_that_it_has_no_answer() -> None:
             ),
         ),
     )
-    places = devices.places(0, "a", devices.spread(where))
+    places = devices.places("a", devices.spread(where))
     verdict = devices.verdict(devices.asked(pod("p", "c")).demands, "a", places)
 
     assert verdict.open

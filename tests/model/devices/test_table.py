@@ -89,7 +89,7 @@ def test_a_pool_that_is_published_again_has_verdicts_of_its_own() -> None:
         ids = [0 if twins and at < 2 else at for at in range(300)]
         made = [device(str(at), attributes={"id": each}) for at, each in enumerate(ids)]
         devices.put(slice_of("a", *made, generation=generation))
-        places = devices.places(0, "a", devices.spread(where))
+        places = devices.places("a", devices.spread(where))
         verdict = devices.verdict(devices.asked(pod("p", "c")).demands, "a", places)
         if (verdict.reason == "") != twins:
             wrong.append(generation)

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import merge
+from heapq import heappop, heappush, merge
 from itertools import count, islice
 
 from enbloc.engine import effects
@@ -75,7 +75,9 @@ class Plans:
         self._tally = tally
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
-        self._held_up: dict[str, OpenPlan] = {}
+        #: Those that wait at Permit, and by when which of the others must have been prepared.
+        self._waiting_at_permit: dict[str, OpenPlan] = {}
+        self._prepared_by: list[tuple[float, int, OpenPlan]] = []
         # By namespace, each in the order in which they could send.
         self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
         self._waiting = 0
@@ -145,7 +147,8 @@ class Plans:
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)
         open_plan.seen = self._version(open_plan, seen.foreign)
         self.opened += 1
-        self._open[plan.id] = self._of_group[plan.group] = self._held_up[plan.id] = open_plan
+        self._open[plan.id] = self._of_group[plan.group] = open_plan
+        self._waiting_at_permit[plan.id] = open_plan
         self._ask_permit(open_plan, facts, turn)
 
     def _ask_permit(self, open_plan: OpenPlan, facts: GroupFacts, turn: Turn) -> None:
@@ -184,6 +187,7 @@ class Plans:
     def _release(self, open_plan: OpenPlan, turn: Turn) -> None:
         """The group may be bound: from here on `windows` hands out its Binds."""
         open_plan.permitted = True
+        self._waiting_at_permit.pop(open_plan.id, None)
         try:
             preparing = self._to_prepare(open_plan) if open_plan.profile.pre_bind else {}
         except PluginError as error:
@@ -192,6 +196,8 @@ class Plans:
         for uid in open_plan.uids:
             open_plan.move(uid, Stage.PREPARING if uid in preparing else Stage.READY)
         open_plan.prepared.update(preparing)
+        if preparing:
+            heappush(self._prepared_by, (self._must_by(open_plan), open_plan.number, open_plan))
         profile, group = open_plan.profile.name, open_plan.plan.group
         turn.effects += [effects.PreBind(profile, group, each) for each in preparing.values()]
         self._look_again(open_plan)
@@ -212,8 +218,6 @@ class Plans:
     def _look_again(self, open_plan: OpenPlan) -> None:
         """A member is at another stage: PreBind may be over, and more may be sent now."""
         if open_plan.permitted and open_plan.id in self._open:
-            if not open_plan.preparing:
-                self._held_up.pop(open_plan.id, None)
             waiting = self._to_send.setdefault(open_plan.plan.group.namespace, {})
             if open_plan.id not in waiting:
                 waiting[open_plan.id] = next(self._count), open_plan
@@ -230,10 +234,10 @@ class Plans:
 
     def wake(self, happened: Sequence[Happening]) -> None:
         """Plugins that hold a group at Permit and named such events are asked again."""
-        if not happened or not self._held_up:
+        if not happened or not self._waiting_at_permit:
             return
         batch = Batch(happened)
-        for open_plan in self._held_up.values():
+        for open_plan in self._waiting_at_permit.values():
             if any(batch.concerns(open_plan.profile, name) for name in open_plan.waits):
                 open_plan.ask_again = True
 
@@ -244,10 +248,10 @@ class Plans:
         plugins now than before are to be reviewed.
         """
         now = turn.now
-        for open_plan in list(self._held_up.values()):
-            if open_plan.permitted:
-                self._end_late_preparing(open_plan, turn)
-                continue
+        while (late := self._first_to_prepare()) is not None and late[0] <= now:
+            heappop(self._prepared_by)
+            self._end_late_preparing(late[2], turn)
+        for open_plan in list(self._waiting_at_permit.values()):
             if open_plan.ask_again:
                 before = open_plan.waiting()
                 facts = facts_of(open_plan.plan.group)
@@ -266,15 +270,23 @@ class Plans:
 
     def _end_late_preparing(self, open_plan: OpenPlan, turn: Turn) -> None:
         """Give up a plan whose PreBind plugins hold its capacity for too long."""
-        if open_plan.preparing and self._prepared_by(open_plan) <= turn.now:
-            waited = f"{turn.now - open_plan.reserved_at:g}s"
-            text = f"PreBind timed out {waited} after capacity was reserved"
-            late = open_plan.in_preparation()
-            if any(each.needed for each in late):
-                self._forget(turn, open_plan, End.FAILED, text)
-                return
-            for each in late:
-                self._do_without(turn, open_plan, each.pod.uid, text)
+        waited = f"{turn.now - open_plan.reserved_at:g}s"
+        text = f"PreBind timed out {waited} after capacity was reserved"
+        late = open_plan.in_preparation()
+        if any(each.needed for each in late):
+            self._forget(turn, open_plan, End.FAILED, text)
+            return
+        for each in late:
+            self._do_without(turn, open_plan, each.pod.uid, text)
+
+    def _first_to_prepare(self) -> tuple[float, int, OpenPlan] | None:
+        """Which plan must be prepared next, and by when; None = none is in preparation."""
+        while self._prepared_by:
+            open_plan = self._prepared_by[0][2]
+            if open_plan.preparing and open_plan.id in self._open:
+                return self._prepared_by[0]
+            heappop(self._prepared_by)
+        return None
 
     def _do_without(self, turn: Turn, open_plan: OpenPlan, uid: PodUID, why: str) -> None:
         """A surplus member cannot be prepared; the others are bound without it."""
@@ -283,7 +295,7 @@ class Plans:
         self._lose(turn, open_plan, uid)
         self._settle(turn, open_plan)
 
-    def _prepared_by(self, open_plan: OpenPlan) -> float:
+    def _must_by(self, open_plan: OpenPlan) -> float:
         """When PreBind must be over: by the group's own timeout, or what its plugins allow."""
         longest = self._longest(_REFUSED, open_plan.facts)
         if not (open_plan.facts.group and open_plan.facts.group.timeout):
@@ -296,11 +308,13 @@ class Plans:
 
     def deadline(self) -> float | None:
         """When the next wait at Permit or PreBind is over; 0 while plugins are to be asked."""
-        held_up = self._held_up.values()
-        if any(each.ask_again for each in held_up):
+        waiting = self._waiting_at_permit.values()
+        if any(each.ask_again for each in waiting):
             return 0.0
-        waits = [wait.deadline for each in held_up for wait in each.waits.values()]
-        waits += [self._prepared_by(each) for each in held_up if each.preparing]
+        waits = [wait.deadline for each in waiting for wait in each.waits.values()]
+        preparing = self._first_to_prepare()
+        if preparing is not None:
+            waits.append(preparing[0])
         return min(waits, default=None)
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
@@ -557,7 +571,7 @@ class Plans:
     def _remove(self, open_plan: OpenPlan) -> None:
         del self._open[open_plan.id]
         del self._of_group[open_plan.plan.group]
-        self._held_up.pop(open_plan.id, None)
+        self._waiting_at_permit.pop(open_plan.id, None)
         self._let_rest(open_plan)
 
 

@@ -15,8 +15,20 @@ from typing import Any, Final
 from enbloc.model.cel import syntax
 from enbloc.model.cel.functions import GLOBAL, MEMBER, NAMESPACES, UNSUPPORTED, Function
 from enbloc.model.cel.syntax import Node
-from enbloc.model.cel.texts import regex
-from enbloc.model.cel.values import NONE, Fault, Map, Optional, Run, Type, Uint, keyed, type_of
+from enbloc.model.cel.texts import compiling, regex
+from enbloc.model.cel.values import (
+    MOST_WORK,
+    NONE,
+    TOO_LONG,
+    Fault,
+    Map,
+    Optional,
+    Run,
+    Type,
+    Uint,
+    keyed,
+    type_of,
+)
 
 Code = Callable[[Run], Any]
 _TYPES: Final = frozenset(
@@ -47,10 +59,16 @@ class CompileFault(Exception):  # noqa: N818 - a fault of the text
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables that are seen at one place: name → number of its slot."""
+    """The variables that are seen at one place: name → number of its slot.
+
+    Attributes:
+        counter: how many slots there are so far.
+        compiling: what regular expressions took so far, in tenths of a microsecond.
+    """
 
     names: Mapping[str, int]
     counter: list[int]
+    compiling: list[int]
 
     def bound(self, *names: str) -> tuple[Scope, list[int]]:
         """The scope with these variables besides, and their numbers."""
@@ -58,7 +76,7 @@ class Scope:
         self.counter[0] += len(names)
         numbers = list(range(first, self.counter[0]))
         return Scope(
-            {**self.names, **dict(zip(names, numbers, strict=True))}, self.counter
+            {**self.names, **dict(zip(names, numbers, strict=True))}, self.counter, self.compiling
         ), numbers
 
 
@@ -144,7 +162,7 @@ class Compiler:
                 elif _optional(value).present:
                     values.append(value.value)
             run.charge(LIST_COST + len(items) // _FREE)
-            return values
+            return run.keep(values)
 
         return make
 
@@ -163,7 +181,7 @@ class Compiler:
                 elif _optional(value).present:
                     found.append((name, value.value))
             run.charge(MAP_COST + len(pairs) // _FREE)
-            return Map.of(found)
+            return run.keep(Map.of(found))
 
         return make
 
@@ -179,7 +197,7 @@ class Compiler:
             return self._either(node, scope)
         function, args = _resolve(node, scope)
         codes = tuple(self.code(arg, scope) for arg in args)
-        _check_pattern(node, args)
+        _check_pattern(node, args, scope)
         if node.function == "@in" and isinstance(folded(args[1]), syntax.Const):
             value = folded(args[1])
             if value is not None and type(value.value) is list and _plain(value.value):
@@ -359,20 +377,21 @@ def _logic(terms: list[Code], *, decisive: bool) -> Code:
 
 def _called(function: Function, codes: tuple[Code, ...]) -> Code:
     call, cost, after = function.call, function.cost, function.after
+    takes = function.takes_with
 
     def invoke(run: Run) -> Any:
         args = tuple([code(run) for code in codes])
         if after:
             result = call(*args)
-            run.charge(cost(args, result))
-            return result
-        run.charge(cost(args, None))
-        return call(*args)
+            run.pay(cost(args, result), takes(args))
+            return run.keep(result)
+        run.pay(cost(args, None), takes(args))
+        return run.keep(call(*args))
 
     def count(run: Run) -> Any:
         args = tuple([code(run) for code in codes])
-        run.charge(cost(args, None))
-        return call(run.charge, *args)
+        run.pay(cost(args, None), takes(args))
+        return run.keep(call(run.charge, *args))
 
     return count if function.counted else invoke
 
@@ -421,11 +440,14 @@ def _resolve(node: syntax.Call, scope: Scope) -> tuple[Function, tuple[Node, ...
     return function, args
 
 
-def _check_pattern(node: syntax.Call, args: tuple[Node, ...]) -> None:
-    """A constant regular expression must compile."""
+def _check_pattern(node: syntax.Call, args: tuple[Node, ...], scope: Scope) -> None:
+    """A constant regular expression must compile, all of them together in some time."""
     if node.function in _REGEX and len(args) > 1 and isinstance(args[1], syntax.Const):
         if type(args[1].value) is not str:
             raise CompileFault(f"found no matching overload for '{node.function}'")
+        scope.compiling[0] += compiling(args[1].value)
+        if scope.compiling[0] > MOST_WORK:
+            raise CompileFault(TOO_LONG)
         try:
             regex(args[1].value)
         except Fault as fault:

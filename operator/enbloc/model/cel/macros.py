@@ -164,7 +164,7 @@ def _collect(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
             found.append(value(run))
             run.charge(each)
         run.charge(1)
-        return short(found)
+        return run.keep(short(found))
 
     return collect
 
@@ -191,7 +191,7 @@ def _collect_map(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
                 pairs.append((key, made))
             short(pairs)
         run.charge(1)
-        return Map.of(pairs, once=True)
+        return run.keep(Map.of(pairs, once=True))
 
     return collect
 
@@ -258,7 +258,7 @@ def _sort_by(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
         for run.slots[slot] in where:
             keys.append(key(run))
             run.charge(each)
-        run.charge(order.cost((where, keys), None))
-        return order.call(where, keys)
+        run.pay(order.cost((where, keys), None), order.takes_with((where, keys)))
+        return run.keep(order.call(where, keys))
 
     return sort

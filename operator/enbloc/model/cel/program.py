@@ -37,9 +37,14 @@ _COMPILER: Final = compiler(
 
 @dataclass(frozen=True, slots=True)
 class CelError:
-    """Why there is no answer, for good: `text` names it."""
+    """Why there is no answer, for good: `text` names it.
+
+    Attributes:
+        took: about how long it took to find out, in microseconds, beside the length of the text.
+    """
 
     text: str
+    took: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +66,26 @@ class DeviceView:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An answer, and what it cost in CEL's units."""
+    """An answer, and what it cost in CEL's units; and about how long it took, in microseconds."""
 
     answer: bool | CelError
     cost: int
+    took: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiled expression; alike texts and limits are equal."""
+    """A compiled expression; alike texts and limits are equal.
+
+    Attributes:
+        took: about how long it took to compile, in microseconds, beside the length of the text.
+    """
 
     expression: str
     cost_limit: int
     _code: Code = field(compare=False, repr=False)
     _slots: int = field(compare=False, repr=False)
+    took: int = field(default=0, compare=False)
 
     def matches(self, device: DeviceView) -> bool | CelError:
         """Whether the expression selects the device."""
@@ -92,7 +103,7 @@ class Program:
             answer = CelError("nested too deep to evaluate")
         else:
             answer = value if type(value) is bool else CelError(_no_bool(type_of(value)))
-        return Outcome(answer, run.cost)
+        return Outcome(answer, run.cost, run.work // 10)
 
 
 def compile(expression: str, *, cost_limit: int = COST_LIMIT) -> Program | CelError:  # noqa: A001
@@ -102,16 +113,16 @@ def compile(expression: str, *, cost_limit: int = COST_LIMIT) -> Program | CelEr
         expression: the text of a selector.
         cost_limit: at what cost, in CEL's units, an evaluation ends with an error.
     """
+    scope = Scope({"device": 0}, [1], [0])
     try:
         tree = parse(expression)
-        counter = [1]
-        code = _COMPILER.code(tree, Scope({"device": 0}, counter))
+        code = _COMPILER.code(tree, scope)
         _check_result(tree)
     except (SyntaxFault, CompileFault) as fault:
-        return CelError(str(fault))
+        return CelError(str(fault), scope.compiling[0] // 10)
     except RecursionError:
         return CelError("nested too deep to compile")
-    return Program(expression, cost_limit, code, counter[0])
+    return Program(expression, cost_limit, code, scope.counter[0], scope.compiling[0] // 10)
 
 
 def _check_result(tree: Node) -> None:

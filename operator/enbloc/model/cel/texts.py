@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
 from typing import Any, Final
 
 import re2
+from cachetools import LRUCache, cached
 
-from enbloc.model.cel.values import Fault, Halt, brief, short
+from enbloc.model.cel.values import LONGEST, Fault, Halt, brief, short
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -17,8 +18,19 @@ _SPACE: Final = (
 )
 _LOWER: Final = {ord(one): one.lower() for one in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _UPPER: Final = {ord(one.lower()): one for one in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-#: Bytes that one compiled expression may take; more is refused.
-_REGEX_BYTES: Final = 1 << 20
+#: Bytes that one compiled expression may take; more is refused. So many are kept, also refusals.
+_REGEX_BYTES: Final = 1 << 18
+_MOST_KEPT: Final = 64
+#: What it takes to compile one, and each of its instructions, in tenths of a microsecond; more of
+#: them than the bytes allow are not made.
+_COMPILING: Final = 1_000
+_INSTRUCTION: Final = 5
+_MOST_INSTRUCTIONS: Final = 20_000
+_TOO_LARGE: Final = "Illegal regex: pattern too large"
+#: Instructions of a class of characters by its property.
+_PROPERTY: Final = 400
+#: So many instructions see a character in a tenth of a microsecond, at worst.
+_SEEN: Final = 8
 
 
 def text(*values: Any) -> None:
@@ -35,9 +47,69 @@ def count(*values: Any) -> None:
             raise Fault("no such overload")
 
 
-@lru_cache(maxsize=512)
 def regex(pattern: str) -> Any:
     """The compiled expression. Raises Fault for one that RE2 does not take."""
+    found = _compiled(pattern)
+    if isinstance(found, str):
+        raise Fault(found)
+    return found
+
+
+def instructions(pattern: str) -> int:
+    """About how many instructions it takes, what is repeated as often as it is at most."""
+    groups, last, at = [0], 1, 0
+    while at < len(pattern):
+        sign = pattern[at]
+        repeated = _REPEATED.match(pattern, at) if sign == "{" else None
+        if sign == "(":
+            groups.append(0)
+            last = 0
+        elif sign == ")" and len(groups) > 1:
+            last = groups.pop() + 2
+            groups[-1] += last
+        elif repeated is not None:
+            times = max(1, int(repeated["most"] or repeated["least"]))
+            groups[-1] += last * (times - 1)
+            last, at = last * times, repeated.end() - 1
+        else:
+            escaped = _ESCAPED.match(pattern, at)
+            last = _PROPERTY if escaped is not None and escaped["property"] else 1
+            at += len(escaped[0]) - 1 if escaped is not None else 0
+            groups[-1] += last
+        if groups[-1] > _MOST_INSTRUCTIONS:
+            break
+        at += 1
+    return sum(groups)
+
+
+def compiling(pattern: str) -> int:
+    """What it takes to compile it, in tenths of a microsecond; less where it is kept."""
+    if pattern in _KEPT:
+        return 0
+    found = instructions(pattern)
+    return _COMPILING + (_INSTRUCTION * found if found <= _MOST_INSTRUCTIONS else 0)
+
+
+def matching(where: Any, pattern: Any) -> int:
+    """What it takes to look for it, in tenths of a microsecond, at worst."""
+    if type(where) is not str or type(pattern) is not str:
+        return 0
+    return compiling(pattern) + len(where) * instructions(pattern) // _SEEN
+
+
+_REPEATED: Final = re.compile(r"\{(?P<least>[0-9]{1,4})(?:,(?P<most>[0-9]{0,4}))?\}")
+_ESCAPED: Final = re.compile(r"\\(?:(?P<property>[pP](?:\{[^}]*\}|.))|.)", re.DOTALL)
+_KEPT: Final[LRUCache[str, Any]] = LRUCache(maxsize=_MOST_KEPT)
+
+
+@cached(_KEPT)
+def _compiled(pattern: str) -> Any:
+    """The compiled expression; a text says why there is none.
+
+    RE2 itself finds out only after it has written out what is repeated.
+    """
+    if instructions(pattern) > _MOST_INSTRUCTIONS:
+        return _TOO_LARGE
     options = re2.Options()
     options.max_mem = _REGEX_BYTES
     options.log_errors = False
@@ -46,9 +118,9 @@ def regex(pattern: str) -> Any:
     except re2.error as error:
         words = error.args[0] if error.args else error
         words = words.decode(errors="replace") if isinstance(words, bytes) else str(words)
-        raise Fault(f"Illegal regex: {words[:200]}") from None
+        return f"Illegal regex: {words[:200]}"
     except UnicodeEncodeError:
-        raise Fault("Illegal regex: no UTF-8") from None
+        return "Illegal regex: no UTF-8"
 
 
 def matches(where: Any, pattern: Any) -> bool:
@@ -137,8 +209,8 @@ def replace(where: Any, old: Any, new: Any, most: Any = -1) -> str:
     text(where, old, new)
     count(most)
     times = where.count(old) if most < 0 else min(most, where.count(old))
-    if len(where) + times * (len(new) - len(old)) > len(brief(where)) + 1_000_000:
-        raise Halt("makes a string of more than 1000000 characters")
+    if len(where) + times * (len(new) - len(old)) > LONGEST:
+        raise Halt(f"makes a string of more than {LONGEST} characters")
     return brief(where.replace(old, new, most if most >= 0 else -1))
 
 

@@ -20,11 +20,25 @@ LARGEST: Final = 2**63 - 1
 LARGEST_UNSIGNED: Final = 2**64 - 1
 #: The longest list or map that is made; upstream's cost limit is reached long before in most cases.
 MOST_ITEMS: Final = 10_000
-#: The longest string that is made, in characters.
-LONGEST: Final = 1_000_000
+#: The longest string that is made, in characters, and how much one evaluation makes in all, bytes.
+LONGEST: Final = 200_000
+MOST_MADE: Final = 4_000_000
+#: What one evaluation may take, in tenths of a microsecond or about that: less than CEL's units
+#: allow, so that nobody is kept waiting.
+MOST_WORK: Final = 500_000
+#: A unit of CEL's takes so much, where nothing else is known.
+_OF_UNIT: Final = 3
+#: What a value takes beside what is in it, and an entry of a list or map, in bytes.
+_VALUE: Final = 64
+_ENTRY: Final = 8
 
 
 Charge = Callable[[int], None]
+
+
+#: Of an evaluation that upstream would let go on.
+TOO_LARGE: Final = f"makes values of more than {MOST_MADE} bytes, which enbloc does not support"
+TOO_LONG: Final = "takes longer than enbloc supports: make it simpler"
 
 
 class Fault(Exception):  # noqa: N818 - a value of CEL, in a way
@@ -145,12 +159,37 @@ class Run:
     slots: list[Any]
     limit: int
     cost: int = field(default=0)
+    work: int = field(default=0)
+    made: int = field(default=0)
 
     def charge(self, amount: int) -> None:
-        """Count; raises Halt beyond the limit."""
+        """Count what takes as long as such units do; raises Halt beyond the limits."""
         self.cost += amount
+        self.work += _OF_UNIT * amount
         if self.cost > self.limit:
             raise Halt("operation cancelled: actual cost limit exceeded")
+        if self.work > MOST_WORK:
+            raise Halt(TOO_LONG)
+
+    def pay(self, amount: int, work: int) -> None:
+        """The same for a call that takes `work`, in tenths of a microsecond."""
+        self.work += work - _OF_UNIT * amount
+        self.charge(amount)
+
+    def keep(self, value: Any) -> Any:
+        """Count the memory of a value that was made, and give it; raises Halt beyond the limit."""
+        kind = type(value)
+        if kind is str or kind is bytes:
+            self.made += _VALUE + len(value)
+        elif kind is list:
+            self.made += _VALUE + _ENTRY * len(value)
+        elif kind is Map:
+            self.made += _VALUE + 16 * _ENTRY * len(value.entries)
+        else:
+            return value
+        if self.made > MOST_MADE:
+            raise Halt(TOO_LARGE)
+        return value
 
 
 _TYPES: Final[Mapping[type, str]] = {

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import count
 from typing import Final
 
-from enbloc.model.devices.effort import DEVICE, LOOK
+from enbloc.model.devices.effort import DEVICE, LOOK, UNSEEN
 from enbloc.model.devices.facts import MOST_RESULTS, Ask, ClaimSpec, DeviceClass
 from enbloc.model.devices.lens import Lens, View, lens_of, unseen
 from enbloc.model.devices.pools import Pool
@@ -188,6 +188,8 @@ def _problem(ask: Ask, name: str, found: DeviceClass | None, selectors: Selector
     of = {f"class {found.name}:": found.selectors, ":": ask.selectors}
     for start, expressions in of.items():
         for at, expression in enumerate(expressions):
+            if selectors.effort.spent:
+                return f": {UNSEEN}"
             fault = selectors.fault(expression)
             if fault:
                 return f"{start} selector #{at}: CEL compile error: {fault}"

@@ -4,18 +4,20 @@
 
 from typing import Final
 
-#: Of one decision; a unit is about a microsecond.
+#: Of one decision; a unit is about a microsecond. Of them so many may go into expressions, which
+#: are whatever a tenant writes.
 MOST_EFFORT: Final = 2_000_000
+MOST_ASKED: Final = 150_000
 
 #: A step of a search, a pool for each claim that may get other devices of it, a look at a pool, the
-#: same for each of its devices, a question to a selector, beside half a unit for each of CEL's, and
-#: a character of an expression that is compiled.
+#: same for each of its devices, a question to a selector, beside what its evaluation takes, and a
+#: character of an expression that is compiled.
 STEP: Final = 2
 PLACE: Final = 4
 LOOK: Final = 60
 DEVICE: Final = 1
 QUESTION: Final = 10
-COMPILING: Final = 2
+COMPILING: Final = 4
 
 UNSEEN: Final = "the claims of the group are too costly to look at all devices at once"
 
@@ -25,25 +27,31 @@ class Effort:
 
     Attributes:
         left: units; nothing more is begun when there are none.
+        asking: of them, those for expressions.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("asking", "left")
 
     def __init__(self) -> None:
-        self.left = MOST_EFFORT
+        self.renew()
 
     def renew(self) -> None:
         """A decision begins."""
-        self.left = MOST_EFFORT
+        self.left, self.asking = MOST_EFFORT, MOST_ASKED
 
     def spend(self, units: int) -> None:
         """Something was worked out."""
         self.left -= units
 
+    def ask(self, units: int) -> None:
+        """An expression was compiled, or evaluated."""
+        self.left -= units
+        self.asking -= units
+
     @property
     def spent(self) -> bool:
         """Nothing more can be worked out in this decision."""
-        return self.left <= 0
+        return self.left <= 0 or self.asking <= 0
 
     def steps(self, most: int, fewest: int) -> int:
         """How many steps a search may take: a part of what is left, so that others can follow."""

@@ -6,7 +6,7 @@ Amounts of capacities and counters are integers in billionths of a unit. Selecto
 CEL expressions.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
@@ -145,9 +145,10 @@ class Traits:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Add up what all devices of a pool are looked up by."""
-        own = (each.name for each in fields(self) if each.compare)
-        object.__setattr__(self, "_hash", hash(tuple(getattr(self, each) for each in own)))
+        """Devices are grouped by their traits, so these are hashed once."""
+        said = self.names, self.capacity, self.consumes, self.taints, self.site
+        ways = self.binds_to_node, self.conditions, self.failures, self.shared
+        object.__setattr__(self, "_hash", hash((said, ways)))
 
     def __hash__(self) -> int:
         return self._hash

@@ -12,6 +12,7 @@ from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.devices.facts import ClaimSpec, DeviceClass
 from enbloc.model.devices.pools import Pool
 from enbloc.model.devices.selectors import Selectors
+from enbloc.model.devices.views import Spread
 
 #: Different specs of claims that are remembered, and so of claims of one group.
 MOST_SPECS: Final = 256
@@ -25,6 +26,8 @@ class Memory:
         self.selectors = Selectors(compiler)
         self.demands: dict[Hashable, Demand] = {}
         self.verdicts: dict[Hashable, Verdict] = {}
+        #: As the last table of more than one node was seen.
+        self.spread: Spread | None = None
         #: Those that come from a lack of effort, in the decision that is made.
         self.short: dict[Hashable, Verdict] = {}
 
@@ -43,7 +46,10 @@ class Memory:
             if len(self.demands) >= MOST_SPECS:
                 self.demands.clear()
                 self.verdicts.clear()
-            known = self.demands[spec, classes] = demand_of(spec, find, self.selectors)
+            known = demand_of(spec, find, self.selectors)
+            if self.selectors.effort.spent:  # what was compiled is kept, and the rest is later
+                return Demand(spec, problem=f": {UNSEEN}", selectors=self.selectors)
+            self.demands[spec, classes] = known
         return known
 
     def forget(self, pool: Pool | None) -> None:

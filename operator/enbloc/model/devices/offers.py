@@ -43,8 +43,15 @@ class Offers(Inventory):
 
     def spread(self, nodes: "Nodes") -> Spread:
         """The pools that more nodes see than they name, for the rows of a node table."""
-        pools = [self._pools.get(key) for key in sorted(self._spread)]
-        return Spread([pool for pool in pools if pool is not None], nodes)
+        found = (self._pools.get(key) for key in sorted(self._spread))
+        pools = [pool for pool in found if pool is not None]
+        known = self._memory.spread
+        if known is not None and known.of(pools, nodes):
+            return known
+        made = Spread(pools, nodes)
+        if len(nodes) > 1:
+            self._memory.spread = made
+        return made
 
     def may_share(self, demands: Sequence[Demand]) -> bool:
         """Whether claims with these demands may get devices that several nodes see."""
@@ -60,14 +67,14 @@ class Offers(Inventory):
         """Whether more nodes see a pool than it names."""
         return key in self._spread
 
-    def places(self, row: int, name: str, spread: Spread) -> tuple[Place, ...]:
+    def places(self, name: str, spread: Spread) -> tuple[Place, ...]:
         """What a node sees, in the order in which it is tried."""
         found: list[Place] = []
         for key in self._by_node.get(name) or ():
             pool = self._pools.get(key)
             if pool is not None and key not in self._spread:
                 found.append(Place(pool, pool.by_node[name], self.use(key)))
-        for pool, reach in spread.seen(row, name):
+        for pool, reach in spread.seen(name):
             found.append(Place(pool, reach, self.use(pool.key)))
         return ordered(found) if len(found) > 1 else tuple(found)
 

@@ -77,11 +77,11 @@ class Program:
         return answer if isinstance(answer, bool) else answer.text
 
     def _matches(self, view: cel.DeviceView) -> bool | Fault:
-        self.effort.spend(QUESTION)
+        self.effort.ask(QUESTION)
         if not isinstance(self.selector, cel.Program):
             return self.selector.matches(view)
         outcome = self.selector.evaluate(view)
-        self.effort.spend(outcome.cost // 2)
+        self.effort.ask(outcome.took)
         return outcome.answer
 
 
@@ -136,6 +136,8 @@ def program(expression: str, compiler: Compiler | None, effort: Effort) -> Progr
         effort: what asking it is counted in.
     """
     made = (compiler or cel.compile)(expression)
+    if isinstance(made, cel.Program | cel.CelError):
+        effort.ask(made.took)
     if getattr(made, "matches", None) is not None:
         return Program(made, cel.reads(expression), effort)  # type: ignore[arg-type]
     return made.text  # type: ignore[union-attr]

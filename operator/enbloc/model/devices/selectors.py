@@ -80,7 +80,7 @@ class Selectors:
     def _program(self, expression: str) -> "Program | str":
         known = self._programs.get(expression)
         if known is None:
-            self.effort.spend(QUESTION + COMPILING * len(expression))
+            self.effort.ask(QUESTION + COMPILING * len(expression))
             # Imported here: CEL takes 20 ms, and few clusters have a selector.
             from enbloc.model.devices import programs  # noqa: PLC0415
 

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from enbloc.model.devices.asked import consumer_of, failed, misfit
 from enbloc.model.devices.compilers import Compiler
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision, Listing
@@ -82,8 +80,7 @@ class Devices(Offers):
         if asked.refusal or row is None:
             seat = seat._replace(lacking=seat.claims)
         else:
-            part = nodes.take(np.array([row])) if self._spread else nodes
-            places = self.places(0, node, self.spread(part))
+            places = self.places(node, self.spread(nodes))
             self._join(seat, claims, places)
             moves = any(not self.reached(key, places) for key, _ in asked.joined)
             if (demands or moves) and not self._give(node, claims, demands, places, moves=moves):

@@ -6,6 +6,7 @@ Two nodes of which the same matters have the same answer: it is found once.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,47 +17,81 @@ from enbloc.model.devices.facts import MOST_RESULTS
 from enbloc.model.devices.lens import Lens
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.search import Place
-from enbloc.model.labels import Mask
 from enbloc.model.node_selection import terms_match
+from enbloc.model.pods import NodeSelectorTerm
+from enbloc.model.volumes.reach import Matrix, matrix_of, seen, signatures
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes
 
 
 Rows = npt.NDArray[np.int64]
+Terms = tuple[NodeSelectorTerm, ...]
 
 
 class Spread:
-    """The pools that more nodes see than those that they name, for the rows of a node table."""
+    """The pools that more nodes see than those that they name, as the nodes of a table see them.
+
+    Nodes on which the same selectors of pools hold see the same; that is found out once for all.
+
+    Args:
+        pools: these.
+        nodes: the table; later also parts of it may be asked about.
+    """
 
     def __init__(self, pools: Sequence[Pool], nodes: "Nodes") -> None:
-        self._pools: list[tuple[Pool, Reach | None, list[tuple[Mask, Reach]]]] = []
-        self._seen: dict[int, list[tuple[Pool, Reach]]] = {}
-        known: dict[Hashable, Mask] = {}
+        self._nodes = seen(nodes)
+        self._pools = pools
+        lines: dict[Terms, int] = {}
         for pool in pools:
-            chosen: list[tuple[Mask, Reach]] = []
-            for terms, reach in pool.chosen:
-                mask = known.get(terms)
-                if mask is None:
-                    mask = known[terms] = terms_match(terms, nodes)
-                chosen.append((mask, reach))
-            self._pools.append((pool, pool.everywhere, chosen))
+            for terms, _ in pool.chosen:
+                lines.setdefault(terms, len(lines))
+        self._lines = [np.array([lines[terms] for terms, _ in p.chosen], np.intp) for p in pools]
+        found = signatures(_matrix(list(lines), nodes))
+        self._holds = found.matrix
+        self._codes = dict(zip(nodes.names, found.codes.tolist(), strict=True))
+        self._named: dict[str, list[int]] = {}
+        for at, pool in enumerate(pools):
+            for name in pool.by_node:
+                self._named.setdefault(name, []).append(at)
+        self._reaches: dict[int, list[Reach | None]] = {}
 
-    def seen(self, row: int, name: str) -> list[tuple[Pool, Reach]]:
-        """What of these pools a row sees."""
-        known = self._seen.get(row)
-        if known is not None:
-            return known
-        found: list[tuple[Pool, Reach]] = []
-        for pool, everywhere, chosen in self._pools:
-            reach = pool.by_node.get(name)
-            for other in (everywhere, *(each for mask, each in chosen if mask[row])):
-                if other is not None:
+    def of(self, pools: Sequence[Pool], nodes: "Nodes") -> bool:
+        """Whether it is of these pools, and of these nodes or more."""
+        if nodes.version != self._nodes.version or len(pools) != len(self._pools):
+            return False
+        if not all(map(is_, pools, self._pools)):
+            return False
+        return nodes.names is self._nodes.names or all(each in self._codes for each in nodes.names)
+
+    def seen(self, name: str) -> list[tuple[Pool, Reach]]:
+        """What of these pools a node sees."""
+        reaches = self._common(self._codes[name])
+        named = self._named.get(name)
+        if named is not None:
+            reaches = list(reaches)
+            for at in named:
+                own, common = self._pools[at].by_node[name], reaches[at]
+                reaches[at] = own if common is None else own | common
+        return [
+            (pool, reach)
+            for pool, reach in zip(self._pools, reaches, strict=True)
+            if reach is not None
+        ]
+
+    def _common(self, code: int) -> list[Reach | None]:
+        """What of each pool nodes see for which the same selectors hold."""
+        known = self._reaches.get(code)
+        if known is None:
+            known = []
+            for pool, lines in zip(self._pools, self._lines, strict=True):
+                reach = pool.everywhere
+                for at in np.flatnonzero(self._holds[lines, code]).tolist() if len(lines) else ():
+                    other = pool.chosen[at][1]
                     reach = other if reach is None else reach | other
-            if reach is not None:
-                found.append((pool, reach))
-        self._seen[row] = found
-        return found
+                known.append(reach)
+            self._reaches[code] = known
+        return known
 
     def groups(self, names: Sequence[str], own: Callable[[str], bool]) -> list[Rows]:
         """Rows that see the same; a node that has anything of its own is alone.
@@ -65,20 +100,28 @@ class Spread:
             names: of the rows.
             own: whether a node has pools that no other sees.
         """
-        if len(names) == 1:
-            return [np.zeros(1, np.int64)]
-        alone: set[int] = {row for row, name in enumerate(names) if own(name)}
-        keys = np.zeros(len(names), np.int64)
-        for pool, _, chosen in self._pools:
-            alone.update(row for row, name in enumerate(names) if name in pool.by_node)
-            for mask, _ in chosen:
-                keys = np.unique(2 * keys + mask, return_inverse=True)[1]
-        together = np.ones(len(names), np.bool_)
-        together[list(alone)] = False
-        found = [np.array([row]) for row in sorted(alone)]
-        for key in np.unique(keys[together]).tolist():
-            found.append(np.flatnonzero(together & (keys == key)))
-        return found
+        alone: list[Rows] = []
+        together: dict[int, list[int]] = {}
+        for row, name in enumerate(names):
+            if name in self._named or own(name):
+                alone.append(np.array([row]))
+            else:
+                together.setdefault(self._codes[name], []).append(row)
+        return [*alone, *(np.array(rows) for _, rows in sorted(together.items()))]
+
+
+def _matrix(lines: Sequence[Terms], nodes: "Nodes") -> Matrix:
+    """bool[K, N]: where each of these node selectors holds."""
+    plain = [not any(term.fields for term in terms) for terms in lines]
+    conditions = [
+        tuple(term.expressions for term in terms if term.expressions) if simple else ()
+        for terms, simple in zip(lines, plain, strict=True)
+    ]
+    matrix = matrix_of(conditions, nodes)
+    for line, (terms, simple) in enumerate(zip(lines, plain, strict=True)):
+        if not simple:
+            matrix[line] = terms_match(terms, nodes)
+    return matrix
 
 
 def signature(demands: Sequence[Demand], places: Sequence[Place]) -> Hashable:
