@@ -47,9 +47,8 @@ class Memory:
                 self.demands.clear()
                 self.verdicts.clear()
             known = demand_of(spec, find, self.selectors)
-            if self.selectors.effort.spent:  # what was compiled is kept, and the rest is later
-                return Demand(spec, problem=f": {UNSEEN}", selectors=self.selectors)
-            self.demands[spec, classes] = known
+            if not known.problem.endswith(UNSEEN):  # else the rest is compiled later
+                self.demands[spec, classes] = known
         return known
 
     def forget(self, pool: Pool | None) -> None:
