@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from enbloc.model.canonical import Canonical
 from enbloc.model.codec_selectors import required_node_terms
 from enbloc.model.devices.facts import (
     SCHEDULING,
@@ -72,6 +73,9 @@ EXTENDED_CLAIM_KEY: Final = "resource.kubernetes.io/extended-resource-claim"
 _LONGEST_SHARED: Final = 128
 #: So many problems of one object are told.
 _MOST_TOLD: Final = 8
+
+_TRAITS: Final[Canonical[Traits]] = Canonical()
+_SPECS: Final[Canonical[ClaimSpec]] = Canonical()
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -212,13 +216,7 @@ def _device(obj: DeviceObject, driver: str, path: str, problems: Problems) -> De
     if unread:
         problems += unread[: max(0, _MOST_TOLD - told)]
         return None
-    return Device(obj.name, tuple(attributes[name] for name in names), _interned(traits))
-
-
-@lru_cache(maxsize=4096)
-def _interned(traits: Traits) -> Traits:
-    """The one object that stands for all equal ones."""
-    return traits
+    return Device(obj.name, tuple(attributes[name] for name in names), _TRAITS.of(traits))
 
 
 @lru_cache(maxsize=16384)
@@ -344,7 +342,7 @@ def _site(
 
 def _spec(devices: DeviceClaimObject, problems: Problems) -> ClaimSpec:
     path = "spec.devices.requests"
-    return _interned_spec(
+    return _SPECS.of(
         ClaimSpec(
             tuple(
                 _request(each, f"{path}[{at}]", problems)
@@ -354,11 +352,6 @@ def _spec(devices: DeviceClaimObject, problems: Problems) -> ClaimSpec:
             _config(devices.config),
         )
     )
-
-
-@lru_cache(maxsize=4096)
-def _interned_spec(spec: ClaimSpec) -> ClaimSpec:
-    return spec
 
 
 def _request(given: RequestObject, path: str, problems: Problems) -> Request:

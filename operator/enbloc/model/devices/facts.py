@@ -15,6 +15,8 @@ from enbloc.model.pods import NodeSelectorTerm
 #: Of one claim, as the API server enforces it.
 MOST_RESULTS: Final = 32
 MOST_CONSUMERS: Final = 256
+#: Bytes of a request without its texts, roughly.
+_REQUEST: Final = 512
 #: The API group of Kubernetes' own PodGroups, of which one is one consumer.
 SCHEDULING: Final = "scheduling.k8s.io"
 #: Alternatives of one request.
@@ -117,7 +119,7 @@ class Site(NamedTuple):
 NOWHERE: Final = Site()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Traits:
     """What devices have in common with others; one object for all that are alike.
 
@@ -306,6 +308,17 @@ class ClaimSpec:
 
     def __hash__(self) -> int:
         return self._hash
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of its texts, roughly, beside some for each request."""
+        asks = [
+            ask
+            for each in self.requests
+            for ask in ((each.exactly,) if each.exactly else each.first)
+        ]
+        texts = sum(len(text) for ask in asks for text in ask.selectors)
+        return texts + sum(len(each.opaque) for each in self.config) + _REQUEST * (1 + len(asks))
 
 
 class Result(NamedTuple):

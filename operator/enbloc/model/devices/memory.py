@@ -16,6 +16,8 @@ from enbloc.model.devices.views import Spread
 
 #: Different specs of claims that are remembered, and so of claims of one group.
 MOST_SPECS: Final = 256
+#: Bytes of them, roughly, beyond which they are forgotten.
+_MOST_BYTES: Final = 16 * 2**20
 _MOST_VERDICTS: Final = 16_384
 
 
@@ -25,6 +27,7 @@ class Memory:
     def __init__(self, compiler: Compiler | None) -> None:
         self.selectors = Selectors(compiler)
         self.demands: dict[Hashable, Demand] = {}
+        self._bytes = 0
         self.verdicts: dict[Hashable, Verdict] = {}
         #: As the last table of more than one node was seen.
         self.spread: Spread | None = None
@@ -43,11 +46,13 @@ class Memory:
         if known is None:
             if self.selectors.effort.spent:
                 return Demand(spec, problem=f": {UNSEEN}", selectors=self.selectors)
-            if len(self.demands) >= MOST_SPECS:
+            if len(self.demands) >= MOST_SPECS or self._bytes > _MOST_BYTES:
                 self.demands.clear()
                 self.verdicts.clear()
+                self._bytes = 0
             known = demand_of(spec, find, self.selectors)
             if not known.problem.endswith(UNSEEN):  # else the rest is compiled later
+                self._bytes += spec.size
                 self.demands[spec, classes] = known
         return known
 

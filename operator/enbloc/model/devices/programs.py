@@ -12,8 +12,8 @@ from enbloc.model.devices.effort import QUESTION, Effort
 from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version
 from enbloc.model.quantity import NANO
 
-#: Of each expression so many answers are kept.
-_MOST_ANSWERS: Final = 4096
+#: Of each expression so many answers are kept; each takes some hundred bytes.
+_MOST_ANSWERS: Final = 1024
 
 Named = tuple[str, AttributeValue]
 

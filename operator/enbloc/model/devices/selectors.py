@@ -11,8 +11,10 @@ from enbloc.model.devices.pools import Bits, Pool, positions
 if TYPE_CHECKING:
     from enbloc.model.devices.programs import Program
 
-#: So many expressions are kept compiled, and of each pool so many answers.
+#: So many expressions are kept compiled, of so many characters, as many as one claim can have at
+#: most: each takes some fifty bytes. Of each pool so many answers.
 _MOST_PROGRAMS: Final = 512
+_MOST_CHARACTERS: Final = 3 * 2**19
 _MOST_OF_POOL: Final = 64
 
 #: What went wrong, each with the devices that it went wrong with.
@@ -42,6 +44,7 @@ class Selectors:
         self._compiler = compiler
         self.effort = Effort()
         self._programs: dict[str, Program | str] = {}
+        self._characters = 0
 
     def fault(self, expression: str) -> str:
         """Why an expression cannot be used at all; "" = it can."""
@@ -85,7 +88,10 @@ class Selectors:
             from enbloc.model.devices import programs  # noqa: PLC0415
 
             known = programs.program(expression, self._compiler, self.effort)
-            if len(self._programs) >= _MOST_PROGRAMS:
+            full = len(self._programs) >= _MOST_PROGRAMS
+            if full or self._characters + len(expression) > _MOST_CHARACTERS:
                 self._programs.clear()
+                self._characters = 0
+            self._characters += len(expression)
             self._programs[expression] = known
         return known
