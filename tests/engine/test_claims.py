@@ -326,6 +326,32 @@ def test_an_earlier_members_devices_are_chosen_again_where_a_later_one_needs_the
     assert devices(cluster) == {"g-0": ["n1/other"], "g-1": ["n1/either"]}
 
 
+def test_a_member_whose_device_an_earlier_one_took_over_meanwhile_is_placed_elsewhere() -> None:
+    """What an earlier one gives up on one node it takes on another, which was asked before."""
+    kinds = {
+        name: device_class(name, f'device.attributes["gpu.example.com"].model == "{name}"')
+        for name in "ab"
+    }
+    pools = [slice_of(f"n{at}", device("d", attributes={"model": "a"})) for at in (2, 3, 4)]
+    net = slice_of(None, device("d", attributes={"model": "b"}), pool="net", allNodes=True)
+    cluster = cluster_of(device_class(), *kinds.values(), *pools, net, nodes="n1 n2 n3")
+    cluster.node("n4", cpu=2, labels=(("kubernetes.io/hostname", "n4"), ("zone", "z")))
+    cluster.group("g", 4)
+    wants = (("gpu", "n2"), ("a", ""), ("b", "n1"), ("a", ""))
+    for at, (of, host) in enumerate(wants):
+        seen(cluster, [resource_claim(f"g-{at}-gpus", exactly("gpus", 1, of))])
+        pinned = (("kubernetes.io/hostname", host),) if host else ()
+        wanted = replace(spec(cpu=1), resource_claims=GPU, node_selector=pinned)
+        cluster.pod(f"g-{at}", "g", spec=wanted, resource_claims=(f"g-{at}-gpus",))
+    cluster.settle()
+    assert devices(cluster) == {
+        "g-0": ["n2/d"],
+        "g-1": [devices(cluster)["g-1"][0]],
+        "g-2": ["net/d"],
+        "g-3": [devices(cluster)["g-3"][0]],
+    }
+
+
 def test_two_gangs_that_want_the_same_devices_never_hold_half_each() -> None:
     cluster = cluster_of(device_class(), gpus("n1"), gpus("n2"))
     gang_with_devices(cluster, "g", *[exactly(count=1)] * 3)
@@ -366,6 +392,24 @@ def test_a_plan_that_is_given_up_keeps_its_devices_from_others_until_they_are_ta
         f"h-{index}" for index in range(4)
     ]
     decided_the_same_again(cluster)
+
+
+def test_a_member_that_somebody_binds_elsewhere_in_mid_prebind_keeps_its_devices_until_then() -> (
+    None
+):
+    """Its PATCH may be under way, or begin yet."""
+    cluster = cluster_of(device_class(), slice_of(None, device("0"), pool="net", allNodes=True))
+    gang_with_devices(cluster, "g", exactly(count=1))
+    cluster.settle()
+    effect = preparing(cluster)["g-0"]
+    elsewhere = "n2" if effect.target.node == "n1" else "n1"
+    cluster.change("g-0", node=elsewhere)
+    gang_with_devices(cluster, "h", exactly(count=1))
+    cluster.settle(seconds=30)
+    assert CancelPlan(effect.target.plan, frozenset({effect.target.uid})) in cluster.effects
+    assert {name[0] for name in preparing(cluster)} == {"g"}
+    take_back(cluster)
+    assert {name[0] for name in preparing(cluster)} == {"g", "h"}
 
 
 def test_a_device_that_another_scheduler_takes_as_well_is_bound_to_no_member() -> None:

@@ -143,6 +143,20 @@ def test_one_claim_of_a_megabyte_is_compiled_by_several_decisions() -> None:
     assert set(preparing(cluster)) == {"g-0"}
 
 
+def test_a_claim_of_a_thousand_selectors_is_compiled_in_the_end() -> None:
+    cluster = cluster_of(device_class(), gpus("n1"), nodes="n1")
+    cluster.group("g", 1)
+    asks = [
+        exactly(f"q{at}", 1, "gpu", *(f'{ATTRIBUTE} != "x{at}-{each}"' for each in range(32)))
+        for at in range(24)
+    ]
+    seen(cluster, [claim("c", *asks)])
+    wanted = replace(spec(cpu=1), resource_claims=(PodResourceClaim("gpus"),))
+    cluster.pod("g-0", "g", spec=wanted, resource_claims=("c",))
+    cluster.settle(seconds=600)
+    assert set(preparing(cluster)) == {"g-0"}
+
+
 def test_no_number_of_nodes_that_see_the_same_devices_keeps_the_engine_for_long() -> None:
     names = " ".join(f"n{at}" for at in range(1000))
     pools = [

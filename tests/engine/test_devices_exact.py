@@ -14,6 +14,7 @@ from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
 from enbloc.model.devices.facts import ResourceSlice, Result
 from enbloc.model.ledger import Fact
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import PodResourceClaim
 from tests.effort import times
 from tests.model.devices.objects import (
@@ -76,6 +77,7 @@ class Case:
     counters: dict[str, int]
     claims: dict[str, Want]
     members: list[list[str]] = field(default_factory=list[list[str]])
+    pins: list[str] = field(default_factory=list[str])
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────────
 
@@ -84,8 +86,12 @@ class Case:
         nodes = [f"n{at}" for at in range(chance.randint(1, 3))]
         gpus: list[Gpu] = []
         counters: dict[str, int] = {}
-        for pool in [*nodes, *(["net"] if chance.random() < 0.5 else [])]:
-            reach = frozenset([pool] if pool != "net" else nodes)
+        reaches = {node: frozenset([node]) for node in nodes}
+        if chance.random() < 0.5:
+            reaches["net"] = frozenset(nodes)
+        if chance.random() < 0.3:
+            reaches["part"] = frozenset(chance.sample(nodes, chance.randint(1, len(nodes))))
+        for pool, reach in reaches.items():
             counted = chance.random() < 0.3
             if counted:
                 counters[pool] = chance.randint(1, 6)
@@ -101,6 +107,7 @@ class Case:
                     )
                 )
         case = cls(nodes, gpus[:12], counters, {})
+        plain, pinned = chance.random() < 0.2, chance.random() < 0.3
         shared = [case._claim(f"s{at}", chance) for at in range(chance.choice((0, 0, 1, 1, 2)))]
         for member in range(chance.randint(1, 8)):
             own = [
@@ -109,6 +116,9 @@ class Case:
             names = own + [each for each in shared if chance.random() < 0.5]
             chance.shuffle(names)
             case.members.append(names)
+            case.pins.append(chance.choice(nodes) if pinned and chance.random() < 0.5 else "")
+        if plain:  # of claims of one spec nobody may think that it matters who has which device
+            case.claims = {name: Want(name, "", 1) for name in case.claims}
         return case
 
     def _claim(self, name: str, chance: random.Random) -> str:
@@ -125,8 +135,8 @@ class Case:
         wants = sorted((self.claims[each] for each in used), key=lambda w: len(self._options(w)))
         self._steps = MOST_STEPS
         self._dead: set[object] = set()
-        everywhere = frozenset(self.nodes)
-        found = self._search(wants, (), [everywhere] * len(self.members))
+        nodes = [frozenset([pin] if pin else self.nodes) for pin in self.pins]
+        found = self._search(wants, (), nodes)
         return None if self._steps <= 0 else found
 
     def _options(self, want: Want) -> list[tuple[int, ...]]:
@@ -191,7 +201,7 @@ class Case:
         """Where each member is to go, and what its claims are to get; empty = nowhere."""
         cluster = Cluster()
         for node in self.nodes:
-            cluster.node(node, cpu=64)
+            cluster.node(node, cpu=64, labels=((HOSTNAME, node),))
         facts: list[Fact] = [*map(self._slice, dict.fromkeys(gpu.pool for gpu in self.gpus))]
         for fact in (*facts, *_CLASSES):
             cluster.tell(FactSeen(fact))
@@ -202,7 +212,8 @@ class Case:
         cluster.group("g", len(self.members))
         for at, names in enumerate(self.members):
             named = tuple(PodResourceClaim(f"r{each}") for each in range(len(names)))
-            wanted = replace(spec(cpu=1), resource_claims=named)
+            pinned = ((HOSTNAME, self.pins[at]),) if self.pins[at] else ()
+            wanted = replace(spec(cpu=1), resource_claims=named, node_selector=pinned)
             cluster.pod(f"g-{at}", "g", spec=wanted, resource_claims=tuple(names))
         cluster.settle()
         if not any(self.members):
@@ -229,9 +240,15 @@ class Case:
                 more |= {"allowMultipleAllocations": True, "capacity": {"m": str(gpu.room)}}
             made.append(device(gpu.name, attributes={"kind": gpu.kind}, **more))
         of: dict[str, Any] = {"allNodes": True} if pool == "net" else {}
+        if pool == "part":
+            reach = next(gpu.reach for gpu in self.gpus if gpu.pool == pool)
+            hosts = {"key": HOSTNAME, "operator": "In", "values": sorted(reach)}
+            of = {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [hosts]}]}}
         if pool in self.counters:
             of["sharedCounters"] = [counter_set("set", units=self.counters[pool])]
-        return slice_of(None if pool == "net" else pool, *made, pool=pool, **of)
+        return slice_of(
+            None if of.keys() & {"allNodes", "nodeSelector"} else pool, *made, pool=pool, **of
+        )
 
     def judge(self, found: Placed) -> Iterator[str]:
         """What is wrong with what the members get."""

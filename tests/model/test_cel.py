@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from enbloc.model import cel
 from enbloc.model.cel import CelError, DeviceView, Program, Version, exact
+from enbloc.model.cel.texts import instructions
 
 _DATA = Path(__file__).parent / "data"
 DEVICE = DeviceView(
@@ -173,6 +174,26 @@ def _nested(times: int, opening: str, middle: str, closing: str) -> str:
             id="regular expressions that are all different",
         ),
         pytest.param(
+            "cel.bind(l, lists.range(250), cel.bind(m, l.map(i, l), cel.bind(n, l.map(i, m),"
+            " n.isSorted())))",
+            _COSTLY,
+            id="lists in lists that would be gone through",
+        ),
+        pytest.param(
+            _nested(13, "cel.bind(a, a + a, ", "a.findAll('x') == []", ")").replace(
+                "cel.bind(a, a + a", "cel.bind(a, 'xx'", 1
+            ),
+            _COSTLY,
+            id="all matches in a long string",
+        ),
+        pytest.param(
+            _nested(
+                16, "cel.bind(a, a + a, ", "a.lastIndexOf('ab' + a.substring(999)) < 0", ")"
+            ).replace("cel.bind(a, a + a", "cel.bind(a, 'aa'", 1),
+            _COSTLY,
+            id="a long string looked for from the end",
+        ),
+        pytest.param(
             "lists.range(9000).all(i, cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8'))",
             _COSTLY,
             id="networks again and again",
@@ -193,6 +214,26 @@ def test_a_hostile_expression_ends_with_a_reason(expression: str, text: str) -> 
 
     assert isinstance(answer, CelError)
     assert text in answer.text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "least", "most"),
+    [
+        ("abc", 3, 3),
+        ("a{3}", 3, 3),
+        ("(ab){4}", 8, 20),
+        ("((a{10}){10}){10}", 1000, 2000),
+        (r"a\{3}", 4, 5),
+        (r"[\x{3040}-\x{4999}]", 1, 20),
+        ("[{1000}]{3}", 3, 60),
+        (r"\pL{20}", 8000, 20_000),
+        ("x{2,}", 2, 2),
+        ("(", 0, 1),
+        ("a{99999}", 1, 10),
+    ],
+)
+def test_a_regular_expression_has_so_many_instructions(pattern: str, least: int, most: int) -> None:
+    assert least <= instructions(pattern) <= most
 
 
 def test_a_regular_expression_takes_time_in_proportion_to_the_text() -> None:

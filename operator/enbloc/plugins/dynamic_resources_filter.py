@@ -84,12 +84,21 @@ class DeviceFilter:
             self._remember(pod, asked, nodes, mask)
             return mask
         for row in sorted(touched):
-            known.mask[row] = self._answers(pod, asked, nodes.take(np.array([row])))[0]
+            known.mask[row] = self._answers(pod, asked, nodes.take(np.array([row])), move=False)[0]
         touched.clear()
+        if asked.joined and not known.mask.any():  # what members share may have to move
+            return self._answers(pod, asked, nodes)
         return known.mask.copy()
 
-    def _answers(self, pod: Pod, asked: Asked, nodes: Nodes) -> Mask:
-        """bool[N]: what the rows answer now."""
+    def _answers(self, pod: Pod, asked: Asked, nodes: Nodes, *, move: bool = True) -> Mask:
+        """bool[N]: what the rows answer now.
+
+        Args:
+            pod: of the class.
+            asked: what it asks for.
+            nodes: the rows.
+            move: where no row says yes, claims that members share may get other devices.
+        """
         if asked.refusal or asked.stale or asked.failed:
             return np.zeros(len(nodes), np.bool_)
         pinned = _in_reach(asked.pins, nodes)
@@ -97,7 +106,7 @@ class DeviceFilter:
         for rows, verdict in self._verdicts(pod, asked, nodes, mask):
             if verdict.reason:
                 mask[rows] = False
-        if asked.joined and not mask.any():  # what members share may have to get other devices
+        if move and asked.joined and not mask.any():
             mask = pinned
             for rows, verdict in self._verdicts(pod, asked, nodes, mask, moving=True):
                 if verdict.reason:
@@ -109,7 +118,8 @@ class DeviceFilter:
         devices = nodes.ledgers.devices
         served = devices.extended(pod, asked.served)[:1] if asked.served else ()
         self._known = None
-        if self._shares and not devices.may_share((*asked.demands, *served)):
+        joined = (each.demand for each in asked.joined)
+        if self._shares and not devices.may_share((*asked.demands, *joined, *served)):
             self._known = _Known(asked, nodes.names, mask.copy())
         self._touched.clear()
 
@@ -181,7 +191,7 @@ class DeviceFilter:
             wanted: which of them matter.
             moving: claims that members share get other devices where a row does not see theirs.
         """
-        joined = [key for key, _ in asked.joined]
+        joined = [each.key for each in asked.joined]
         devices, names = nodes.ledgers.devices, nodes.names
         seen = self._grouped(devices, nodes, names)
         lacking = {name: nodes.allocatable(name) == 0 for name in asked.served}
@@ -267,7 +277,7 @@ def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:
 
 def _joined(asked: Asked) -> list[Terms]:
     """From where what members share can be used, as it is now."""
-    return [each.terms for _, each in asked.joined if each.terms is not None]
+    return [each.allocation.terms for each in asked.joined if each.allocation.terms is not None]
 
 
 def _in_reach(pins: Iterable[Terms], nodes: Nodes) -> Mask:

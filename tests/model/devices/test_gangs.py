@@ -157,7 +157,7 @@ def test_a_shared_claim_is_decided_once() -> None:
     decisions = [devices.decision(each.uid) for each in members[:2]]
     assert decisions[0] == decisions[1]
     assert devices.use((DRIVER, "a")).taken.bit_count() == 1
-    pins = [each.terms or () for _, each in devices.asked(members[2]).joined]
+    pins = [each.allocation.terms or () for each in devices.asked(members[2]).joined]
     assert [term.fields[0].values for terms in pins for term in terms] == [("a",)]
 
 
@@ -176,8 +176,8 @@ def test_a_claim_that_several_share_does_not_tie_them_to_a_node_without_need() -
     devices.place(members[0], "a", where)
 
     assert picked(devices, members[0]) == [["net/0"]]
-    [(_, found)] = devices.asked(members[1]).joined
-    assert found.terms is None
+    [found] = devices.asked(members[1]).joined
+    assert found.allocation.terms is None
 
 
 def test_an_own_claim_beside_a_shared_one_is_not_exchanged_with_it() -> None:

@@ -453,7 +453,10 @@ class Plans:
         assignment = open_plan.assignment(pod.uid)
         if pod.node:
             same = assignment is not None and assignment.node == pod.node
-            self._move(open_plan, pod.uid, Stage.CONFIRMED if same else Stage.LOST)
+            if same:
+                self._move(open_plan, pod.uid, Stage.CONFIRMED)
+            else:  # by somebody else, and what is prepared for it is of no use
+                self._lose(turn, open_plan, pod.uid)
             self._settle(turn, open_plan)
             self._look_again(open_plan)
             return assignment if same and stage is Stage.SENT else None

@@ -131,8 +131,12 @@ def _place_surplus(
     """Place what else fits and say why the rest does not."""
     for pod in others:
         row = trial.place(pod)
-        if row is not None:
+        if row is None:
+            continue
+        if trial.stands(pod):
             outcome.surplus.append((pod, row))
+        else:
+            trial.take_off(pod, row)
     kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
     outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
     keys = told_apart([trial.key(pod) for pod in outcome.unplaced])

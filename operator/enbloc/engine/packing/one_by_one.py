@@ -76,6 +76,8 @@ class OneByOne:
                 return None
             tried = trial.fork()
             tried.put(pod, row)
+            if not tried.stands(pod):
+                continue
             found = self._place(later, tried, (*placed, (pod, row)))
             if found is not None or self._spent or self._left <= 0:
                 return found

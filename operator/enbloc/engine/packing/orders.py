@@ -19,6 +19,18 @@ def place_deficit(
     Each role's deficit is met from members of that role, then the group's from all that are
     left; a member that does not fit is passed over while others can meet the floor in its place.
     """
+    left = _place_deficit(facts, order, trial, outcome)
+    for pod in [pod for pod, _ in outcome.needed if not trial.stands(pod)]:
+        outcome.failed = True
+        outcome.unplaced.append(pod)
+        outcome.note(trial.diagnosis(pod), pod)
+    return left
+
+
+def _place_deficit(
+    facts: GroupFacts, order: Sequence[Pod], trial: Trial, outcome: Outcome
+) -> list[Pod]:
+    """The same, before it is known whether all got their volumes and devices."""
     left = list(order)
     turn = {pod.uid: index for index, pod in enumerate(order)} if facts.roles else {}
     for floor in facts.roles:

@@ -241,11 +241,13 @@ def _put(
     for _ in range(_ROUNDS):
         refused = []
         for pod, row in waiting:
-            if tried.ranking(pod).feasible(row):
-                tried.put(pod, row)
-                placed.append((pod, row))
-            else:
+            if not tried.ranking(pod).feasible(row):
                 refused.append((pod, row))
+                continue
+            tried.put(pod, row)
+            if not tried.stands(pod):
+                return Placement(placed, tried), [(pod, row)]
+            placed.append((pod, row))
         if not refused or len(refused) == len(waiting):
             break
         waiting = refused

@@ -384,6 +384,14 @@ class Trial:
         """Put a pod on a row, whatever its ranking says."""
         self._change(Change(pod, row))
 
+    def stands(self, pod: Pod) -> bool:
+        """Whether a pod that was put on a row got its volumes and devices there.
+
+        A filter is asked about rows that changed; those of others may have given to a pod
+        elsewhere what it had let this one have.
+        """
+        return not pod.spec.holds or self.nodes.ledgers.stands(pod)
+
     def take_off(self, pod: Pod, row: int) -> None:
         """Take a pod off a row on which the snapshot counts it."""
         self._change(Change(pod, row, left=True))

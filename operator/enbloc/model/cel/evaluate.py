@@ -385,12 +385,14 @@ def _called(function: Function, codes: tuple[Code, ...]) -> Code:
             result = call(*args)
             run.pay(cost(args, result), takes(args))
             return run.keep(result)
-        run.pay(cost(args, None), takes(args))
+        work = takes(args)  # first: what a cost goes through must not be too much
+        run.pay(cost(args, None), work)
         return run.keep(call(*args))
 
     def count(run: Run) -> Any:
         args = tuple([code(run) for code in codes])
-        run.pay(cost(args, None), takes(args))
+        work = takes(args)
+        run.pay(cost(args, None), work)
         return run.keep(call(run.charge, *args))
 
     return count if function.counted else invoke

@@ -10,7 +10,18 @@ from functools import partial
 from typing import Any, Final
 
 from enbloc.model.cel import kubernetes, lists, scalars, texts
-from enbloc.model.cel.values import ADDRESSES, FLAT, Charge, Fault, Map, equal, size, tenth
+from enbloc.model.cel.values import (
+    ADDRESSES,
+    FLAT,
+    TOO_LONG,
+    Charge,
+    Fault,
+    Halt,
+    Map,
+    equal,
+    size,
+    tenth,
+)
 from enbloc.model.cel.versions import Version
 
 Cost = Callable[[tuple[Any, ...], Any], int]
@@ -47,6 +58,8 @@ class Function:
 
 #: What a call takes that makes an address, an amount or a version, or goes back and forth.
 _PARSED: Final = 100
+#: More values within a value are not gone through.
+_MOST_WALKED: Final = 20_000
 #: So many characters are gone through in a tenth of a microsecond, and each item takes so much.
 _CHARACTERS: Final = 32
 _ITEM: Final = 2
@@ -64,8 +77,14 @@ def going_through(value: Any) -> int:
     return _ITEM * len(value.pre) if kind is Version else 0
 
 
+def _comparing(*lists: Any) -> int:
+    """What it takes to compare an item with another: the longest of their texts."""
+    texts = (len(each) for one in lists if type(one) is list for each in one if type(each) is str)
+    return _ITEM + max(texts, default=0) // _CHARACTERS // 100
+
+
 def _each_with_each(a: Any, b: Any) -> int:
-    return _ITEM * size(a) * size(b)
+    return _comparing(a, b) * size(a) * size(b)
 
 
 def _twice_each_with_each(a: Any, b: Any) -> int:
@@ -73,7 +92,40 @@ def _twice_each_with_each(a: Any, b: Any) -> int:
 
 
 def _each_with_all(items: Any) -> int:
-    return size(items) ** 2
+    return _comparing(items) * size(items) ** 2 // 2
+
+
+def _each_of(items: Any, *_one: Any) -> int:
+    return _comparing(items) * size(items) if type(items) is list else 0
+
+
+def _any_of(_one: Any, items: Any) -> int:
+    return _each_of(items)
+
+
+def _walking(value: Any, *_more: Any) -> int:
+    """What it takes to go through all that is in a value; raises Halt where that is too much."""
+    count, left = 0, [value]
+    while left:
+        one = left.pop()
+        kind = type(one)
+        count += 1 + (len(one) // 1000 if kind is str or kind is bytes else 0)
+        if kind is list:
+            left.extend(one)
+        elif kind is Map:
+            for pair in one.entries.values():
+                left.extend(pair)
+        if count + len(left) > _MOST_WALKED:
+            raise Halt(TOO_LONG)
+    return 3 * _ITEM * count
+
+
+def _going_back(where: Any, what: Any) -> int:
+    return _walking(where) + texts.going_back(where, what)
+
+
+def _replaced(where: Any, old: Any) -> int:
+    return (size(where) + size(old)) // 4
 
 
 def _one(_args: tuple[Any, ...], _result: Any) -> int:
@@ -226,7 +278,7 @@ def _operators() -> dict[str, Function]:
         found[f"_{sign}_"] = Function(partial(scalars.arithmetic, sign), 2, 2, cost)
     found["_==_"] = Function(_equal, 2, 2, _smaller, counted=True)
     found["_!=_"] = Function(_unequal, 2, 2, _smaller, counted=True)
-    found["@in"] = Function(scalars.contained, 2, 2, _in, counted=True)
+    found["@in"] = Function(scalars.contained, 2, 2, _in, counted=True, work=_any_of)
     found["!_"] = Function(scalars.inverted, 1, 1, _one)
     found["-_"] = Function(scalars.negated, 1, 1, _one)
     return found
@@ -278,21 +330,28 @@ MEMBER: Final[Mapping[str, Function]] = {
     "endsWith": Function(_ends, 2, 2, _walk),
     "matches": Function(texts.matches, 2, 2, _regex, work=texts.matching),
     "find": Function(texts.find, 2, 2, _regex, work=texts.matching),
-    "findAll": Function(texts.find_all, 2, 3, _regex, work=texts.matching),
+    "findAll": Function(texts.find_all, 2, 3, _regex, work=texts.matching_all),
     "charAt": Function(texts.char_at, 2, 2, _one),
-    "indexOf": Function(_index_of, 2, 3, _traverse, counted=True),
-    "lastIndexOf": Function(_last_index_of, 2, 3, _traverse, counted=True),
+    "indexOf": Function(_index_of, 2, 3, _traverse, counted=True, work=_walking),
+    "lastIndexOf": Function(
+        _last_index_of,
+        2,
+        3,
+        _traverse,
+        counted=True,
+        work=lambda a, b: _walking(a) + _going_back(a, b),
+    ),
     "lowerAscii": Function(texts.lower, 1, 1, _walk),
     "upperAscii": Function(texts.upper, 1, 1, _walk),
-    "replace": Function(texts.replace, 3, 4, _walk_twice),
+    "replace": Function(texts.replace, 3, 4, _walk_twice, work=_replaced),
     "split": Function(texts.split, 2, 3, _walk_twice),
     "substring": Function(texts.substring, 2, 3, _walk),
     "trim": Function(texts.trim, 1, 1, _walk),
     "join": Function(texts.join, 1, 2, _joined, after=True),
-    "isSorted": Function(lists.is_sorted, 1, 1, _traverse),
-    "sum": Function(lists.total, 1, 1, _traverse),
-    "min": Function(lists.extreme("min", -1), 1, 1, _traverse),
-    "max": Function(lists.extreme("max", 1), 1, 1, _traverse),
+    "isSorted": Function(lists.is_sorted, 1, 1, _traverse, work=_walking),
+    "sum": Function(lists.total, 1, 1, _traverse, work=_walking),
+    "min": Function(lists.extreme("min", -1), 1, 1, _traverse, work=_walking),
+    "max": Function(lists.extreme("max", 1), 1, 1, _traverse, work=_walking),
     "slice": Function(lists.part, 3, 3, _made, after=True),
     "flatten": Function(lists.flatten, 1, 2, _flattened),
     "sort": Function(lists.sort, 1, 1, partial(_pairs, 0), takes=_PARSED),
@@ -303,7 +362,7 @@ MEMBER: Final[Mapping[str, Function]] = {
     ),
     "first": Function(lists.first, 1, 1, _one),
     "last": Function(lists.last, 1, 1, _one),
-    "includes": Function(lists.includes, 2, 2, _one, counted=True),
+    "includes": Function(lists.includes, 2, 2, _one, counted=True, work=_each_of),
     "isGreaterThan": Function(kubernetes.is_greater, 2, 2, _one, takes=_PARSED),
     "isLessThan": Function(kubernetes.is_less, 2, 2, _one, takes=_PARSED),
     "compareTo": Function(kubernetes.compare_to, 2, 2, _one, takes=_PARSED),

@@ -32,10 +32,11 @@ def total(items: Any) -> Any:
     if not items:
         return 0
     found = items[0]
+    for one in items:
+        if type(one) in (str, list, bytes):
+            raise Fault("no such overload")
     for one in items[1:]:
         found = arithmetic("+", found, one)
-    if type(found) in (str, list, bytes):
-        raise Fault("no such overload")
     return found
 
 

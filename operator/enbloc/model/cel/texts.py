@@ -10,7 +10,7 @@ from typing import Any, Final
 import re2
 from cachetools import LRUCache, cached
 
-from enbloc.model.cel.values import LONGEST, Fault, Halt, brief, short
+from enbloc.model.cel.values import LONGEST, MOST_ITEMS, Fault, Halt, brief, short
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -27,8 +27,9 @@ _COMPILING: Final = 1_000
 _INSTRUCTION: Final = 5
 _MOST_INSTRUCTIONS: Final = 20_000
 _TOO_LARGE: Final = "Illegal regex: pattern too large"
-#: Instructions of a class of characters by its property.
-_PROPERTY: Final = 400
+#: Instructions of a class of characters, and of one by its property, of which some are larger.
+_OF_CLASS: Final = 12
+_PROPERTY: Final = 800
 #: So many instructions see a character in a tenth of a microsecond, at worst.
 _SEEN: Final = 8
 
@@ -61,7 +62,12 @@ def instructions(pattern: str) -> int:
     while at < len(pattern):
         sign = pattern[at]
         repeated = _REPEATED.match(pattern, at) if sign == "{" else None
-        if sign == "(":
+        one = _CLASS.match(pattern, at) if sign == "[" else None
+        if one is not None:
+            last = _OF_CLASS + _PROPERTY * len(_PROPERTIES.findall(one[0]))
+            groups[-1] += last
+            at = one.end() - 1
+        elif sign == "(":
             groups.append(0)
             last = 0
         elif sign == ")" and len(groups) > 1:
@@ -73,7 +79,9 @@ def instructions(pattern: str) -> int:
             last, at = last * times, repeated.end() - 1
         else:
             escaped = _ESCAPED.match(pattern, at)
-            last = _PROPERTY if escaped is not None and escaped["property"] else 1
+            last = _OF_CLASS if sign == "." else 1
+            if escaped is not None and escaped["property"]:
+                last = _PROPERTY
             at += len(escaped[0]) - 1 if escaped is not None else 0
             groups[-1] += last
         if groups[-1] > _MOST_INSTRUCTIONS:
@@ -97,8 +105,26 @@ def matching(where: Any, pattern: Any) -> int:
     return compiling(pattern) + len(where) * instructions(pattern) // _SEEN
 
 
+def going_back(where: Any, what: Any) -> int:
+    """What it takes to look for a text from the end, where each place may be looked at whole."""
+    if type(where) is not str or type(what) is not str:
+        return 0
+    return len(where) * len(what) // 64
+
+
+def matching_all(where: Any, pattern: Any) -> int:
+    """What it takes to find all matches: for each of them the text is read again."""
+    if type(where) is not str:
+        return 0
+    return matching(where, pattern) + len(where) * min(len(where), MOST_ITEMS) // 32
+
+
 _REPEATED: Final = re.compile(r"\{(?P<least>[0-9]{1,4})(?:,(?P<most>[0-9]{0,4}))?\}")
-_ESCAPED: Final = re.compile(r"\\(?:(?P<property>[pP](?:\{[^}]*\}|.))|.)", re.DOTALL)
+_ESCAPED: Final = re.compile(
+    r"\\(?:(?P<property>[pP](?:\{[^}]*\}|.))|x\{[0-9A-Fa-f]*\}|.)", re.DOTALL
+)
+_CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_PROPERTIES: Final = re.compile(r"\\[pP]")
 _KEPT: Final[LRUCache[str, Any]] = LRUCache(maxsize=_MOST_KEPT)
 
 

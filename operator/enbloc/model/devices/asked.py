@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.facts import (
@@ -21,6 +22,19 @@ from enbloc.model.pods import NodeSelectorTerm, Pod
 Terms = tuple[NodeSelectorTerm, ...]
 
 
+class Joined(NamedTuple):
+    """A claim that a pod shares with members of the fork.
+
+    Attributes:
+        allocation: what it has got, as of now.
+        demand: what it asks for.
+    """
+
+    key: str
+    allocation: Allocation
+    demand: Demand
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a pod needs; the same of pods that are alike.
@@ -30,8 +44,7 @@ class Asked:
         claims: keys of those that have nothing yet, in the pod's order.
         demands: what these ask for.
         pins: of those that have something, from where it can be used.
-        joined: those that other members of the fork share, and what these have got: they may get
-            something else.
+        joined: those that other members of the fork share: they may get something else.
         failed: one of them has devices that will not become ready.
         stale: a claim for extended resources is left of an attempt that failed.
         served: the extended resources that the pod requests and devices may serve.
@@ -42,7 +55,7 @@ class Asked:
     claims: tuple[str, ...] = ()
     demands: tuple[Demand, ...] = ()
     pins: tuple[Terms, ...] = ()
-    joined: tuple[tuple[str, Allocation], ...] = ()
+    joined: tuple[Joined, ...] = ()
     failed: bool = False
     stale: bool = False
     served: Mapping[str, DeviceClass] = field(default_factory=dict[str, DeviceClass])

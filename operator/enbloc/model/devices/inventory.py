@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Self
 from enbloc.model.devices.asked import (
     NOTHING_ASKED,
     Asked,
+    Joined,
     Terms,
     alternatives_score,
     consumer_of,
@@ -381,7 +382,7 @@ class Inventory:
         claims: list[str] = []
         demands: list[Demand] = []
         pins: list[Terms] = []
-        joined: list[tuple[str, Allocation]] = []
+        joined: list[Joined] = []
         broken, score = False, 0
         for position, name in enumerate(pod.resource_claims):
             if name is None:
@@ -404,7 +405,7 @@ class Inventory:
                 score += alternatives_score(claim.spec, allocation)
                 held = self._held.get(key)
                 if claim.allocation is None and held is not None and held.demand is not None:
-                    joined.append((key, allocation))
+                    joined.append(Joined(key, allocation, held.demand))
                 elif allocation.terms is not None:
                     pins.append(allocation.terms)
                 continue

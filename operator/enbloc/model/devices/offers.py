@@ -245,8 +245,13 @@ class Offers(Inventory):
 
         None = what they have now is as good as anything else.
         """
-        asked = {known.demand for known in held} | set(demands)
-        alike = len(asked) == 1 and not moves and _indifferent(demands[0], places)
+        asked, seen = {known.demand for known in held} | set(demands), seen_in(places)
+        alike = (
+            len(asked) == 1
+            and not moves
+            and _indifferent(demands[0], places)
+            and all(known.seen == seen for known in held)
+        )
         if not held or alike:
             return None
         uses: dict[PoolKey, Use] = {}

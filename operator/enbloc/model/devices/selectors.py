@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: So many expressions are kept compiled, of so many characters, as many as one claim can have at
 #: most: each takes some fifty bytes. Of each pool so many answers.
-_MOST_PROGRAMS: Final = 512
+_MOST_PROGRAMS: Final = 32 * 32 * 8
 _MOST_CHARACTERS: Final = 3 * 2**19
 _MOST_OF_POOL: Final = 64
 
@@ -88,10 +88,10 @@ class Selectors:
             from enbloc.model.devices import programs  # noqa: PLC0415
 
             known = programs.program(expression, self._compiler, self.effort)
-            full = len(self._programs) >= _MOST_PROGRAMS
-            if full or self._characters + len(expression) > _MOST_CHARACTERS:
-                self._programs.clear()
-                self._characters = 0
             self._characters += len(expression)
             self._programs[expression] = known
+            while len(self._programs) > _MOST_PROGRAMS or self._characters > _MOST_CHARACTERS:
+                oldest = next(iter(self._programs))
+                self._characters -= len(oldest)
+                del self._programs[oldest]
         return known

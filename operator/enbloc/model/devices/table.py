@@ -82,9 +82,9 @@ class Devices(Offers):
         else:
             places = self.places(node, self.spread(nodes))
             self._join(seat, claims, places)
-            moves = any(not self.reached(key, places) for key, _ in asked.joined)
+            moves = any(not self.reached(key, places) for key, *_ in asked.joined)
             if (demands or moves) and not self._give(node, claims, demands, places, moves=moves):
-                seat = seat._replace(lacking=(*claims, *(key for key, _ in asked.joined)))
+                seat = seat._replace(lacking=(*claims, *(key for key, *_ in asked.joined)))
         self._sit(seat)
 
     def _give(
