@@ -1,26 +1,36 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs whose members have volumes or devices, through the whole engine."""
+"""Gangs whose members have devices, or volumes and devices, through the whole engine."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.effects import CancelPlan, PreBind
-from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
+from enbloc.engine.effects import CancelPlan
+from enbloc.engine.events import FactGone
 from enbloc.engine.plan import PlanResult
 from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import replayed
-from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID, PodVolume
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, StorageClass
+from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID
+from enbloc.model.volumes.facts import StorageClass
+from tests.engine.claiming import (
+    DISK,
+    GPU,
+    LOCAL,
+    cluster_of,
+    devices,
+    gang_with_devices,
+    gang_with_disks,
+    prepare,
+    preparing,
+    seen,
+    show_what_is_written,
+    take_back,
+)
 from tests.model.devices.objects import (
     DRIVER,
     allocated,
@@ -32,269 +42,7 @@ from tests.model.devices.objects import (
 from tests.model.devices.objects import claim as resource_claim
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
-from tests.world.storage import RWO, RWOP, RWX, bound, held_by, pv, pvc, segment
-
-LOCAL = StorageClass("local", "kubernetes.io/no-provisioner", waits=True)
-DISK = (PodVolume("data", "claim"),)
-GPU = (PodResourceClaim("gpus"),)
-
-
-def cluster_of(*facts: Fact, nodes: str = "n1 n2", **of: Any) -> Cluster:
-    """Nodes of 8 CPUs, and these objects."""
-    cluster = Cluster(log=1000, **of)
-    for name in nodes.split():
-        cluster.node(name, cpu=8, labels=(("kubernetes.io/hostname", name), ("zone", "z")))
-    seen(cluster, facts)
-    return cluster
-
-
-def seen(cluster: Cluster, facts: Iterable[Fact]) -> None:
-    for fact in facts:
-        if isinstance(fact, PersistentVolumeClaim | ResourceClaim):
-            cluster.tell(FactSeen(replace(fact, namespace="ns")))
-        else:
-            cluster.tell(FactSeen(fact))
-
-
-def gang_with_disks(cluster: Cluster, name: str, *gib: int, **of: Any) -> None:
-    """A gang of which each member has a claim of this size."""
-    cluster.group(name, len(gib))
-    for index, size in enumerate(gib):
-        seen(cluster, [pvc(f"{name}-{index}", size, **of)])
-        wanted = replace(spec(cpu=1), volumes=DISK)
-        cluster.pod(f"{name}-{index}", name, spec=wanted, claims=(f"{name}-{index}",))
-
-
-def gang_with_devices(cluster: Cluster, name: str, *requests: Any) -> None:
-    """A gang of which each member has a claim with this request."""
-    cluster.group(name, len(requests))
-    for index, request in enumerate(requests):
-        pod = f"{name}-{index}"
-        seen(cluster, [resource_claim(f"{pod}-gpus", request)])
-        wanted = replace(spec(cpu=1), resource_claims=GPU)
-        cluster.pod(pod, name, spec=wanted, resource_claims=(f"{pod}-gpus",))
-
-
-def preparing(cluster: Cluster) -> dict[str, PreBind]:
-    """The last PreBind of each pod, by its name."""
-    return {e.target.pod.name: e for e in cluster.effects if isinstance(e, PreBind)}
-
-
-def take_back(cluster: Cluster) -> None:
-    """Let every Unreserve that is under way end."""
-    begun = [e for e in cluster.effects if isinstance(e, PreBind)]
-    given_up = [e for e in cluster.effects if isinstance(e, CancelPlan)]
-    for effect in begun:
-        plan, uid = effect.target.plan, effect.target.uid
-        if any(each.plan == plan and uid in (each.members or {uid}) for each in given_up):
-            cluster.tell(Unreserved(plan, uid))
-    cluster.settle(seconds=30)
-
-
-def show_what_is_written(cluster: Cluster) -> None:
-    """Show the claims with what PreBinds under way write into them."""
-    ledger = cluster.engine._core.state.nodes.ledgers.devices
-    for effect in preparing(cluster).values():
-        decided = effect.target.decided.devices
-        for each in decided.claims if decided is not None else ():
-            claim = ledger.fact("ResourceClaim", each.claim)
-            assert isinstance(claim, ResourceClaim)
-            cluster.tell(FactSeen(replace(claim, allocation=each.allocation)))
-
-
-def prepare(cluster: Cluster) -> None:
-    """Let every PreBind that is under way succeed."""
-    for effect in preparing(cluster).values():
-        cluster.tell(PreBound(effect.target.plan, effect.target.uid))
-    cluster.settle()
-
-
-def chosen(cluster: Cluster) -> dict[str, str]:
-    """The volume that each member gets."""
-    found = {}
-    for name, effect in preparing(cluster).items():
-        decided = effect.target.decided.volumes
-        assert decided is not None
-        [claim] = decided.claims
-        found[name] = claim.volume.name if claim.volume else ""
-    return found
-
-
-def devices(cluster: Cluster) -> dict[str, list[str]]:
-    """The devices that each member gets."""
-    found = {}
-    for name, effect in preparing(cluster).items():
-        decided = effect.target.decided.devices
-        assert decided is not None
-        [claim] = decided.claims
-        assert claim.allocation is not None
-        found[name] = [f"{each.pool}/{each.device}" for each in claim.allocation.results]
-    return found
-
-
-# ── volumes ──────────────────────────────────────────────────────────────────────────────────
-
-
-def test_each_member_gets_a_volume_of_its_own_on_its_node_before_any_is_bound() -> None:
-    cluster = cluster_of(LOCAL, pv("a", 1, "n1"), pv("b", 1, "n2"))
-    gang_with_disks(cluster, "g", 1, 1)
-    cluster.settle()
-    assert sorted(chosen(cluster).values()) == ["a", "b"]
-    assert cluster.sent == []
-    prepare(cluster)
-    volume = chosen(cluster)
-    assert cluster.where() == {name: {"a": "n1", "b": "n2"}[volume[name]] for name in volume}
-
-
-def test_a_member_that_only_one_volume_suits_gets_it_whoever_comes_first() -> None:
-    cluster = cluster_of(LOCAL, pv("small", 1, "n1"), pv("large", 9, "n2"))
-    gang_with_disks(cluster, "g", 1, 9)
-    cluster.settle()
-    assert chosen(cluster) == {"g-0": "small", "g-1": "large"}
-
-
-def test_two_gangs_that_want_the_same_volumes_never_hold_half_each() -> None:
-    cluster = cluster_of(LOCAL, pv("a", 1, "n1"), pv("b", 1, "n2"))
-    gang_with_disks(cluster, "g", 1, 1)
-    gang_with_disks(cluster, "h", 1, 1)
-    cluster.settle()
-    assert set(preparing(cluster)) == {"g-0", "g-1"}
-    assert cluster.condition("h")[1] == "Unschedulable"
-
-
-def test_a_gang_that_needs_more_storage_than_a_zone_has_is_told_how_much_is_left() -> None:
-    fast = StorageClass("fast", "csi.example.com", waits=True)
-    driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    cluster = cluster_of(fast, driver, segment("s", 250, "", topology=zone))
-    gang_with_disks(cluster, "g", 100, 100, 100, 100, storage_class="fast")
-    cluster.settle()
-    state, reason, message = cluster.condition("g")
-    assert (state, reason) == (False, "Unschedulable")
-    assert message.startswith("4 members need 400Gi of class fast in zone z; 250Gi is left")
-    assert preparing(cluster) == {}
-
-
-def test_claims_that_together_ask_for_more_than_any_number_tells_are_refused_like_others() -> None:
-    fast = StorageClass("fast", "csi.example.com", waits=True)
-    driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    cluster = cluster_of(fast, driver, segment("s", 250, "", topology=zone))
-    cluster.group("g", 2)
-    disks = (PodVolume("a", "claim"), PodVolume("b", "claim"))
-    for pod in ("g-0", "g-1"):
-        names = (f"{pod}-a", f"{pod}-b")
-        seen(cluster, [replace(pvc(name, 1, "fast"), request=2**63 - 1) for name in names])
-        cluster.pod(pod, "g", spec=replace(spec(cpu=1), volumes=disks), claims=names)
-    cluster.settle()
-    state, reason, message = cluster.condition("g")
-    assert (state, reason) == (False, "Unschedulable")
-    assert "2 node(s) did not have enough free storage" in message
-
-
-def test_storage_that_a_driver_sets_nothing_aside_of_is_used_again_once_claims_are_bound() -> None:
-    """Thin provisioning: what the segment says never changes."""
-    fast = StorageClass("fast", "csi.example.com", waits=True)
-    driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    cluster = cluster_of(fast, driver, segment("s", 2, "", topology=zone))
-    gang_with_disks(cluster, "g", 1, 1, storage_class="fast")
-    gang_with_disks(cluster, "h", 2, 0, storage_class="fast")
-    cluster.settle()
-    assert {name[0] for name in preparing(cluster)} == {"g"}
-    assert cluster.condition("h")[1] == "Unschedulable"
-
-    for at in range(2):
-        made = replace(pvc(f"g-{at}", 1, "fast"), selected_node="n1")
-        seen(cluster, [made, replace(made, volume=f"made-{at}", bind_completed=True)])
-    cluster.settle(seconds=12)
-
-    assert {name[0] for name in preparing(cluster)} == {"g", "h"}
-
-
-def test_a_claim_for_one_pod_that_two_members_name_makes_the_gang_infeasible() -> None:
-    cluster = cluster_of(LOCAL, pv("a"), pvc("only", access_modes=(RWOP,)))
-    cluster.group("g", 2)
-    for name in ("g-0", "g-1"):
-        cluster.pod(name, "g", spec=replace(spec(cpu=1), volumes=DISK), claims=("only",))
-    cluster.settle()
-    state, reason, message = cluster.condition("g")
-    assert (state, reason) == (False, "Infeasible")
-    assert "only" in message
-
-
-def test_volumes_are_free_again_when_one_claim_of_the_gang_cannot_be_bound() -> None:
-    cluster = cluster_of(LOCAL, pv("a", 1, "n1"), pv("b", 1, "n2"))
-    gang_with_disks(cluster, "g", 1, 1)
-    cluster.settle()
-    effect = preparing(cluster)["g-1"]
-    cluster.tell(PreBindFailed(effect.target.plan, effect.target.uid, "the volume is gone"))
-    cluster.settle()
-    assert any(isinstance(each, CancelPlan) for each in cluster.effects)
-    cluster.settle(seconds=30)
-    again = preparing(cluster)["g-1"]
-    assert again.target.plan != effect.target.plan
-    prepare(cluster)
-    assert len(cluster.where()) == 2
-
-
-def test_what_was_bound_before_a_failure_stays_and_pins_its_member() -> None:
-    a, b = pv("a", 1, "n1"), pv("b", 1, "n2")
-    cluster = cluster_of(LOCAL, a, b)
-    gang_with_disks(cluster, "g", 1, 1)
-    cluster.settle()
-    volume = chosen(cluster)["g-0"]
-    disk = {"a": a, "b": b}[volume]
-    claim = bound("g-0", volume)
-    seen(cluster, [held_by(disk, claim), claim])
-    effect = preparing(cluster)["g-1"]
-    cluster.tell(PreBindFailed(effect.target.plan, effect.target.uid, "not this time"))
-    cluster.settle(seconds=30)
-    prepare(cluster)
-    assert cluster.where()["g-0"] == {"a": "n1", "b": "n2"}[volume]
-    assert len(cluster.where()) == 2
-
-
-def test_a_volume_that_somebody_else_takes_first_has_the_gang_planned_again() -> None:
-    a, spare = pv("a", 1, "n1"), pv("spare", 5, "n1")
-    cluster = cluster_of(LOCAL, a, spare, pv("b", 1, "n2"))
-    gang_with_disks(cluster, "g", 1, 1)
-    cluster.settle()
-    assert set(chosen(cluster).values()) == {"a", "b"}
-    seen(cluster, [held_by(a, bound("stranger", "a"))])
-    prepare(cluster)
-    cluster.settle(seconds=30)
-    prepare(cluster)
-    assert set(chosen(cluster).values()) == {"spare", "b"}
-    assert len(cluster.where()) == 2
-
-
-def test_a_claim_that_appears_wakes_the_gang_that_waits_for_it() -> None:
-    cluster = cluster_of(LOCAL, pv("a", 1, "n1"))
-    cluster.pod("p", spec=replace(spec(cpu=1), volumes=DISK), claims=("late",))
-    cluster.settle()
-    assert 'persistentvolumeclaim "late" not found' in cluster.pod_conditions("p")[-1][1]
-    seen(cluster, [pvc("late")])
-    cluster.settle(seconds=30)
-    prepare(cluster)
-    assert cluster.where() == {"p": "n1"}
-
-
-def test_a_shared_claim_does_not_move_away_from_the_node_of_a_member_that_names_it_too() -> None:
-    every = frozenset((RWO, RWX))
-    both = pv("both", 1, "n1", "n2", access_modes=every)
-    other = pv("other", 2, "n1", access_modes=every)
-    shared = pvc("shared", access_modes=(RWX,))
-    cluster = cluster_of(LOCAL, both, other, shared, pvc("own"))
-    one = replace(spec(cpu=8), volumes=DISK)
-    two = replace(spec(cpu=8), volumes=(*DISK, PodVolume("more", "claim")))
-    cluster.group("g", 2)
-    cluster.pod("g-0", "g", spec=one, claims=("shared",))
-    cluster.pod("g-1", "g", spec=two, claims=("own", "shared"))
-    cluster.settle()
-    prepare(cluster)
-    assert cluster.where() == {"g-0": "n2", "g-1": "n1"}
-
+from tests.world.storage import RWO, RWX, bound, pv, pvc, segment
 
 # ── devices ──────────────────────────────────────────────────────────────────────────────────
 

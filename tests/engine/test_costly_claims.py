@@ -12,7 +12,7 @@ from enbloc.model.devices import effort
 from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.pods import PodResourceClaim
 from tests.calls import calls_of
-from tests.engine.test_claims import cluster_of, devices, gang_with_devices, preparing, seen
+from tests.engine.claiming import cluster_of, devices, gang_with_devices, preparing, seen
 from tests.model.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 

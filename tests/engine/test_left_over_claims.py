@@ -16,7 +16,7 @@ from enbloc.model.devices.facts import Allocation, Consumer, ResourceClaim, Resu
 from enbloc.model.pods import ContainerResource, NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.volumes.facts import StorageClass
-from tests.engine.test_claims import DISK, GPU, cluster_of, prepare, preparing, seen
+from tests.engine.claiming import DISK, GPU, cluster_of, prepare, preparing, seen
 from tests.model.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster

@@ -46,7 +46,7 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
 def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
     """int64[N]: rows with the same number see devices that are alike to the claims of these pods.
 
-    Pods that all ask for a number of devices of one kind need only be counted.
+    Pods that all have one claim, for so many devices of one kind, need only be counted.
 
     Args:
         pods: one of each class.
@@ -54,8 +54,10 @@ def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
     """
     devices, names = nodes.ledgers.devices, nodes.names
     found = np.zeros(len(nodes), np.int64)
-    demands = list(dict.fromkeys(each for pod in pods for each in devices.asked(pod).demands))
-    if not demands or (len(demands) == 1 and demands[0].plain):
+    asked = [devices.asked(pod).demands for pod in pods]
+    demands = list(dict.fromkeys(each for of_pod in asked for each in of_pod))
+    one = len(demands) == 1 and demands[0].plain and max(map(len, asked)) == 1
+    if not demands or one:
         return found
     spread = devices.spread(nodes)
     numbers: dict[Hashable, int] = {}

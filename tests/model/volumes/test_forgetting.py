@@ -5,7 +5,7 @@
 from dataclasses import replace
 
 from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
-from tests.engine.test_claims import DISK
+from tests.engine.claiming import DISK
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import LOCAL, hosts, ledger, pv, pvc, table_of, using
