@@ -12,7 +12,7 @@ from dataclasses import replace
 from benchmarks.engine import Figure, cluster
 from enbloc.engine import Engine
 from enbloc.engine.effects import PreBind
-from enbloc.engine.events import FactGone, FactSeen, GroupSeen, PodGone, PodSeen
+from enbloc.engine.events import FactGone, FactSeen, GroupSeen, PodGone, PodSeen, Unreserved
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
     Ask,
@@ -72,6 +72,8 @@ def _planned(engine: Engine, gang: str, pods: Iterable[Pod], claims: Iterable[Fa
     assert len(prepared) == len(pods), f"only {len(prepared)} of {len(pods)} were planned"
     for pod in pods:
         engine.apply(PodGone(pod.key, pod.uid))
+    for effect in prepared:  # until then what the plan decided is nobody else's
+        engine.apply(Unreserved(effect.target.plan, effect.target.uid))
     for claim in claims:
         engine.apply(FactGone(claim.kind, claim.key))
     engine.step(1000.5)

@@ -118,8 +118,7 @@ class DeviceFilter:
         devices = nodes.ledgers.devices
         served = devices.extended(pod, asked.served)[:1] if asked.served else ()
         self._known = None
-        joined = (each.demand for each in asked.joined)
-        if self._shares and not devices.may_share((*asked.demands, *joined, *served)):
+        if self._shares and not devices.may_share((*asked.demands, *served)):
             self._known = _Known(asked, nodes.names, mask.copy())
         self._touched.clear()
 

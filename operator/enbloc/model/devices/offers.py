@@ -5,7 +5,7 @@
 Those of the same fork may get other devices where that helps.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from enbloc.model.devices.asked import Verdict
@@ -24,7 +24,7 @@ from enbloc.model.devices.search import (
     ordered,
     search,
 )
-from enbloc.model.devices.seats import Held, seen_in
+from enbloc.model.devices.seats import Held, Seen, seen_in
 from enbloc.model.devices.use import Use, removed
 from enbloc.model.devices.views import Spread, signature
 
@@ -184,7 +184,7 @@ class Offers(Inventory):
         moves: bool,
     ) -> Verdict | None:
         """The verdict if claims of this fork may get other devices; None = that does not help."""
-        claims = self._revised_with(node, places, joined)
+        claims = self._revised_with(demands, places, joined)
         held = [
             each.used_on(node, places) if claim in joined else each
             for claim in claims
@@ -207,31 +207,49 @@ class Offers(Inventory):
         return known if not known.reason or known.open else None
 
     def _revised_with(
-        self, node: str, places: Sequence[Place], joined: Sequence[str] = ()
+        self, demands: Sequence[Demand], places: Sequence[Place], joined: Sequence[str]
     ) -> list[str]:
-        """Claims of this fork that may have what a pod on the node lacks.
+        """Claims of this fork that may have what new ones lack, those that they share first.
 
-        Those that it shares first, then those of the node, then others in name order; and whoever
-        is where one of these is, for they may have what it could get.
+        Whoever has devices of a pool that could serve these, and of pools that could serve those
+        who would move, and so on.
         """
-        found: dict[str, None] = dict.fromkeys((*joined, *(self._tried.get(node) or ())))
-        keys = [place.pool.key for place in places if place.pool.key in self._spread]
-        for key in keys:
-            for claim in sorted(self._owners.claims(key)):
+        order = [key for key in joined if self._held.get(key) is not None]
+        found, pools = set(order), dict[PoolKey, None]()
+        seen = seen_in(places)
+        for demand in demands:
+            pools.update(self._serving(demand, seen))
+        for key in order:
+            pools.update(self._serving_claim(key))
+        for pool in (queue := list(pools)):  # it grows
+            for claim in sorted(self._owners.claims(pool)):
                 held = self._held.get(claim)
-                if held is not None and held.demand is not None:
-                    found.setdefault(claim)
-        reached, order = {node}, list(found)
-        for claim in order:  # it grows
-            if len(order) >= _MOST_REVISED:
-                break
-            held = self._held.get(claim)
-            for other, _ in held.views if held is not None else ():
-                if other not in reached:
-                    reached.add(other)
-                    order += [each for each in self._tried.get(other) or () if each not in found]
-                    found.update(dict.fromkeys(order))
-        return order[:_MOST_REVISED]
+                if claim in found or held is None or held.demand is None:
+                    continue
+                if len(order) >= _MOST_REVISED:
+                    return order
+                found.add(claim)
+                order.append(claim)
+                more = [each for each in self._serving_claim(claim) if each not in pools]
+                pools.update(dict.fromkeys(more))
+                queue += more
+        return order
+
+    def _serving_claim(self, claim: str) -> Mapping[PoolKey, None]:
+        """The pools that have something for a claim of this fork, where it is used."""
+        held = self._held.get(claim)
+        if held is None or held.demand is None:
+            return {}
+        return self._serving(held.demand, held.seen)
+
+    def _serving(self, demand: Demand, seen: Seen) -> Mapping[PoolKey, None]:
+        """The pools that have something for a demand, as a node sees them."""
+        return {
+            key: None
+            for key, reach in seen
+            if (pool := self._pools.get(key)) is not None
+            and any(bits & reach.devices for bits in demand.lens(pool).usable)
+        }
 
     def _revising(
         self,

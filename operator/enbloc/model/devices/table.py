@@ -82,9 +82,13 @@ class Devices(Offers):
         else:
             places = self.places(node, self.spread(nodes))
             self._join(seat, claims, places)
-            moves = any(not self.reached(key, places) for key, *_ in asked.joined)
-            if (demands or moves) and not self._give(node, claims, demands, places, moves=moves):
-                seat = seat._replace(lacking=(*claims, *(key for key, *_ in asked.joined)))
+            joined = [each.key for each in asked.joined]
+            moves = any(not self.reached(key, places) for key in joined)
+            found = not (demands or moves) or self._give(
+                node, claims, demands, places, joined, moves=moves
+            )
+            if not found:
+                seat = seat._replace(lacking=(*claims, *joined))
         self._sit(seat)
 
     def _give(
@@ -93,6 +97,7 @@ class Devices(Offers):
         claims: Sequence[str],
         demands: tuple[Demand, ...],
         places: tuple[Place, ...],
+        joined: Sequence[str],
         *,
         moves: bool,
     ) -> bool:
@@ -103,7 +108,8 @@ class Devices(Offers):
             claims: that have nothing yet.
             demands: of these.
             places: what the node sees.
-            moves: a claim that the pod shares with others has devices that the node does not see.
+            joined: claims that the pod shares with others of the fork.
+            moves: one of them has devices that the node does not see.
         """
         wide = self._wide(claims, places)
         apart = [Task(demand, each) for demand, each in zip(demands, wide, strict=True)]
@@ -112,7 +118,7 @@ class Devices(Offers):
             outcome = self._search([Task(demand, places) for demand in demands])
         others: Sequence[str] = ()
         if outcome.picks is None or moves:
-            others = self._revised_with(node, places)
+            others = self._revised_with(demands, places, joined)
             held = [each for key in others if (each := self._held.get(key)) is not None]
             tasks = self._revising(held, demands, places, moves=moves)
             if tasks is None:
