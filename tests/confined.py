@@ -4,17 +4,20 @@
 
 It starts no process, talks to nobody but this machine, and lives in virtual time. Exceptions are
 marked: `controlplane`, `kubectl` and `processes` may do all of that, and are no part of `make
-test`; `real_time` waits for real seconds, and says why.
+test`; `real_time` waits for real seconds, and says why. What is drawn at random, as by a back-off,
+is the same each time.
 """
 
 import asyncio
 import ipaddress
+import random
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
+from tests.effort import deep
 from tests.world.virtual_time import VirtualTimeLoop
 
 #: Marks of what talks to other processes.
@@ -42,6 +45,7 @@ class Confinement:
         real = outside or item.get_closest_marker(REAL_TIME)
         self._test, self._broken = "" if outside else item.nodeid, ""
         self._loop = asyncio.new_event_loop if real else VirtualTimeLoop
+        random.seed(None if outside or deep() else item.nodeid)
 
     def ended(self) -> None:
         """It has been torn down.
