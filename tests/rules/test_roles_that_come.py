@@ -17,9 +17,15 @@ WITH_B = (*AT_FIRST, ("b", 2))
 @pytest.fixture
 def world() -> World:
     """A cluster of a head and a worker that runs, and three nodes with room for one each."""
+    return running()
+
+
+def running(**of: object) -> World:
+    """The same, with more of its PodGroup."""
     world = World()
     world.nodes("n0 n1 n2 n3 n4", cpu=4)
-    world.group("ray", 2, roles=[("head", 1), ("a", 1)], timeout=60, owner="RayCluster/ray-uid")
+    roles = [("head", 1), ("a", 1)]
+    world.group("ray", 2, roles=roles, timeout=60, owner="RayCluster/ray-uid", **of)
     for role in ("head", "a"):
         world.member(f"ray-{role}", "ray", role=role, owner=CLUSTER)
     world.settle()
@@ -107,6 +113,37 @@ def test_one_that_lost_its_place_in_a_crash_is_completed(world: World, restart: 
         world.member("b1.again", "ray", role="b", owner=CLUSTER)
     world.settle()
     assert len(world.where("b")) == 2
+
+
+def test_members_of_a_role_that_a_workload_gained_wait_until_its_podgroup_lists_it() -> None:
+    """Its pods may be created before the PodGroup that is kept for the workload has changed."""
+    world = running(derived=True)
+    full(world, "n4")
+    for name in ("b0", "b1"):
+        world.member(name, "ray", role="b", owner=CLUSTER)
+    world.settle(seconds=1)
+    assert world.where("b") == {}
+    came(world)
+    world.settle(seconds=5)
+    assert world.where("b") == {}, "there is room for one of the two that b needs"
+
+
+def test_those_of_a_role_that_its_podgroup_never_lists_do_not_wait_for_long() -> None:
+    world = running(derived=True)
+    world.member("b0", "ray", role="b", owner=CLUSTER)
+    world.settle()
+    assert world.where("b") == {}
+    world.settle(seconds=2.5)
+    assert set(world.where("b")) == {"b0"}
+
+
+def test_a_member_that_is_missing_does_not_wait_for_those() -> None:
+    world = running(derived=True)
+    world.member("b0", "ray", role="b", owner=CLUSTER)
+    world.delete("ray-a")
+    world.member("ray-a.again", "ray", role="a", owner=CLUSTER)
+    world.settle()
+    assert "ray-a.again" in world.where()
 
 
 def test_a_role_that_goes_is_forgotten_without_a_warning(world: World) -> None:

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Returning: a gang that comes back from nothing is not tried before its PodGroup can be right.
+"""Returning: pods that a workload gains are not placed before its PodGroup can be right.
 
-Whoever scales a workload, or resumes it, may change in the same moment how many pods it is to have.
-Its controller makes these pods at once, while the PodGroup that enbloc's controller keeps for it
-still says what the gang needed before. Source: semantics §2.5.
+Whoever scales a workload, or resumes it, may change in the same moment how many pods it is to have,
+or of which roles. Its controller makes these pods at once, while the PodGroup that enbloc's
+controller keeps for it still says what the gang needed before. Source: semantics §2.5.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from enbloc.engine.policies.pauses import Pause
@@ -14,6 +15,7 @@ from enbloc.engine.policies.policy import Policy
 from enbloc.engine.report import Explanation
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.names import Reason
+from enbloc.model.pods import Pod
 
 #: So long after its last pod was created the PodGroup of a workload is right (seconds): the
 #: controller writes it at most once a second.
@@ -28,12 +30,34 @@ _WHY: Final = Explanation(
 
 
 class Returning(Policy):
-    """Lets PodGroups that are kept for other objects settle when members of theirs come back."""
+    """Lets PodGroups that are kept for other objects settle when pods come that change them."""
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
-        """Until a while after the last member was created, where none of those before is left."""
-        if not facts.returning:
+        """Until a while after the last pod was created that the PodGroup may not tell of yet."""
+        if facts.returning:
+            created, why = [pod.created for pod in facts.pending], _WHY
+        else:
+            unlisted = _unlisted(facts)
+            created, why = [pod.created for pod in unlisted], _why(unlisted)
+        if not created:
             return None
-        created = [pod.created for pod in facts.pending]
         until = min(max(created) + RETURN_SECONDS, min(created) + LONGEST_SECONDS)
-        return Pause(until, refused=True, cause=_WHY, why=_WHY) if now < until else None
+        return Pause(until, refused=True, cause=why, why=why) if now < until else None
+
+
+def _unlisted(facts: GroupFacts) -> Sequence[Pod]:
+    """Members of roles that the PodGroup of a workload does not list, beside a gang that is whole.
+
+    The role may be new, and then is placed whole. What the gang itself lacks waits for nothing.
+    """
+    group = facts.group
+    if group is None or not (group.derived and group.roles) or facts.deficit:
+        return ()
+    listed = {role.name for role in group.roles}
+    return [pod for pod in facts.pending if pod.role and pod.role not in listed]
+
+
+def _why(pods: Sequence[Pod]) -> Explanation:
+    roles = ", ".join(sorted({pod.role for pod in pods}))
+    text = f"waiting until its PodGroup can list what its new pods belong to: {roles}"
+    return Explanation(Reason.WAITING_FOR_MEMBERS, text)
