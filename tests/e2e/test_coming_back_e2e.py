@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from enbloc.controller.sources import volcano
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
 from enbloc.kube.client import PatchType
 from enbloc.kube.paths import JOBS, PODS, STATEFUL_SETS
 from enbloc.model.auto_groups import group_name
 from tests.e2e import manifests
-from tests.e2e.test_workloads_e2e import TEMPLATE, group_of_job, says, serve, switch
+from tests.e2e.test_workloads_e2e import TEMPLATE, group_of_job, says, serve, serve_resource, switch
 from tests.e2e.world import World
 
 LABELS = {"app": "st"}
@@ -83,6 +84,7 @@ async def test_a_set_that_is_scaled_to_zero_and_back_starts_whole_or_not_at_all(
     await world.running("st", 4)
     await says(world, group, "Ready", "True", reason="Running")
     await workload.scale(0)
+    await world.quiet()  # the controller sees that no pods are wanted
     if killed:
         world.scheduler.kill()
         await world.start_scheduler()
@@ -158,6 +160,59 @@ async def test_capacity_is_kept_for_workers_while_their_leader_starts(world: Wor
     assert world.observer.bound(world.namespace, "rival") == {}
 
 
+async def test_capacity_of_min_resources_is_kept_while_the_first_member_starts(
+    world: World,
+) -> None:
+    """Semantics §5.1: a PodGroup of the user's own, which comes with a timeout of its own."""
+    await world.nodes(3, cpu=1, start=6.0)
+    more = {"minResources": {"cpu": "3"}, "scheduleTimeoutSeconds": 2}
+    await world.group("first", 1, **more)
+    await world.pod("first-0", "first")
+    await world.bound("first", 1)
+    await world.gang("rival", 2)
+    await world.running("first", 1)
+    assert world.observer.bound(world.namespace, "rival") == {}
+    for index in (1, 2):
+        await world.pod(f"first-{index}", "first")
+    await world.bound("first", 3)
+    assert world.observer.bound(world.namespace, "rival") == {}
+
+
+async def task_pods(world: World, task: str, count: int) -> None:
+    """Pods of a task of Volcano."""
+    for index in range(count):
+        await world.pod(
+            f"v-{task}-{index}",
+            labels={"volcano.sh/task-spec": task},
+            annotations={"scheduling.k8s.io/group-name": "v"},
+        )
+
+
+async def test_a_task_that_a_running_group_of_volcano_gains_is_placed_whole_beside_it(
+    world: World,
+) -> None:
+    """Semantics §2.5."""
+    nodes = await world.nodes(4, cpu=1)
+    await serve_resource(world, volcano.RESOURCE)
+    body = {
+        "apiVersion": volcano.RESOURCE.api_version,
+        "kind": volcano.RESOURCE.kind,
+        "metadata": {"name": "v"},
+        "spec": {"minMember": 2, "minTaskMember": {"a": 2}},
+    }
+    await world.client.create(volcano.RESOURCE, body, world.namespace)
+    await task_pods(world, "a", 2)
+    await world.running("v-a", 2)
+    free = sorted(set(nodes) - set(world.observer.bound(world.namespace).values()))
+    await occupied(world, free[:1])
+    await patch(world, volcano.RESOURCE, "v", {"minMember": 4, "minTaskMember": {"a": 2, "b": 2}})
+    await task_pods(world, "b", 2)
+    await world.quiet()
+    assert world.observer.bound(world.namespace, "v-b") == {}
+    await world.remove_pod(f"other-{free[0]}")
+    await world.bound("v-b", 2)
+
+
 async def test_of_two_groups_that_were_made_anew_in_part_one_yields_to_the_other(
     world: World,
 ) -> None:
@@ -199,14 +254,13 @@ async def test_of_two_groups_that_were_made_anew_in_part_one_yields_to_the_other
 
 async def test_four_hundred_members_with_a_node_each_are_placed(world: World) -> None:
     """Semantics §9.8: as topology-aware admission writes it, each names its node."""
-    nodes = await world.nodes(40, cpu=16)
+    nodes = await world.nodes(400, cpu=1)
     await world.group("pinned", 400)
-    for index in range(400):
-        node = nodes[index % len(nodes)]
+    for index, node in enumerate(nodes):
         body = manifests.pod(
             f"pinned-{index}", "pinned", node_selector={"kubernetes.io/hostname": node}
         )
         await world.client.create(PODS, body, world.namespace)
     await world.bound("pinned", 400)
     placed = world.observer.bound(world.namespace, "pinned")
-    assert all(placed[f"pinned-{i}"] == nodes[i % len(nodes)] for i in range(400))
+    assert all(placed[f"pinned-{index}"] == node for index, node in enumerate(nodes))

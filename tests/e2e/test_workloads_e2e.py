@@ -65,12 +65,18 @@ async def serve(world: World, kind: str) -> Resource:
     """Have the API server serve a kind of another project, before the controller starts."""
     [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
     resource = source.resources[0]
+    await serve_resource(world, resource)
+    return resource
+
+
+async def serve_resource(world: World, resource: Resource) -> None:
+    """As `serve`, for a resource."""
     with suppress(AlreadyExists):
         await world.client.create(CRDS, crd(resource))
-    await world.eventually(lambda: world.client.serves(resource), lambda: f"{kind} is served")
+    served = f"{resource.kind} is served"
+    await world.eventually(lambda: world.client.serves(resource), lambda: served)
     world.controller.kill()
     await world.start_controller()
-    return resource
 
 
 async def a_younger_pod(world: World) -> None:
