@@ -57,6 +57,7 @@ CHEAP: Final[Mapping[str, Benchmark]] = {
     "growth": scale.growth,
     "gang_with_volumes": claims.gang_with_volumes,
     "gang_with_devices": claims.gang_with_devices,
+    "lone_with_claims": claims.lone_with_claims,
 }
 #: These need Python alone, too.
 ALONE: Final[Mapping[str, Benchmark]] = {

@@ -11,12 +11,22 @@ from dataclasses import replace
 
 from benchmarks.engine import Figure, cluster
 from enbloc.engine import Engine
-from enbloc.engine.effects import PreBind
-from enbloc.engine.events import FactGone, FactSeen, GroupSeen, PodGone, PodSeen, Unreserved
+from enbloc.engine.effects import Bind, PreBind
+from enbloc.engine.events import (
+    Bound,
+    FactGone,
+    FactSeen,
+    GroupSeen,
+    PodGone,
+    PodSeen,
+    PreBound,
+    Unreserved,
+)
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
     Ask,
     ClaimSpec,
+    Consumer,
     Device,
     DeviceClass,
     Request,
@@ -181,3 +191,52 @@ def gang_with_devices(nodes: int = 1000, size: int = 512, devices: int = 8) -> I
     ]
     yield f"claims/gang-{MOST_CONSUMERS}-with-a-shared-device", statistics.median(times) * 1e3
     yield "claims/memory-of-a-device", kept / (nodes * devices)
+
+
+def lone_with_claims(nodes: int = 5000, pods: int = 60) -> Iterator[Figure]:
+    """Pods without a group that come one after the other: the step that plans each."""
+    engine = cluster(nodes)
+    engine.apply(FactSeen(DeviceClass(DRIVER, (f'device.driver == "{DRIVER}"',))))
+    driver = "disk.example.com"
+    engine.apply(FactSeen(CSIDriver(driver)))
+    engine.apply(FactSeen(StorageClass("fast", driver, waits=True)))
+    for index in range(nodes):
+        engine.apply(FactSeen(_slice(index, 8)))
+        engine.apply(FactSeen(CSINode(f"n{index}", ((driver, 20),), (driver,))))
+    for name, made in (("a-device", _devices), ("a-volume", _volumes)):
+        gc.collect()
+        times = [_placed(engine, f"{name}-{n}", *made(f"{name}-{n}", 1)) for n in range(pods)]
+        yield f"claims/lone-pod-with-{name}", statistics.median(times[10:]) * 1e3
+
+
+def _placed(engine: Engine, name: str, pods: list[Pod], claims: list[Fact]) -> float:
+    """Seconds of the step that plans a lone pod, which is bound afterwards and stays."""
+    [pod], [claim] = pods, claims
+    pod = replace(pod, group=None)
+    engine.apply(FactSeen(claim))
+    engine.apply(PodSeen(pod))
+    started = time.process_time()
+    effects = list(engine.step(1000.0))
+    seconds = time.process_time() - started
+    while effects:
+        effect = effects.pop(0)
+        if isinstance(effect, PreBind):
+            engine.apply(FactSeen(_written(claim, effect, name)))
+            engine.apply(PreBound(effect.target.plan, pod.uid))
+        elif isinstance(effect, Bind):
+            engine.apply(Bound(effect.target.plan, pod.uid))
+            engine.apply(PodSeen(replace(pod, node=effect.target.node)))
+            return seconds
+        effects += engine.step(1000.0)
+    raise AssertionError(f"{name} was not bound")
+
+
+def _written(claim: Fact, effect: PreBind, name: str) -> Fact:
+    """The claim as the pod's PreBind leaves it."""
+    if isinstance(claim, PersistentVolumeClaim):
+        return replace(claim, volume=f"pv-{name}", bind_completed=True)
+    assert isinstance(claim, ResourceClaim)
+    assert effect.target.decided.devices is not None
+    [given] = effect.target.decided.devices.claims
+    user = Consumer("pods", effect.target.pod.name, effect.target.uid)
+    return replace(claim, allocation=given.allocation, reserved_for=(user,))

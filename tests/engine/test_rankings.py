@@ -53,13 +53,14 @@ class Tables:
 
     def keep(self, epoch: object = 1, pod: Pod = POD, beyond: tuple[Change, ...] = ()) -> Ranking:
         key = self.rankings.key(pod, PROFILE)
-        self.rankings.take(key, self.snapshot(), epoch)
+        self.rankings.take(key, pod, PROFILE, self.snapshot(), epoch)
         ranking = Ranking(pod, PROFILE, self.snapshot())
         self.rankings.give(key, ranking, beyond, epoch)
         return ranking
 
     def take(self, epoch: object = 1, pod: Pod = POD) -> Ranking | None:
-        return self.rankings.take(self.rankings.key(pod, PROFILE), self.snapshot(), epoch)
+        key = self.rankings.key(pod, PROFILE)
+        return self.rankings.take(key, pod, PROFILE, self.snapshot(), epoch)
 
 
 def test_a_kept_ranking_is_given_once_and_knows_what_came_since() -> None:

@@ -214,7 +214,7 @@ SHARED = Profile("shared", (*PROFILE.plugins, Shares()), PROFILE.weights)
 
 
 def kept(rankings: Rankings, snapshot: Snapshot, pod: Pod) -> Ranking | None:
-    return rankings.take(rankings.key(pod, PROFILE), snapshot, 1)
+    return rankings.take(rankings.key(pod, PROFILE), pod, PROFILE, snapshot, 1)
 
 
 def test_after_a_failure_the_rankings_of_the_cluster_as_it_is_are_kept() -> None:

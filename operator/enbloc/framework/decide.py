@@ -185,6 +185,11 @@ class Filter(Protocol):
     A class attribute `same_on_any_host = True` says that what a node is told does not depend on
     which host (`kubernetes.io/hostname`) the pod's nodeSelector names. Then members that differ in
     that alone are decided about as one class.
+
+    A class attribute `reads_claims = True` of the plugin says that what PreFilter and PreScore give
+    knows the claims of the pod that they were asked about. Then they are asked for each of several
+    pods with alike claims; where what they give is equal (`==`) to what they gave before, and reads
+    SPEC or NODE, its answers count on for the nodes that have not changed since.
     """
 
     reads: ClassVar[Reads]

@@ -49,6 +49,7 @@ class Profile:
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
     same_on_any_host: frozenset[str] = field(init=False)
+    reads_claims: frozenset[str] = field(init=False)
     _by_name: dict[str, decide.Plugin] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,9 +78,10 @@ class Profile:
             for plugin in asked[Point.PRE_FILTER]
             if decide.implements(plugin, decide.GroupPreFilter)
         )
-        found["same_on_any_host"] = frozenset(
-            plugin.name for plugin in self.plugins if getattr(plugin, "same_on_any_host", False)
-        )
+        for says in ("same_on_any_host", "reads_claims"):
+            found[says] = frozenset(
+                plugin.name for plugin in self.plugins if getattr(plugin, says, False)
+            )
         found["observers"] = tuple(
             plugin
             for plugin in self.plugins

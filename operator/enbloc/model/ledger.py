@@ -9,7 +9,7 @@ shows them, who sits where, and what was decided for pods that are not bound yet
 """
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from enbloc.model.pods import Pod, PodUID
 
@@ -30,6 +30,18 @@ class Fact(Protocol):
     def key(self) -> str:
         """Its name, with "namespace/" before it where the kind has one."""
         ...
+
+
+class ByName(NamedTuple):
+    """Said of an object that no other is like, so that pods which name it are told apart by it.
+
+    Attributes:
+        key: of the object.
+        reserved: it is, for the pod that asks.
+    """
+
+    key: str
+    reserved: bool = False
 
 
 F = TypeVar("F", bound=Fact)
@@ -65,10 +77,11 @@ class Ledger(Protocol[F, D]):
         """A pod is gone."""
         ...
 
-    def alike(self, pod: Pod) -> Hashable | None:
+    def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
         """Equal for pods that are alike to everybody who reads this table, as it is now.
 
-        None = nothing of the pod concerns it.
+        For each thing that a pod asks for, what it is alike in; None = nothing of the pod concerns
+        the table.
         """
         ...
 

@@ -11,7 +11,7 @@ from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
 from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.devices.table import Devices
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledger import Fact, Ledger
+from enbloc.model.ledger import ByName, Fact, Ledger
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
 from enbloc.model.volumes.facts import PersistentVolumeClaim, VolumeFact
@@ -50,6 +50,24 @@ FACTS: Final[Mapping[str, type[Any]]] = {
 }
 
 NOTHING_DECIDED = Decisions()
+
+
+class Holds(NamedTuple):
+    """What of a pod's volumes and devices it is alike in to others.
+
+    Attributes:
+        volumes: of each claim; None = there are none.
+        devices: of each claim; None = there are none.
+        named: a claim is told apart by its name, so other pods are not alike for long.
+    """
+
+    volumes: tuple[Hashable, ...] | None
+    devices: tuple[Hashable, ...] | None
+    named: bool
+
+
+#: How much the tables had written down of touched nodes; None = it cannot be told later.
+Position = tuple[int, int] | None
 
 #: Bytes that an object takes, and each device of a slice, roughly.
 _FACT_BYTES: Final = 1024
@@ -100,12 +118,38 @@ class Ledgers:
             return True
         return bool(spec.extended) and self.devices.concerns(pod)
 
-    def alike(self, pod: Pod) -> Hashable | None:
+    def alike(self, pod: Pod) -> Holds | None:
         """Equal for pods that have alike volumes and devices; None = the pod has none."""
         if not self.concerns(pod):
             return None
-        found = self.volumes.alike(pod), self.devices.alike(pod)
-        return None if found == (None, None) else found
+        volumes, devices = self.volumes.alike(pod), self.devices.alike(pod)
+        if volumes is None and devices is None:
+            return None
+        named = any(isinstance(each, ByName) for each in (*(volumes or ()), *(devices or ())))
+        return Holds(volumes, devices, named)
+
+    @property
+    def position(self) -> Position:
+        """From where on `touched` can tell what has changed; None = in a fork it cannot."""
+        volumes, devices = self.volumes.touched, self.devices.settled()
+        return (volumes.end, devices.end) if volumes and devices else None
+
+    def touched(self, since: Position) -> Collection[str] | None:
+        """The nodes on which something but a pod has changed what they have for pods.
+
+        Of volumes what they attach, of devices those that no other node sees.
+
+        Returns:
+            None when that is not known any more.
+        """
+        logs = self.volumes.touched, self.devices.settled()
+        found: set[str] = set()
+        for log, position in zip(logs, since or (0, 0), strict=True):
+            names = log.since(position) if log and since else None
+            if names is None:
+                return None
+            found.update(names)
+        return found
 
     def _of(self, kind: str) -> Ledger[Any, Any] | None:
         for ledger in (self.volumes, self.devices):

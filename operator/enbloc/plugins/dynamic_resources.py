@@ -45,6 +45,7 @@ class DynamicResources:
 
     name: ClassVar[str] = "DynamicResources"
     same_on_any_host: ClassVar[bool] = True
+    reads_claims: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(
             Resource.NODE,

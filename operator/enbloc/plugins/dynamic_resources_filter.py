@@ -75,6 +75,14 @@ class DeviceFilter:
         elif not asked.demands and not asked.served:
             self.reads = Reads.SPEC
 
+    def __eq__(self, other: object) -> bool:
+        """Whether a node answers both in the same way: they ask for the same, and share nothing."""
+        if not isinstance(other, DeviceFilter) or self._shares or other._shares:
+            return False
+        return self.reads is other.reads and self._asked.alike(other._asked)
+
+    __hash__ = None  # type: ignore[assignment]  # nobody keeps them in sets
+
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """The devices for all claims of the pod are there, and what its claims have is in reach."""
         asked = self._now(pod, nodes.ledgers.devices)
@@ -241,6 +249,12 @@ class DeviceScore:
     def __init__(self, asked: DeviceFilter) -> None:
         self._filter = asked
         self.reads = asked.reads
+
+    def __eq__(self, other: object) -> bool:
+        """Whether a node scores the same by both."""
+        return isinstance(other, DeviceScore) and self._filter == other._filter
+
+    __hash__ = None  # type: ignore[assignment]  # nobody keeps them in sets
 
     def score(self, pod: Pod, nodes: Nodes) -> npt.NDArray[np.int64]:
         """int64[N]: the earlier the alternatives stand, the higher."""

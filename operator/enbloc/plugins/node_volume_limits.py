@@ -41,6 +41,7 @@ class NodeVolumeLimits:
 
     name: ClassVar[str] = "NodeVolumeLimits"
     same_on_any_host: ClassVar[bool] = True
+    reads_claims: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.CSI_NODE, Action.ADD | Action.UPDATE),
         ClusterEvent(Resource.POD, Action.DELETE),

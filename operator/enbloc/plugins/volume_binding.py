@@ -59,6 +59,7 @@ class VolumeBinding:
 
     name: ClassVar[str] = "VolumeBinding"
     same_on_any_host: ClassVar[bool] = True
+    reads_claims: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE),
         ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE),

@@ -44,6 +44,7 @@ class VolumeRestrictions:
 
     name: ClassVar[str] = "VolumeRestrictions"
     same_on_any_host: ClassVar[bool] = True
+    reads_claims: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.POD, Action.DELETE),
         ClusterEvent(Resource.NODE, Action.ADD),

@@ -46,6 +46,7 @@ class VolumeZone:
 
     name: ClassVar[str] = "VolumeZone"
     same_on_any_host: ClassVar[bool] = True
+    reads_claims: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.STORAGE_CLASS, Action.ADD),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL),
@@ -57,7 +58,9 @@ class VolumeZone:
         """Look up the zones of the volumes; a claim that cannot be bound refuses the pod."""
         found: list[_Zones] = []
         names = named_claims(pod)
-        known = volumes_of(snapshot.nodes).known if names else Known()
+        if not names:
+            return None
+        known = volumes_of(snapshot.nodes).known
         for name in names:
             claim = known.claims.get(f"{pod.key.namespace}/{name}")
             if claim is None:

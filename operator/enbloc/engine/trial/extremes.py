@@ -3,11 +3,13 @@
 """Extremes: which rows may come and go before scores have to be normalised anew."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from enbloc.engine.trial.parts import ScorePart
 from enbloc.framework import decide
-from enbloc.model.nodes import Mask
+from enbloc.model.nodes import Mask, Rows
 
 #: Of more rows that come and go at once, what there is is counted anew instead.
 _MOST_MOVES: Final = 256
@@ -84,3 +86,18 @@ def _ends(raw: decide.Scores) -> dict[Any, int]:
     if not len(raw):
         return {}
     return {end: int((raw == end).sum()) for end in {raw.min(), raw.max()}}
+
+
+class Turned(NamedTuple):
+    """Rows that have become feasible, and that have ceased to be."""
+
+    gained: list[int]
+    lost: list[int]
+
+
+def turned_between(rows: Rows, before: Mask, after: Mask) -> Turned | None:
+    """The rows that are feasible and were not, or were and are not; None = there are none."""
+    if np.array_equal(before, after):
+        return None
+    numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+    return Turned(numbers[after & ~before].tolist(), numbers[before & ~after].tolist())

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts: what one filter, or one scorer, says of every node, and who hears of pods."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from enbloc.engine.trial.plugin_calls import asked, checked_mask, checked_scores
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
-from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.nodes import Mask, Nodes, Rows
 from enbloc.model.pods import Pod
 
 Scorer = decide.Score | decide.ScoreAmong
@@ -42,6 +42,10 @@ class FilterPart:
         """The answer for some nodes, checked."""
         mask = asked(self.name, "Filter", self.evaluator.filter, pod, nodes)
         return checked_mask(self.name, mask, len(nodes))
+
+    def replace(self, evaluator: decide.Filter) -> None:
+        """Another one says so from now on."""
+        self.evaluator = evaluator
 
     def fork(self, forks: Forks) -> "FilterPart":
         """A copy of its own; only where rows are asked again is the mask written to."""
@@ -78,6 +82,12 @@ class ScorePart:
             assert decide.implements(evaluator, decide.Score)
             scores = asked(self.name, "Score", evaluator.score, pod, nodes)
         return checked_scores(self.name, scores, len(nodes))
+
+    def replace(self, evaluator: Any) -> None:
+        """Another one says so from now on."""
+        if self.normalizer is cast("Any", self.evaluator):
+            self.normalizer = evaluator
+        self.evaluator = evaluator
 
     def fork(self, forks: Forks) -> "ScorePart":
         """A copy of its own; only where rows are asked again are the arrays written to."""
@@ -166,3 +176,12 @@ def _told(evaluator: decide.Placed, changes: Sequence[Change]) -> bool:
         if (went if left else came)(pod, row) is not False:
             matters = True
     return matters
+
+
+def rows_of(changes: Sequence[Change], others: Collection[int] = ()) -> Rows:
+    """The rows that changed; one alone as a slice, which costs no copy."""
+    touched = {change.row for change in changes}.union(others)
+    if len(touched) == 1:
+        (row,) = touched
+        return slice(row, row + 1)
+    return np.array(sorted(touched), np.int64)

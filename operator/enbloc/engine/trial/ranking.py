@@ -3,15 +3,16 @@
 """Ranking: mask and score of every node for one class of alike pods."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.trial.extremes import Extremes
+from enbloc.engine.trial.evaluators import evaluators_of, of_claims, same, scorers_of
+from enbloc.engine.trial.extremes import Extremes, Turned, turned_between
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import (
     Change,
@@ -20,8 +21,9 @@ from enbloc.engine.trial.parts import (
     Scorer,
     forked,
     hears,
+    rows_of,
 )
-from enbloc.engine.trial.plugin_calls import asked, checked_scores, shape_of
+from enbloc.engine.trial.plugin_calls import asked, checked_scores
 from enbloc.engine.trial.totals import Totals
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -140,7 +142,7 @@ class Ranking:
         if sets:
             names = frozenset.intersection(*sets.values())
             self._outside = (~snapshot.nodes.named(tuple(names)), tuple(sorted(sets)))
-        return _evaluators(profile, found)
+        return evaluators_of(profile.filter, found)
 
     def _refuse(self, plugin: str, status: Status, count: int) -> None:
         if not status.rejected:
@@ -170,7 +172,7 @@ class Ranking:
             plugin.name: asked(plugin.name, "PreScore", plugin.pre_score, self.pod, snapshot)
             for plugin in profile.pre_score
         }
-        for plugin, scorer in _scorers(profile, found):
+        for plugin, scorer in scorers_of(profile.score, found):
             self._listen(plugin.name, scorer, changes)
             parts: tuple[object, ...] = (scorer, plugin)
             normalizers = (p for p in parts if decide.implements(p, decide.NormalizeScore))
@@ -246,33 +248,44 @@ class Ranking:
 
     # ── what has changed since ───────────────────────────────────────────────────────────────
 
-    def catch_up(self, nodes: Nodes, changes: Sequence[Change]) -> bool:
+    def catch_up(
+        self,
+        nodes: Nodes,
+        changes: Sequence[Change],
+        others: Collection[int] = (),
+        renewed: Collection[int] = (),
+    ) -> bool:
         """Take in that pods came and left; `nodes` is the table as it is now.
+
+        Args:
+            nodes: the table.
+            changes: who came and left.
+            others: rows on which something else has changed.
+            renewed: evaluators, by id, that have not been asked yet.
 
         Returns:
             False when that cannot be done: the ranking must be made anew.
         """
         if self.refused is not None:
             return not changes
-        moved = self._take_in(changes)
-        rows = _rows(changes)
+        moved = self._take_in(changes).union(renewed)
+        rows = rows_of(changes, others)
         part = nodes.take(rows)
         whole = False
         for entry in self._filters:
-            reads = entry.evaluator.reads
-            if reads is Reads.NODE:
-                entry.mask[rows] = entry.ask(self.pod, part)
-            elif reads is Reads.CLUSTER and id(entry.evaluator) in moved:
+            if id(entry.evaluator) in moved:
                 entry.mask = _writable(entry.ask(self.pod, nodes))
                 whole = True
+            elif entry.evaluator.reads is Reads.NODE:
+                entry.mask[rows] = entry.ask(self.pod, part)
         if whole:
             before = self._mask
             self._join()
-            turned = _turned(slice(0, len(before)), before, self._mask)
+            turned = turned_between(slice(0, len(before)), before, self._mask)
         else:
             before = self._mask[rows].copy()
             self._join_rows(rows)
-            turned = _turned(rows, before, self._mask[rows])
+            turned = turned_between(rows, before, self._mask[rows])
         if not self._scored:
             return not self._to_score or not np.count_nonzero(self._mask)
         self._rescore(nodes, part, rows, moved, turned)
@@ -286,22 +299,64 @@ class Ranking:
             if hears(name, evaluator, changes)
         }
 
+    def renew(
+        self,
+        pod: Pod,
+        profile: Profile,
+        snapshot: Snapshot,
+        changes: Sequence[Change],
+        others: Collection[int],
+    ) -> bool:
+        """Speak for another pod of the class, whose claims are others, and take in changes.
+
+        Args:
+            pod: whose claims are alike to those of `self.pod`.
+            profile: whom to ask.
+            snapshot: the cluster as it is.
+            changes: who came and left since this was up to date.
+            others: rows on which something else has changed.
+
+        Returns:
+            False when that cannot be done: the ranking must be made anew.
+        """
+        if self.refused is not None:
+            return False
+        parts: list[Any] = [e for e in self._filters if e.name in profile.reads_claims]
+        parts += [each for each in self._scores if each.name in profile.reads_claims]
+        fresh = of_claims(pod, profile, snapshot, scored=self._scored)
+        if fresh is None or [name for name, _ in fresh] != [part.name for part in parts]:
+            return False
+        self.pod = pod
+        unasked: dict[int, tuple[str, Any]] = {}
+        for part, (name, evaluator) in zip(parts, fresh, strict=True):
+            before = part.evaluator
+            self._listeners.pop(id(before), None)
+            lasting = evaluator.reads is before.reads is not Reads.CLUSTER
+            if not lasting or not asked(name, "PreFilter", same, evaluator, before):
+                unasked[id(evaluator)] = name, evaluator
+            part.replace(evaluator)
+        if not self.catch_up(snapshot.nodes, changes, others, unasked):
+            return False
+        for name, evaluator in unasked.values():
+            self._listen(name, evaluator, ())
+        return True
+
     def _rescore(
         self,
         nodes: Nodes,
         part: Nodes,
         rows: Rows,
         moved: set[int],
-        turned: "_Turned | None",
+        turned: Turned | None,
     ) -> None:
         """Ask again what may have changed."""
         fresh: list[bool] = []
         for score in self._scores:
             anew = False
-            if score.evaluator.reads is Reads.NODE and not score.among:
-                anew = self._rescore_rows(score, part, rows)
-            elif id(score.evaluator) in moved or (score.among and turned is not None):
+            if id(score.evaluator) in moved or (score.among and turned is not None):
                 score.raw, anew = score.ask(self.pod, nodes, self._mask), True
+            elif score.evaluator.reads is Reads.NODE and not score.among:
+                anew = self._rescore_rows(score, part, rows)
             fresh.append(anew)
         if any(fresh):
             self._extremes = None
@@ -315,7 +370,7 @@ class Ranking:
             self._extremes = Extremes(self._scores, self._mask)
         self._sum()
 
-    def _follow(self, turned: "_Turned") -> bool:
+    def _follow(self, turned: Turned) -> bool:
         """Take in that rows have turned, if that changes the scores of no others; whether it did.
 
         By raw scores that are as they were.
@@ -534,56 +589,6 @@ class Ranking:
             reasons=tuple(sorted(reasons.items())),
             plugins=frozenset(plugins),
         )
-
-
-class _Turned(NamedTuple):
-    """Rows that have become feasible, and that have ceased to be."""
-
-    gained: list[int]
-    lost: list[int]
-
-
-def _turned(rows: Rows, before: Mask, after: Mask) -> _Turned | None:
-    """The rows that are feasible and were not, or were and are not; None = there are none."""
-    if np.array_equal(before, after):
-        return None
-    numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-    return _Turned(numbers[after & ~before].tolist(), numbers[before & ~after].tolist())
-
-
-def _rows(changes: Sequence[Change]) -> Rows:
-    """The rows that changed; one alone as a slice, which costs no copy."""
-    touched = {change.row for change in changes}
-    if len(touched) == 1:
-        (row,) = touched
-        return slice(row, row + 1)
-    return np.array(sorted(touched), np.int64)
-
-
-def _evaluators(profile: Profile, found: Mapping[str, object]) -> list[tuple[str, decide.Filter]]:
-    """What filters, in Filter's order: what PreFilter gave, or the plugin itself."""
-    evaluators: list[tuple[str, decide.Filter]] = []
-    for plugin in profile.filter:
-        evaluator: object = found.get(plugin.name, plugin)
-        if decide.implements(evaluator, decide.Filter):
-            evaluators.append((plugin.name, evaluator))
-        elif evaluator is not None and evaluator is not plugin:
-            detail = f"{shape_of(evaluator)} has no filter, reads and reason"
-            raise PluginError(plugin.name, "PreFilter", detail)
-    return evaluators
-
-
-def _scorers(profile: Profile, found: Mapping[str, object]) -> list[tuple[decide.Plugin, Scorer]]:
-    """What scores, in Score's order: what PreScore gave, or the plugin itself."""
-    scorers: list[tuple[decide.Plugin, Scorer]] = []
-    for plugin in profile.score:
-        scorer: object = found.get(plugin.name, plugin)
-        if decide.implements(scorer, decide.ScoreAmong) or decide.implements(scorer, decide.Score):
-            scorers.append((plugin, scorer))
-        elif scorer is not None and scorer is not plugin:
-            detail = f"{shape_of(scorer)} has no score, reads"
-            raise PluginError(plugin.name, "PreScore", detail)
-    return scorers
 
 
 A = TypeVar("A", npt.NDArray[np.int64], decide.Scores, Mask)

@@ -15,7 +15,7 @@ is kept is brought up to date for many of them at once.
 A ranking that was told of members which were then not placed is thrown away: nothing is undone.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
@@ -27,6 +27,7 @@ from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.selected_labels import Named, SelectedLabels, telling
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
+from enbloc.model.ledgers import Holds, Position
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
@@ -65,8 +66,13 @@ class ClassKey(NamedTuple):
     labels: Labels
     annotations: Labels
     signatures: tuple[object, ...]
-    holds: Hashable | None = None
+    holds: Holds | None = None
     host: str = ""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether other pods may be of the class later on."""
+        return self.holds is None or not self.holds.named
 
 
 def told_apart(keys: Sequence[ClassKey]) -> Sequence[ClassKey]:
@@ -108,11 +114,16 @@ class Journal:
 
 @dataclass(slots=True)
 class _Kept:
-    """A ranking that has seen the journal up to `position`, and then `beyond`."""
+    """A ranking that has seen the journal up to `position`, and then `beyond`.
+
+    Attributes:
+        ledgers: how much it has seen of what they write down.
+    """
 
     ranking: Ranking
     position: int
     beyond: tuple[Change, ...]
+    ledgers: Position
 
 
 class Rankings:
@@ -146,7 +157,7 @@ class Rankings:
         pod: Pod,
         profile: Profile,
         names: Named | None = None,
-        holds: Hashable | None = None,
+        holds: Holds | None = None,
     ) -> ClassKey:
         """The class of a pod in a profile; `names` = the labels that tell pods apart instead."""
         labels = pod.labels
@@ -217,13 +228,18 @@ class Rankings:
             return None
         return ahead if ahead.wanted() else None
 
-    def take(self, key: ClassKey, snapshot: Snapshot, epoch: object) -> Ranking | None:
+    def take(
+        self, key: ClassKey, pod: Pod, profile: Profile, snapshot: Snapshot, epoch: object
+    ) -> Ranking | None:
         """The kept ranking of a class, brought up to the snapshot; it is the taker's now.
 
         Args:
             key: the class.
+            pod: of the class, whom it speaks for.
+            profile: of the class.
             snapshot: the cluster as it is.
-            epoch: differs whenever what plugins see at PreFilter has changed other than by pods.
+            epoch: differs whenever what plugins see at PreFilter has changed other than by pods,
+                or by what these hold beyond resources.
         """
         self._begin(epoch)
         kept = self._kept.pop(key, None)
@@ -235,24 +251,45 @@ class Rankings:
             return None
         if seen and tuple(changes[:seen]) != kept.beyond:
             return None
-        left = changes[seen:]
-        if left and not kept.ranking.catch_up(snapshot.nodes, left):
+        ranking, left, nodes = kept.ranking, changes[seen:], snapshot.nodes
+        if key.holds is not None:
+            touched = nodes.ledgers.touched(kept.ledgers)
+            if touched is None or len(touched) > len(nodes):
+                return None
+            rows = [row for row in map(nodes.row, touched) if row is not None]
+            return ranking if ranking.renew(pod, profile, snapshot, left, rows) else None
+        if left and not ranking.catch_up(nodes, left):
             return None
-        return kept.ranking
+        return ranking
 
     def give(
-        self, key: ClassKey, ranking: Ranking, beyond: Sequence[Change], epoch: object
+        self,
+        key: ClassKey,
+        ranking: Ranking,
+        beyond: Sequence[Change],
+        epoch: object,
+        ledgers: Position = None,
     ) -> None:
         """Keep a ranking that has seen all of the journal, and then what a plan placed.
 
-        Of one class only the last one that is given is kept.
+        Of one class only the last one that is given is kept. One of pods with volumes or devices
+        is kept only if nothing was placed, and if what changes for them is written down.
+
+        Args:
+            key: the class.
+            ranking: of it.
+            beyond: what the plan placed.
+            epoch: as in `take`.
+            ledgers: the position of the ledgers that it is of.
         """
         if self._stamp(epoch) != self._epoch:
+            return
+        if key.holds is not None and (beyond or not key.lasting or ledgers is None):
             return
         self._kept.pop(key, None)
         if len(self._kept) >= MOST_RANKINGS:
             del self._kept[next(iter(self._kept))]
-        self._kept[key] = _Kept(ranking, self.journal.end, tuple(beyond))
+        self._kept[key] = _Kept(ranking, self.journal.end, tuple(beyond), ledgers)
 
     def check(self, profiles: Mapping[str, Profile], snapshot: Snapshot, epoch: object) -> None:
         """Assert that each kept ranking, brought up to date, says what one made anew says.
@@ -260,17 +297,21 @@ class Rankings:
         Raises:
             AssertionError: an incremental answer went astray.
         """
-        for key in list(self._kept):
-            ranking = self.take(key, snapshot, epoch)
+        ledgers = snapshot.nodes.ledgers
+        for key, kept in list(self._kept.items()):
+            profile, pod = profiles[key.profile], kept.ranking.pod
+            if key.holds is not None and ledgers.alike(pod) != key.holds:
+                continue  # its claims have got something by now
+            ranking = self.take(key, pod, profile, snapshot, epoch)
             if ranking is None:
                 continue
-            fresh = Ranking(ranking.pod, profiles[key.profile], snapshot)
+            fresh = Ranking(pod, profile, snapshot)
             assert fresh.refused == ranking.refused, f"{key}: the refusal went stale"
             assert (fresh.mask == ranking.mask).all(), f"{key}: the mask went stale"
             assert (fresh.totals == ranking.totals).all(), f"{key}: the scores went stale"
             if (ahead := self._ahead.get(key)) is not None:
                 ahead.check(self.journal.since(ahead.position), fresh.best())
-            self.give(key, ranking, (), epoch)
+            self.give(key, ranking, (), epoch, ledgers.position)
 
 
 def signatures(pod: Pod, profile: Profile) -> tuple[object, ...]:

@@ -10,7 +10,7 @@
 Nothing is taken back: who wants to try something tries it on a fork.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings,
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
-from enbloc.model.ledgers import Ledgers
+from enbloc.model.ledgers import Holds, Ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodUID
@@ -75,7 +75,7 @@ class Trial:
         self._epoch = None if names is not None else epoch
         self._everywhere = opinions
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
-        self._holdings: dict[PodUID, Hashable | None] = {}
+        self._holdings: dict[PodUID, Holds | None] = {}
         self._origin: Trial | None = None
         self._forked = False
         self._log: list[Change] = []
@@ -172,14 +172,13 @@ class Trial:
             before = pod
         return found
 
-    def _held_by(self, pod: Pod) -> Hashable | None:
+    def _held_by(self, pod: Pod) -> Holds | None:
         """What tells pods apart by their volumes and devices before any member is placed."""
         if self._origin is not None:
             return self._origin._held_by(pod)  # noqa: SLF001  # one of our own
-        known = self._holdings.get(pod.uid, self)
-        if known is self:
-            known = self._holdings[pod.uid] = self.ledgers.alike(pod)
-        return known
+        if pod.uid not in self._holdings:
+            self._holdings[pod.uid] = self.ledgers.alike(pod)
+        return self._holdings[pod.uid]
 
     def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
         """Let what somebody outside said of a class count from now on, here and in every fork."""
@@ -225,15 +224,22 @@ class Trial:
 
     def _of_the_profile(self, key: ClassKey, pod: Pod) -> Ranking:
         """A ranking of the cluster as it is, without opinions: a kept one, or a new one."""
-        if self._epoch is None or key.holds is not None:
+        position = self.snapshot.nodes.ledgers.position
+        if self._epoch is None or (key.holds and not position):
             return self._of_all_nodes(pod)
-        kept = self._rankings.take(key, self.snapshot, self._epoch)
+        kept = self._rankings.take(key, pod, self.profile, self.snapshot, self._epoch)
         ranking = kept or self._of_all_nodes(pod)
         if not self._everywhere:
             return ranking
         # Opinions are of this decision alone; what they are added to is not.
-        self._rankings.give(key, ranking, (), self._epoch)
+        self._give(key, ranking, ())
         return ranking.fork() or self._of_all_nodes(pod)
+
+    def _give(self, key: ClassKey, ranking: Ranking, beyond: Sequence[Change]) -> None:
+        """Keep a ranking for the next decision, unless it is wrong for lack of effort."""
+        ledgers = self.snapshot.nodes.ledgers
+        if key.holds is None or not ledgers.devices.unfinished:
+            self._rankings.give(key, ranking, beyond, self._epoch, ledgers.position)
 
     def _of_all_nodes(self, pod: Pod) -> Ranking:
         self._rankings.made += 1
@@ -420,9 +426,7 @@ class Trial:
         if self._origin is not None:
             self._origin.keep()
         for key, entry in self._entries.items():
-            if key.holds is not None:  # what is left of volumes and devices is in no journal
-                continue
-            self._rankings.give(key, entry.ranking, self._log[: entry.seen], self._epoch)
+            self._give(key, entry.ranking, self._log[: entry.seen])
 
 
 def _agree(pod: Pod, other: Pod) -> bool:

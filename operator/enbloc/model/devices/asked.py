@@ -61,6 +61,15 @@ class Asked:
     served: Mapping[str, DeviceClass] = field(default_factory=dict[str, DeviceClass])
     score: int = 0
 
+    def alike(self, other: "Asked") -> bool:
+        """Whether it is the same of other claims."""
+        return self is other or _of_any_claims(self) == _of_any_claims(other)
+
+
+def _of_any_claims(asked: Asked) -> tuple[object, ...]:
+    has = asked.pins, asked.joined, asked.failed, asked.stale, asked.score
+    return asked.refusal, asked.demands, asked.served, *has
+
 
 NOTHING_ASKED = Asked()
 

@@ -47,6 +47,8 @@ from enbloc.model.devices.search import told
 from enbloc.model.devices.seats import Held
 from enbloc.model.devices.use import UNUSED, Use
 from enbloc.model.layered import Layered, LayeredGroups
+from enbloc.model.ledger import ByName
+from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 
 #: Claims of one pod.
@@ -58,6 +60,8 @@ class Inventory:
 
     Attributes:
         version: grows with every change of an object or of what is held.
+        touched: the nodes of which the devices that no other node sees, or what is in use of them,
+            have changed; None = of a fork it is not written down.
 
     Args:
         compiler: of the expressions by which devices are selected.
@@ -69,6 +73,7 @@ class Inventory:
 
     def __init__(self, compiler: Compiler | None) -> None:
         self.version = 0
+        self.touched: NodeLog | None = NodeLog()
         self._memory = Memory(compiler)
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
@@ -77,7 +82,6 @@ class Inventory:
         self._made_for: Layered[str, str] = Layered()
         #: Pods for whose extended resources a plan that is under way has a claim made.
         self._making: set[PodUID] = set()
-        self._root = True
         self._by_resource: dict[str, DeviceClass] = {}
         self._members: Layered[PoolKey, frozenset[str]] = Layered()
         #: Pools of which a slice has changed: a driver that publishes many is followed once.
@@ -105,8 +109,15 @@ class Inventory:
         for name, value in self.__dict__.items():
             own = isinstance(value, Layered | LayeredGroups | Owners)
             setattr(made, name, value.fork() if own else value)
-        made._stale, made._root = {}, False
+        made._stale, made.touched = {}, None
         return made
+
+    def _touch(self, pools: Iterable[PoolKey]) -> None:
+        """What nodes have of their own in these pools has changed."""
+        if self.touched is not None:
+            for key in pools:
+                pool = self._built.get(key)
+                self.touched.note(pool.by_node if pool is not None else ())
 
     @property
     def _pools(self) -> Layered[PoolKey, Pool]:
@@ -215,6 +226,8 @@ class Inventory:
         spread = pool is not None and pool.spread
         self._wide_pools = self._spread | {key} if spread else self._spread - {key}
         self._owners.recount(key, pool)
+        if self.touched is not None:
+            self.touched.note(was | now)
 
     def problems(self) -> dict[str, str]:
         """What is wrong with pools, by `driver/pool`."""
@@ -278,7 +291,7 @@ class Inventory:
             beyond = tuple(each for each in held.allocation.results if identity(each) not in known)
         if MEANT not in key:  # else the claim that was made has the rest
             beyond = (*results, *beyond)
-        self._owners.give(key, beyond, self._built.get)
+        self._touch(self._owners.give(key, beyond, self._built.get))
 
     def _hold(self, key: str, held: Held) -> None:
         self._held.set(key, held)
@@ -336,14 +349,18 @@ class Inventory:
             )
         )
 
-    def alike(self, pod: Pod) -> Hashable | None:
+    def settled(self) -> NodeLog | None:
+        """The nodes that were touched, with those of pools of which a slice has just changed."""
+        self._settle()
+        return self.touched
+
+    def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
         """Equal for pods that are alike to everybody who reads this table."""
         if not self.concerns(pod):
             return None
         own = self._own_extended(pod) if pod.spec.extended else None
-        return own, tuple(
-            self._likeness(pod, position, name) for position, name in enumerate(pod.resource_claims)
-        )
+        claims = enumerate(pod.resource_claims)
+        return own and ByName(own), *(self._likeness(pod, at, name) for at, name in claims)
 
     def _own_extended(self, pod: Pod) -> str | None:
         """The claim that was made for a pod's extended resources."""
@@ -366,7 +383,8 @@ class Inventory:
         if claim is None:
             return False
         if problem or self.shared(key) or self.allocation(key) is not None:
-            return key, claim.reserved_for and claim.reserves(pod.uid, consumer_of(pod))
+            reserved = bool(claim.reserved_for) and claim.reserves(pod.uid, consumer_of(pod))
+            return ByName(key, reserved)
         return claim.spec
 
     def asked(self, pod: Pod) -> Asked:  # noqa: C901  # one step after the other

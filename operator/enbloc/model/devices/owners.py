@@ -78,11 +78,11 @@ class Owners:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
-    def give(self, claim: str, results: tuple[Result, ...], pools: FindPool) -> None:
-        """These devices are a claim's from now on, and no others."""
+    def give(self, claim: str, results: tuple[Result, ...], pools: FindPool) -> Collection[PoolKey]:
+        """These devices are a claim's from now on, and no others; gives the pools concerned."""
         before = self.has(claim)
         if results == before:
-            return
+            return ()
         for result in before:
             if result not in results:
                 self._change(result, pools, removed)
@@ -91,8 +91,10 @@ class Owners:
                 self._change(result, pools, added)
         self._has.set(claim, results or None)
         now = {_pool_of(result) for result in results}
-        for key in now | {_pool_of(result) for result in before}:
+        concerned = now | {_pool_of(result) for result in before}
+        for key in concerned:
             self._claims.set(key, claim, True if key in now else None)
+        return concerned
 
     def _change(
         self, result: Result, pools: FindPool, change: Callable[[Use, Pool, Result], Use]
@@ -113,13 +115,19 @@ class Owners:
         self._used.set(key, None if use is UNUSED else use)
         self._whole.pop(key, None)
 
-    def leave(self, member: Withdrawn, results: tuple[Result, ...]) -> None:
-        """What a plan held for a member stays in use, until it is told that nothing does."""
+    def leave(self, member: Withdrawn, results: tuple[Result, ...]) -> Collection[PoolKey]:
+        """What a plan held for a member stays in use, until it is told that nothing does.
+
+        Returns:
+            The pools concerned.
+        """
         before = self._leaving.set(member, results or None) or ()
-        for key in {_pool_of(result) for result in (*before, *results)}:
+        concerned = {_pool_of(result) for result in (*before, *results)}
+        for key in concerned:
             of_pool = tuple(result for result in results if _pool_of(result) == key)
             self._left.set(key, member, of_pool or None)
             self._whole.pop(key, None)
+        return concerned
 
     def reclaim(self, group: GroupKey) -> None:
         """The group may plan with what its earlier plans held."""

@@ -216,7 +216,7 @@ class Devices(Offers):
                 claims=(*seat.claims, key), create=made.requests, mappings=made.mappings
             )
             self._hold(key, Held(made.allocation))
-            if self._root:
+            if self.touched is not None:
                 self._making.add(pod.uid)
         self._sit(seat)
 
@@ -232,7 +232,7 @@ class Devices(Offers):
             return
         self._settle()
         self.version += 1
-        if self._root:
+        if self.touched is not None:
             self._making.discard(pod.uid)
         decided = self.decision(pod.uid)
         self._left = (pod.uid, seat.node, decided) if decided else None
@@ -254,7 +254,7 @@ class Devices(Offers):
             given = [each.allocation for each in decision.claims]
             given += [decision.extended.allocation] if decision.extended else []
             found = tuple(result for each in given if each is not None for result in each.results)
-        self._owners.leave(member, found)
+        self._touch(self._owners.leave(member, found))
 
     def reclaim(self, group: GroupKey) -> None:
         """The group may plan with what its earlier plans held: its PreBinds come after that."""

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered, LayeredGroups
+from enbloc.model.ledger import ByName
+from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Bits, Choice
@@ -25,6 +27,7 @@ from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, Volume
 from enbloc.model.volumes.disks import DiskKey, disk_key
 from enbloc.model.volumes.facts import (
     Attachable,
+    CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -92,20 +95,22 @@ class Volumes:
 
     Attributes:
         version: grows with every change of an object or of what is held.
+        touched: the nodes of which what they attach, or can, has changed; None = of a fork it is
+            not written down.
         known: the objects.
     """
 
     kinds: ClassVar[frozenset[str]] = _KINDS
 
     __slots__ = (
-        "_attached", "_disks", "_holdings", "_pending", "_root", "_seats", "_sitting", "_users",
-        "known", "version",
+        "_attached", "_disks", "_holdings", "_pending", "_seats", "_sitting", "_users", "known",
+        "touched", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.version = 0
         self.known = Known()
-        self._root = True
+        self.touched: NodeLog | None = NodeLog()
         self._holdings = Holdings(self.known)
         self._seats: Layered[PodUID, Seat] = Layered()
         self._sitting: Layered[str, frozenset[PodUID]] = Layered()
@@ -122,7 +127,7 @@ class Volumes:
         """A copy of its own, which costs what is under way and what was placed before."""
         made: Volumes = object.__new__(Volumes)
         made.version, made.known, made._pending = self.version, self.known, self._pending
-        made._root = False
+        made.touched = None
         made._holdings = self._holdings.fork()
         made._seats, made._sitting = self._seats.fork(), self._sitting.fork()
         made._users, made._attached = self._users.fork(), self._attached.fork()
@@ -180,6 +185,8 @@ class Volumes:
                 claims = [each.key for each in known if each.storage_class == name]
             case VolumeAttachment(node=node):
                 yield node
+            case CSINode(name=name):
+                yield name
             case _:
                 pass
         for key in claims:
@@ -245,7 +252,7 @@ class Volumes:
             held is not None and any(uid != pod.uid for uid in held.pods)
         )
 
-    def alike(self, pod: Pod) -> Hashable | None:
+    def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
         """Equal for pods that are alike to everybody who reads this table, as it is now."""
         if not pod.spec.volumes:
             return None
@@ -256,16 +263,16 @@ class Volumes:
         if claim is None or standing not in (Standing.BOUND, Standing.DELAYED):
             return standing.value
         if self.shared(pod, wanted.key):
-            return claim.key
+            return ByName(claim.key)
         if standing is Standing.BOUND:
             volume = self.known.volumes.get(claim.volume)
             if volume is None:
                 return standing.value, claim.storage_class
             if self.known.told_apart(volume):
-                return claim.key
+                return ByName(claim.key)
             return standing.value, self.known.sort_of_volume(volume), claim.access_modes
         if self.known.available(claim.storage_class).names_claim(claim.key):
-            return claim.key
+            return ByName(claim.key)
         return standing.value, self.known.sort_of_claim(claim), claim.selected_node
 
     # ── what is held ─────────────────────────────────────────────────────────────────────────
@@ -330,8 +337,11 @@ class Volumes:
         return found
 
     def _forget_attached(self, nodes: Iterable[str]) -> None:
-        for node in tuple(nodes):
+        found = tuple(nodes)
+        for node in found:
             self._attached.set(node, None)
+        if self.touched is not None:
+            self.touched.note(found)
 
     # ── pods that come and go ────────────────────────────────────────────────────────────────
 
@@ -380,7 +390,7 @@ class Volumes:
                     self._hold(pod, claim, node, segment=segment)
                 continue
             volume = available.volumes[place].name
-            candidates = 0 if self._root else choice.fitting & reached
+            candidates = 0 if self.touched is not None else choice.fitting & reached
             if choice.reserved:
                 candidates = 0
             self._hold(pod, claim, node, volume=volume, candidates=candidates)
@@ -389,7 +399,7 @@ class Volumes:
         self, storage_class: str, choices: list[Choice], reached: Bits, free: Bits
     ) -> list[int | None] | None:
         """As the smallest fit, with others of the same trial moving; None = that cannot be."""
-        movable = {} if self._root else self._holdings.movable(storage_class)
+        movable = {} if self.touched is not None else self._holdings.movable(storage_class)
         result = exchanged(choices, reached, free, movable) if movable else None
         if result is None:
             return None
